@@ -522,6 +522,6 @@ struct mail_waiting mail_waiting(struct call *c, struct agent_files *f, struct s
 		for (size_t i = 0; i < box.unacked.count; i++)
 			waiting.unacked += box.unacked.entry[i].value != NULL;
 	}
-	c->code = ERR_OK;
+	call_forgive(c);
 	return waiting;
 }

@@ -182,7 +182,7 @@ static struct mail *mailbox_adopted(struct call *c, const struct agent_files *f,
 	struct mail *indexed;
 
 	if (read_index(c, f, m->id, &indexed)) {
-		c->code = ERR_OK; /* the record counts */
+		call_forgive(c); /* the record counts */
 		return m;
 	}
 	return indexed && str_eq(indexed->to, m->to) && indexed->state > m->state ? indexed : m;

@@ -280,7 +280,7 @@ static void mend_inboxes(struct mend_mending *k)
 	if (!agent_files_list(c, &k->f, STR("agents"), STR(".json"), &ids, &count))
 		for (size_t i = 0; i < count; i++) /* also agents without an inbox */
 			map_put(&all, ids[i]);
-	c->code = ERR_OK;
+	call_forgive(c);
 	for (size_t i = 0; i < all.count; i++)
 		mend_look_at(
 			k,
@@ -350,7 +350,7 @@ static void put_away(struct mend_mending *k, const char *name, const char *what,
 	found.message = str_of(what);
 	found.lost = arena_fmt(&c->mem, "[\"%s\"]", lost);
 	k->damaged++;
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (k->m->fix && mend_set_aside(c, found.file, &found.kept))
 		mend_fail(c, k->m, found.file);
 	else
@@ -383,7 +383,7 @@ static void mend_receipts(struct mend_mending *k)
 			 "answers to request ids: repeats are not recognised");
 	else if (e)
 		mend_fail(k->c, k->m, path);
-	k->c->code = ERR_OK;
+	call_forgive(k->c);
 }
 
 enum err agents_mend(struct call *c, struct mend *m)

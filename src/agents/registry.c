@@ -219,7 +219,7 @@ static void leave_out(struct call *c, struct str id)
 		  STR_FMT "; '" STR_FMT
 			  "' was left out, and 'abacus doctor --fix' keeps the file aside",
 		  STR_ARG(c->message), STR_ARG(id));
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 enum err registry_list_known(struct call *c, struct agent_files *f, struct map *out)
@@ -379,13 +379,12 @@ static bool seen_lately(struct call *c, struct agent_files *f, struct str id, in
 
 void registry_saw(struct call *c, const struct agent_files *f, struct str id, int64_t least_ms)
 {
-	struct call own = *c; /* a failure here is no failure of the command */
+	struct call own = call_part(c); /* a failure here is no failure of the command */
 	struct agent_files files = *f;
 	struct registered *a;
 
 	if (!f->home.p || !registry_id_valid(id))
 		return;
-	own.mem = (struct arena){ 0 };
 	if (!seen_lately(&own, &files, id, least_ms, &a) && !agent_files_lock(&own, &files)) {
 		if (!seen_lately(&own, &files, id, 1, &a))
 			registry_touch(&own, &files, a);

@@ -20,7 +20,7 @@ enum liveness reservation_owner(struct call *c, struct agent_files *f, const str
 
 	if (!registry_find(c, f, r->agent, &a))
 		return liveness_of(a->seen_ms, c->now_ms, c->stale_minutes);
-	c->code = ERR_OK;
+	call_forgive(c);
 	return LIVENESS_EVICTED;
 }
 

@@ -105,7 +105,7 @@ static bool is_whole_path(struct call *c, struct str root, struct str text, stru
 	bool found = path.n > 1 && path.p[0] == '/' && !place_tree(c, root, &tree) &&
 		     scope_of_path(&c->mem, root, tree, path, out);
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	return found;
 }
 

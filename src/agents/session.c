@@ -35,7 +35,7 @@ static void session_see_files(struct call *c, const struct agent_files *f, struc
 		if (e == ERR_QUERY_TIMEOUT)
 			call_warn(c, "changed files were not considered: " STR_FMT,
 				  STR_ARG(c->message));
-		c->code = ERR_OK;
+		call_forgive(c);
 		return;
 	}
 	for (struct git_path *p = s->changed; p; p = p->next) {
@@ -56,10 +56,8 @@ static enum err session_see_beads(struct call *c, struct scene *s)
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 
-	if (e == ERR_NOT_A_REPOSITORY || e == ERR_NOT_INITIALIZED) {
-		c->code = ERR_OK;
-		return ERR_OK;
-	}
+	if (e == ERR_NOT_A_REPOSITORY || e == ERR_NOT_INITIALIZED)
+		return call_forgive(c);
 	if (e)
 		return e;
 	if (b.damaged) { /* the damaged part may have a claim */
@@ -272,7 +270,7 @@ static enum err session_take_place(struct call *c, struct agent_files *f,
 	enum err e = registry_find(c, f, c->actor, &own);
 
 	if (e == ERR_AGENT_NOT_FOUND) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		e = registry_add(c, f, c->actor, STR_NONE, old->role, false, &own);
 	}
 	return e ? e : reservation_adopt(c, f, old->id, c->actor, MINUTES, out);
@@ -295,7 +293,7 @@ enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 	if (registry_id_valid(from) && !registry_find(c, f, from, &old))
 		e = session_take_place(c, f, old, out);
 	else
-		e = c->code = ERR_OK;
+		e = call_forgive(c);
 	return e ? e : protocol_record(c, f, &event);
 }
 
@@ -341,6 +339,5 @@ enum err session_name(struct call *c, struct agent_files *f, struct str *out)
 		if (c->code)
 			return c->code;
 	}
-	c->code = ERR_OK;
-	return ERR_OK;
+	return call_forgive(c);
 }

@@ -118,11 +118,10 @@ static enum err waiting_look(struct call *c, const struct agent_files *f,
 static bool waiting_probe(struct call *c, const struct agent_files *f, const struct wait_ask *ask,
 			  struct probe_result *g)
 {
-	struct call once = *c;
+	struct call once = call_part(c);
 	struct wait_answer answer;
 	bool found;
 
-	once.mem = (struct arena){ 0 };
 	/* An error is reported by the look that follows. */
 	found = waiting_look(&once, f, ask, &answer, g) || waiting_is_done(&answer);
 	call_release(&once);

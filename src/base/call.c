@@ -105,6 +105,28 @@ void call_warn(struct call *c, const char *fmt, ...)
 				    text;
 }
 
+enum err call_forgive(struct call *c)
+{
+	c->message = c->step = c->remedy = c->details = STR_NONE;
+	return c->code = ERR_OK;
+}
+
+struct call call_save(struct call *c)
+{
+	struct call before = *c;
+
+	call_forgive(c);
+	return before;
+}
+
+void call_restore(struct call *c, const struct call *before)
+{
+	struct arena mem = c->mem;
+
+	*c = *before;
+	c->mem = mem;
+}
+
 struct call call_part(const struct call *c)
 {
 	struct call part = *c;

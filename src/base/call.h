@@ -116,6 +116,24 @@ void call_stored(struct call *c, enum stored stored);
 enum err call_detail(struct call *c, struct str json);
 
 /*
+ * The failure just recorded is none: the caller goes on without what failed. Clears all that was
+ * recorded of it, and returns ERR_OK.
+ */
+enum err call_forgive(struct call *c);
+
+/*
+ * For a side question that must leave no trace in the call: call_save() returns the call as it
+ * is, and clears its failure; call_restore() undoes all changes since, but keeps the memory that
+ * was allocated.
+ *
+ *     struct call before = call_save(c);
+ *     found = look_up(c, …);
+ *     call_restore(c, &before);
+ */
+struct call call_save(struct call *c);
+void call_restore(struct call *c, const struct call *before);
+
+/*
  * A part of a call that has memory of its own: all of it goes when the part ends, so that a loop
  * of parts takes no more than the largest. Its failure is the call's.
  */

@@ -40,6 +40,7 @@ static int64_t autosync_pause(int64_t failures)
 
 static void autosync_note(struct call *c, struct str home, enum err e, bool pushes)
 {
+	struct call failed = call_save(c);
 	struct sync_state s = sync_state_read(c, home);
 	int64_t now = moment_now();
 
@@ -47,7 +48,7 @@ static void autosync_note(struct call *c, struct str home, enum err e, bool push
 	if (e) {
 		s.not_before_ms = now + autosync_pause(s.failures++);
 		s.code = str_of(err_code(e, DIALECT_BEADS));
-		s.message = c->message;
+		s.message = failed.message;
 	} else {
 		s.failures = s.not_before_ms = 0;
 		s.succeeded_ms = now;
@@ -55,7 +56,7 @@ static void autosync_note(struct call *c, struct str home, enum err e, bool push
 		s.code = s.message = STR_NONE;
 	}
 	sync_state_write(c, home, &s);
-	c->code = e; /* failing to write sync.json must not hide the error of the sync */
+	call_restore(c, &failed); /* an unwritten sync.json must not hide the sync's error */
 }
 
 static int64_t autosync_collect_before(struct call *c)
@@ -122,21 +123,20 @@ bool autosync_is_running(struct call *c, const struct beads *b)
 void autosync_start(struct call *c, const struct beads *b)
 {
 	const char *argv[] = { NULL, "autosync", arena_cstr(&c->mem, b->repo.common), NULL };
-	enum err before = c->code;
+	struct call before = call_save(c);
 	struct sync_state known;
 	int64_t now;
 
-	if (!autosync_enabled(c, b) || autosync_is_running(c, b)) {
-		c->code = before;
-		return; /* autosync runs, and will find the new record */
+	/* an autosync that runs already will find the new record */
+	if (autosync_enabled(c, b) && !autosync_is_running(c, b)) {
+		known = sync_state_read(c, b->home);
+		now = moment_now();
+		if (autosync_next_ms(&known, now, 0) < now + STAY_MS) {
+			argv[0] = arena_cstr(&c->mem, git_process_path(&c->mem));
+			spawn_away(argv);
+		}
 	}
-	known = sync_state_read(c, b->home);
-	now = moment_now();
-	if (autosync_next_ms(&known, now, 0) < now + STAY_MS) {
-		argv[0] = arena_cstr(&c->mem, git_process_path(&c->mem));
-		spawn_away(argv);
-	}
-	c->code = before;
+	call_restore(c, &before);
 }
 
 struct autosync {
@@ -150,9 +150,8 @@ struct autosync {
 /* Each check and each attempt frees its memory, because the process may run for long. */
 static struct call autosync_read_journal(const struct autosync *k)
 {
-	struct call c = *k->start;
+	struct call c = call_part(k->start);
 
-	c.mem = (struct arena){ 0 };
 	c.now_ms = moment_now();
 	return c;
 }
@@ -250,6 +249,5 @@ enum err autosync_run(struct call *c, struct beads *b)
 		if (!autosync_changed(&k))
 			break;
 	}
-	c->code = ERR_OK;
-	return e;
+	return e ? e : call_forgive(c);
 }

@@ -86,7 +86,7 @@ static enum err beads_mend(struct call *c, struct beads *b)
 	enum err e;
 
 	cache_close(&b->cache);
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (access(arena_cstr(&c->mem, b->home), W_OK))
 		return beads_rebuild(c, b, false);
 	if ((e = beads_take_lock(c, b)))
@@ -115,7 +115,7 @@ static bool beads_record_pending(struct call *c, struct beads *b)
 		return false;
 	e = lock_take(c, beads_path(c, b, "lock"), 0, &b->lock);
 	lock_drop(&b->lock);
-	c->code = ERR_OK;
+	call_forgive(c);
 	return e == ERR_DATABASE_BUSY;
 }
 
@@ -127,7 +127,7 @@ bool beads_being_written(struct call *c, struct beads *b, struct journal_place *
 
 	*known = b->about.place;
 	cache_close(&b->cache);
-	c->code = ERR_OK;
+	call_forgive(c);
 	return busy;
 }
 
@@ -147,26 +147,24 @@ static enum err beads_read_before_damage(struct call *c, struct beads *b, struct
 /* The journal is damaged: the reader gets what can be read, with a warning. */
 static enum err beads_open_damaged(struct call *c, struct beads *b)
 {
-	struct call aside = *c;
+	struct call before = call_save(c);
 	struct state *all;
 	enum err e;
 
 	cache_close(&b->cache);
 	lock_drop(&b->lock);
-	aside.code = ERR_OK;
-	if (!(e = beads_read_before_damage(&aside, b, &all)))
-		e = beads_fill_private(&aside, b, all);
-	c->mem = aside.mem;
+	if (!(e = beads_read_before_damage(c, b, &all)))
+		e = beads_fill_private(c, b, all);
+	call_restore(c, &before);
 	if (e) /* nothing can be read: the damage is the error to report */
 		return c->code;
 	b->damaged = true;
-	c->code = ERR_OK;
 	call_warn(c,
 		  STR_FMT
 		  ". This answer has what is published and what precedes the damage; writes are "
 		  "refused until 'bd repair --apply' has set the damaged file aside",
 		  STR_ARG(c->message));
-	return ERR_OK;
+	return call_forgive(c);
 }
 
 static enum err beads_open_reader(struct call *c, struct beads *b, enum beads_mode mode)
@@ -275,7 +273,7 @@ static enum err beads_adopt(struct call *c, struct beads *b)
 					    "--no-pull", "--no-push" } };
 	enum err e;
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (!(e = git_process_run(c, &h)))
 		beads_warn_of_loss(c, b);
 	return e;

@@ -70,7 +70,7 @@ enum err beads_rebuild(struct call *c, struct beads *b, bool writable)
 	struct str path = beads_path(c, b, "cache.db");
 	enum err e;
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	b->about = (struct cache_about){ 0 };
 	e = writable ? cache_create(c, path, &b->cache) : cache_create_private(c, &b->cache);
 	if (!e && !(e = beads_fill(c, b)))
@@ -116,7 +116,7 @@ enum err beads_open_rebuilt(struct call *c, struct beads *b, enum cache_mode mod
 
 	for (int tries = 0; beads_unusable(e) && tries < 3; tries++) {
 		cache_close(&b->cache);
-		c->code = ERR_OK;
+		call_forgive(c);
 		if (!(e = beads_rebuild(c, b, true)))
 			e = beads_open_cache(c, b, mode);
 	}
@@ -132,7 +132,7 @@ static void beads_set_longer_cache_aside(struct call *c, struct beads *b)
 
 	cache_close(&b->cache);
 	if (cache_set_aside(c, path, id_mint(&c->mem, "ahead", c->now_ms), &kept))
-		c->code = ERR_OK; /* the new cache replaces the file anyway */
+		call_forgive(c); /* the new cache replaces the file anyway */
 	call_warn(
 		c,
 		"'" STR_FMT

@@ -85,13 +85,12 @@ static enum err beads_write_record(struct call *c, struct beads *b, int *fd)
 		return e;
 	cuts = beads_cut_due(b, CUT_BY_WRITER) && beads_cut_alone(c, b);
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
-		c->code = ERR_OK; /* the record counts; the next command builds the cache */
+		call_forgive(c); /* the record counts; the next command builds the cache */
 		file_remove(c, b->cache.path);
 	}
 	if (cuts) /* a follower of the journal may have read the old segment until now */
 		journal_drop(c, b->home, b->about.place.segment - 1);
-	c->code = ERR_OK;
-	return ERR_OK;
+	return call_forgive(c);
 }
 
 static void beads_end_writing(struct beads *b)
@@ -144,7 +143,7 @@ static enum err beads_write_base(struct call *c, struct beads *b, struct record 
 	if (e)
 		return e;
 	if (r->whole || cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
-		c->code = ERR_OK; /* as after a crash, the next command builds the cache */
+		call_forgive(c); /* as after a crash, the next command builds the cache */
 		e = beads_drop_cache(c, b);
 	}
 	return e;

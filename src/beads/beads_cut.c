@@ -177,13 +177,13 @@ static enum err cut_read_base(struct call *c, struct beads *b, struct record *ou
  * command; the next one tries again. True: the old segments can be removed. */
 bool beads_cut_alone(struct call *c, struct beads *b)
 {
-	struct call aside = *c;
+	struct call before = call_save(c);
 	struct record r;
 	AUTO_FD fd = -1;
 	enum err e;
 
-	if (!(e = cut_read_base(&aside, b, &r)) && !(e = beads_cut(&aside, b, &r, NULL, &fd)))
-		e = journal_sync(&aside, b->home, fd);
-	c->mem = aside.mem;
+	if (!(e = cut_read_base(c, b, &r)) && !(e = beads_cut(c, b, &r, NULL, &fd)))
+		e = journal_sync(c, b->home, fd);
+	call_restore(c, &before);
 	return !e;
 }

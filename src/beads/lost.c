@@ -176,7 +176,7 @@ static void lost_keep(struct call *c, struct str home, const struct lost_claim *
 	buf_char(&j.out, '\n');
 	if (!file_make_dir(c, path_parent(path), 0700))
 		file_append_hint(c, path, buf_str(&j.out), 0600);
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 /* The last line of each bead, in the order of the beads' first lines. */

@@ -112,7 +112,7 @@ static enum err setup_join_published(struct call *c, struct beads *b, struct set
 	out->problem = c->message;
 	if (e == ERR_REMOTE_DAMAGED)
 		out->step = call_next_step(c);
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (!beads_ref_here(c, b))
 		return ERR_OK;
 	ask.no_pull = true;

@@ -40,7 +40,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 	struct str text;
 
 	if (file_own_read(c, sync_state_path_of(c, home), &text) || !text.p) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return s;
 	}
 	v = value_read(&c->mem, text);

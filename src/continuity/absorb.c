@@ -273,7 +273,7 @@ static enum err absorb_read_news(struct call *c, struct continuity *k, struct be
 		e = journal_each(c, b->home, &known, absorb_see_record, &l);
 	if (e || news >= JOURNAL_AHEAD)
 		l.all = true; /* the journal was restarted or is damaged */
-	c->code = ERR_OK;
+	call_forgive(c);
 	e = l.all ? absorb_name_all(c, k, b, &l) : ERR_OK;
 	for (size_t i = 0; !e && i < l.ids.count; i++)
 		if (!l.ids.entry[i].value)

@@ -225,7 +225,7 @@ static void brief_read_posts(struct call *c, struct continuity *k, struct str na
 		tail = &(*tail)->next;
 	if (!vybe_delivery_find(c, &k->db, name, &shown))
 		*tail = posts_to(c, name, shown.post, &last);
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 static void brief_read_mail(struct call *c, struct agent_files *f, struct str name, struct brief *b)
@@ -248,7 +248,7 @@ static void brief_read_mail(struct call *c, struct agent_files *f, struct str na
 			unread = &m->next;
 		}
 	*unread = NULL;
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 /* Only a registered agent has mail and reservations. Mail to the sessions that the agent continues
@@ -260,7 +260,7 @@ static void brief_read_agent(struct call *c, struct continuity *k, struct brief 
 	size_t count;
 
 	if (!c->actor.n || sessions_names(c, k, &name, &count)) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -273,7 +273,7 @@ static void brief_read_agent(struct call *c, struct continuity *k, struct brief 
 			b->reserved = NULL;
 	}
 	c->project = project;
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b)

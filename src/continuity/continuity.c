@@ -122,7 +122,7 @@ enum err continuity_tasks(struct call *c, struct continuity *k, struct beads **o
 		if (e && e != ERR_NOT_INITIALIZED && e != ERR_NOT_A_REPOSITORY)
 			return e;
 		k->state = e ? TASKS_NONE : TASKS_OPEN;
-		c->code = ERR_OK;
+		call_forgive(c);
 	}
 	if (k->state == TASKS_OPEN)
 		*out = &k->tasks;
@@ -151,7 +151,7 @@ enum err continuity_task_id(struct call *c, struct continuity *k, struct str *id
 	if (!e && b && id->n) {
 		if (!find_bead(c, b, *id, &row))
 			*id = row->id;
-		c->code = ERR_OK;
+		call_forgive(c);
 	}
 	continuity_let_go(k);
 	return e;
@@ -180,8 +180,7 @@ static enum err project_is_own_root(struct call *c, struct str path, bool *yes)
 	*yes = false;
 	e = place_repository(c, path, &repo);
 	if (e == ERR_DUBIOUS_OWNERSHIP) {
-		c->code = ERR_OK;
-		return ERR_OK;
+		return call_forgive(c);
 	}
 	if (e || (e = place_repository(c, c->dir, &own)))
 		return e;

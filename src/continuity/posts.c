@@ -32,7 +32,7 @@ struct message *posts_to(struct call *c, struct str agent, int64_t after, int64_
 			all = NULL;
 		board_close(&board);
 	}
-	c->code = ERR_OK;
+	call_forgive(c);
 	for (; all; all = next) { /* the query returns the newest first */
 		next = all->next;
 		if (all->id > *last)

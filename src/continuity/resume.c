@@ -27,7 +27,7 @@ static enum err resume_look_up(struct call *c, struct beads *b, struct str id, s
 		return ERR_OK;
 	e = task_find(c, b, id, t);
 	if (e == ERR_NOT_FOUND || e == ERR_DELETED)
-		return c->code = ERR_OK;
+		return call_forgive(c);
 	*out = e ? NULL : t;
 	return e;
 }

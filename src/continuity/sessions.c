@@ -18,7 +18,7 @@ static struct str session_workspace(struct call *c)
 	struct repository repo;
 
 	if (place_repository(c, c->dir, &repo) || !repo.tree.p) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return path_real(&c->mem, c->dir);
 	}
 	return path_real(&c->mem, repo.tree);
@@ -105,7 +105,7 @@ static void holdings_read_registered(struct call *c, struct holdings *h)
 		if (r->expires_ms > h->until_ms)
 			h->until_ms = r->expires_ms;
 	c->project = project;
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 static enum err holdings_read(struct call *c, struct continuity *k, struct host_session *s,
@@ -173,7 +173,7 @@ static bool holdings_find_changed(struct call *c, struct continuity *k, const st
 	if (found)
 		*out = *found;
 	c->project = project;
-	c->code = ERR_OK;
+	call_forgive(c);
 	return found;
 }
 
@@ -206,7 +206,7 @@ static enum err session_adopt_tasks(struct call *c, struct continuity *k, const 
 		c->request_id = id_random(&c->mem, 32);
 		if (task_adopt(c, t->id, a->from, *tail)) { /* another session has adopted it */
 			*tail = NULL;
-			c->code = ERR_OK;
+			call_forgive(c);
 			continue;
 		}
 		e = task_note(c, k, "task_assigned", *tail,
@@ -232,7 +232,7 @@ static void session_adopt_reservations(struct call *c, const struct evidence *fo
 		a->reserved = NULL;
 	agent_files_close(&files);
 	c->project = project;
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 static enum err session_adopt_focus(struct call *c, struct continuity *k, struct str from)

@@ -123,7 +123,7 @@ static void handler_name_in_shell(struct call *c, struct str env_file)
 	if (env_file.n && env_file.p[0] == '/' && !file_read(c, env_file, &text) &&
 	    !(text.p && str_has(text, line)))
 		file_append(c, env_file, line, 0600);
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 /* --- messages and posts, shown once each --- */
@@ -218,12 +218,12 @@ static struct str handler_deliver(struct call *c, struct continuity *k, bool hea
 		if (!vybe_delivery_find(c, &k->db, name[i], &before)) {
 			shown = before;
 			buf_put(&b, handler_deliver_mail(c, &shown));
-			c->code = ERR_OK;
+			call_forgive(c);
 			buf_put(&b, handler_deliver_posts(c, &shown));
 			if (!str_eq(shown.mail, before.mail) || shown.post != before.post)
 				vybe_delivery_put(c, &k->db, &shown);
 		}
-		c->code = ERR_OK;
+		call_forgive(c);
 	}
 	return buf_str(&b);
 }
@@ -271,7 +271,7 @@ static void renew_reservations(struct call *c)
 	for (; r; r = r->next)
 		renew_one(c, &files, r);
 	agent_files_close(&files);
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 /* --- notes, and text for the model --- */
@@ -302,7 +302,7 @@ static const struct adoption *adopt_work(struct call *c, struct continuity *k,
 	if (h->own_name && !str_is(value_str(h->in, "source"), "compact") &&
 	    sessions_adopt(c, k, &adopted))
 		adopted = NULL;
-	c->code = ERR_OK;
+	call_forgive(c);
 	return adopted;
 }
 
@@ -315,7 +315,7 @@ static struct str begin_session(struct call *c, struct continuity *k, const stru
 
 	if (h->own_name && sessions_others(c, k, &others))
 		others = NULL;
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (resume_run(c, k, &ask, &r))
 		return STR_NONE;
 	b.task = r.focus;
@@ -376,7 +376,7 @@ static struct str handler_remind(struct call *c, struct continuity *k, struct st
 	struct task t;
 
 	if (!find_task(c, k, focus, &t)) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return STR("");
 	}
 	if (t.assignee.n && !str_eq(t.assignee, c->actor))
@@ -417,7 +417,7 @@ static void renew_claims(struct call *c, struct continuity *k)
 		c->request_args = STR("hook");
 		if (!task_renew(c, t->id, &now))
 			continuity_know(c, k, &now);
-		c->code = ERR_OK;
+		call_forgive(c);
 	}
 }
 
@@ -455,11 +455,11 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 	bool heard = hooks_heard(h->host, h->event);
 
 	if (h->own_name && sessions_note(c, k, sign_of(kind)))
-		c->code = ERR_OK;
+		call_forgive(c);
 	switch (kind) {
 	case BEGINS:
 		text = begin_session(c, k, h);
-		c->code = ERR_OK;
+		call_forgive(c);
 		handler_note(c, k, "session_start", value_str(h->in, "source"), focus_of(c, k));
 		return text;
 	case PROMPTS:
@@ -514,10 +514,10 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 	h.own_name = handler_name_agent(c, ask->host, in);
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
 		out->text = with_rule(c, handler_act(c, &k, &h));
-		c->code = ERR_OK;
+		call_forgive(c);
 		if (kind_of(h.event) != ENDS)
 			renew_claims(c, &k);
-		c->code = ERR_OK;
+		call_forgive(c);
 		if (continuity_commit(c, &k))
 			out->text = STR_NONE;
 		continuity_close(&k);
@@ -525,5 +525,5 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 		if (h.own_name && kind_of(h.event) == BEGINS)
 			handler_name_in_shell(c, ask->env_file);
 	}
-	c->code = ERR_OK;
+	call_forgive(c);
 }

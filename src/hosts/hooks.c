@@ -224,7 +224,7 @@ void hooks_changes(struct call *c, enum host_id host, struct str before, struct 
 		was = NULL;
 	if (jsonc_parse(c, after, &is))
 		is = NULL;
-	c->code = ERR_OK;
+	call_forgive(c);
 	for (int i = INSTALLED; i <= SKIPPED; i++) {
 		json_put_array(j, lists[i]);
 		for (const struct hook *h = host_row(host)->hooks.event; h->event; h++)
@@ -374,7 +374,7 @@ bool hooks_there(struct call *c, enum host_id host, enum host_scope scope, struc
 	bool there = path.p && (scope == HOST_USER || !install_check(c, path, root)) &&
 		     !file_read_regular(c, path, &text) && text.p && str_has(text, STR(OURS));
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	return there;
 }
 

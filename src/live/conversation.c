@@ -192,7 +192,7 @@ static enum err conversation_put_bead(struct thread *t, struct beads *b, const s
 	}
 	e = journal_each(t->c, b->home, &start, conversation_see_record, t);
 	if (e)
-		t->c->code = ERR_OK; /* the journal was cut meanwhile, or is damaged */
+		call_forgive(t->c); /* the journal was cut meanwhile, or is damaged */
 	for (size_t i = 0; i < t->changes.count; i++)
 		conversation_put_change(t, t->changes.entry[i].value);
 	return ERR_OK;
@@ -206,7 +206,7 @@ static enum err add_bead(struct thread *t, struct str text, struct json *j)
 
 	t->id = text;
 	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
-		t->c->code = ERR_OK;
+		call_forgive(t->c);
 		json_key(j, STR("bead"));
 		json_null(j);
 		return ERR_OK;
@@ -487,10 +487,8 @@ static enum err add_board(struct thread *t)
 	struct board board;
 	enum err e = board_open(c, BOARD_READ, &board);
 
-	if (e == ERR_NOT_INITIALIZED) {
-		c->code = ERR_OK;
-		return ERR_OK;
-	}
+	if (e == ERR_NOT_INITIALIZED)
+		return call_forgive(c);
 	if (e)
 		return e;
 	if (!(e = message_each(c, &board, &said, &m)))

@@ -323,7 +323,7 @@ enum err feed_open(struct call *c, struct str dir, struct feed **out)
 	if ((e = file_make_dir(c, dir, 0700)) || (e = file_each(c, dir, note_segment, &found)))
 		return e;
 	if (!feed_resume(c, f, found.last)) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		memcpy(f->name, id_random(&c->mem, 16).p, 16);
 		if ((e = file_each(c, dir, remove_segment, f)))
 			return e;

@@ -27,7 +27,7 @@ static void feed_collect_lines(struct telling *t, struct agent_files *f, struct 
 
 	telling_choose(t, file);
 	if (agent_file_size(t->c, f, file, &size)) {
-		t->c->code = ERR_OK; /* the next round tries again */
+		call_forgive(t->c); /* the next round tries again */
 		return;
 	}
 	if (size == t->at->at[0])
@@ -42,7 +42,7 @@ static void feed_collect_lines(struct telling *t, struct agent_files *f, struct 
 	}
 	from = t->at->at[0];
 	if (agent_file_read_part(t->c, f, file, &from, &text)) {
-		t->c->code = ERR_OK;
+		call_forgive(t->c);
 		return;
 	}
 	while (text.n && str_next(&text, '\n', &line)) {

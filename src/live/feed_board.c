@@ -113,7 +113,7 @@ void feed_collect_board(struct telling *t, bool look, bool first)
 	struct str where;
 
 	if (board_open(t->c, BOARD_READ, &b)) {
-		t->c->code = ERR_OK;
+		call_forgive(t->c);
 		if (!place_find(t->c, STR(".bb"), &where) && !where.p)
 			telling_gone(t, (const char *const[]){ "board/", NULL });
 		return;

@@ -98,7 +98,7 @@ void sources_collect(struct call *c, struct sources *s, source_tell *tell, void 
 	feed_collect_agents(&t, look, first);
 	feed_collect_board(&t, look, first);
 	feed_collect_events(&t);
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 void sources_begin(struct call *c, struct sources *s)
@@ -122,6 +122,5 @@ enum err feed_watched(struct call *c, struct watch_at at[FEED_WATCHED])
 		at[4].dir = b.home;
 	if (!place_find(c, STR(".bb"), &board) && board.p)
 		at[5].dir = path_join(&c->mem, board, STR(".bb"));
-	c->code = ERR_OK;
-	return ERR_OK;
+	return call_forgive(c);
 }

@@ -182,8 +182,7 @@ static enum err read_beads(struct call *c, struct crowd *w, const struct overvie
 		return ERR_OK;
 	e = beads_open(c, BEADS_READ, &b);
 	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
-		c->code = ERR_OK;
-		return ERR_OK;
+		return call_forgive(c);
 	}
 	if (e)
 		return e;

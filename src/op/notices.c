@@ -55,18 +55,19 @@ static void notices_put_mail(struct call *c, struct mail_waiting mail)
  */
 void notices_add_mail(struct call *c, bool wrote)
 {
-	struct call aside = *c;
 	struct mail_waiting mail = { 0 };
 	struct agent_files files;
+	struct call before;
 
 	/* most people's names cannot be the id of an agent */
 	if (!call_named(c) || (!registry_id_valid(c->actor) && !registry_id_valid(call_present(c))))
 		return;
-	if (!agent_files_open(&aside, AGENTS_READ, &files)) {
-		registry_saw(&aside, &files, call_present(c), wrote ? 1 : SEEN_LEAST_MS);
-		mail = mail_waiting(&aside, &files, c->actor);
+	before = call_save(c);
+	if (!agent_files_open(c, AGENTS_READ, &files)) {
+		registry_saw(c, &files, call_present(c), wrote ? 1 : SEEN_LEAST_MS);
+		mail = mail_waiting(c, &files, c->actor);
 	}
-	c->mem = aside.mem;
+	call_restore(c, &before);
 	notices_put_mail(c, mail);
 }
 
@@ -83,15 +84,16 @@ static struct str notices_lost_text(struct call *c, const struct value *list)
 /* The reply of a sync lists the lost claims of all actors, and only a host reads that of a hook. */
 void notices_add_lost_claims(struct call *c, const struct op *op)
 {
-	struct call aside = *c;
 	struct str lost = { 0 }, text;
+	struct call before;
 	struct beads b;
 
 	if (!c->actor.p || (op->flags & (OP_HOST | OP_LOST)))
 		return;
-	if (c->home.p || !beads_home(&aside, &b))
-		lost = lost_take(&aside, aside.home, c->actor);
-	c->mem = aside.mem;
+	before = call_save(c);
+	if (c->home.p || !beads_home(c, &b))
+		lost = lost_take(c, c->home, c->actor);
+	call_restore(c, &before);
 	if (!lost.p)
 		return;
 	text = notices_lost_text(c, value_read(&c->mem, lost));

@@ -169,7 +169,7 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 			if ((e != ERR_DAMAGED && e != ERR_INTERNAL_ERROR) || tries == 2)
 				return e;
 			mode = write ? BEADS_WRITE : BEADS_READ;
-			c->code = ERR_OK;
+			call_forgive(c);
 			continue;
 		}
 		*reply = json_new(&c->mem);
@@ -182,7 +182,7 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 				autosync_start(c, &b);
 			return e;
 		}
-		c->code = ERR_OK;
+		call_forgive(c);
 		mode = write ? BEADS_WRITE : BEADS_READ;
 		if (!disturbed && (e = beads_distrust(c, &b)))
 			return e;

@@ -166,7 +166,7 @@ static enum err serve_take_place(struct call *c, struct service *s)
 	e = lock_take(c, s->place.lock, LOCK_MS, &s->lock);
 	if (e != ERR_DATABASE_BUSY)
 		return e;
-	c->code = ERR_OK;
+	call_forgive(c);
 	call_fail(c, ERR_ALREADY_EXISTS, "a service runs for this project already");
 	return call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends it.");
 }
@@ -228,12 +228,11 @@ enum { LOOK_MS = 500, PAUSE_MS = 5 };
 /* One round: arms the watch, collects new events, and sleeps until a store changes. */
 static void serve_follow(const struct call *start, struct service *s)
 {
-	struct call c = *start;
+	struct call c = call_part(start);
 	struct watch_at at[FEED_WATCHED];
 	size_t count = 0;
 	AUTO_WATCH w;
 
-	c.mem = (struct arena){ 0 };
 	if (!c.still)
 		c.now_ms = moment_now();
 	feed_watched(&c, at);

@@ -193,14 +193,13 @@ static bool agent_files_too_large(struct call *c, const struct agent_files *f, s
 				  int64_t *size)
 {
 	struct file_found found = { 0 };
+	struct call before = call_save(c);
 
 	*size = 0;
-	if (!f->home.p || file_look(c, agent_files_path_of(c, f, name), &found)) {
-		c->code = ERR_OK;
-		return false;
-	}
-	*size = found.size;
-	return found.size > agent_files_largest(name);
+	if (f->home.p && !file_look(c, agent_files_path_of(c, f, name), &found))
+		*size = found.size;
+	call_restore(c, &before);
+	return *size > agent_files_largest(name);
 }
 
 /* The failure to read a file. A snapshot that is too large counts as damaged: it is made again from
@@ -211,14 +210,11 @@ static enum err agent_files_unread(struct call *c, const struct agent_files *f, 
 	int64_t size;
 
 	*out = STR_NONE;
-	if (!agent_files_too_large(c, f, name, &size)) {
-		c->code = e;
+	if (!agent_files_too_large(c, f, name, &size))
 		return e;
-	}
-	c->code = ERR_OK;
 	if (!agent_files_is_record(name)) {
 		*out = STR("");
-		return ERR_OK;
+		return call_forgive(c);
 	}
 	call_fail(c, ERR_IO_READ_FAILED,
 		  "'" STR_FMT "' has %lld bytes, and at most %d are read of such a file",
@@ -229,18 +225,13 @@ static enum err agent_files_unread(struct call *c, const struct agent_files *f, 
 enum err agent_file_pass_over(struct call *c, const struct agent_files *f, struct str name,
 			      enum err e)
 {
-	struct str message = c->message;
 	int64_t size;
 
-	if (!e)
+	if (!e || !agent_files_too_large(c, f, name, &size))
 		return e;
-	if (!agent_files_too_large(c, f, name, &size)) {
-		c->code = e;
-		return e;
-	}
 	call_warn(c, STR_FMT "; it was left out, and 'abacus doctor --fix' sets it aside",
-		  STR_ARG(message));
-	return ERR_OK;
+		  STR_ARG(c->message));
+	return call_forgive(c);
 }
 
 /* Pending lines are read as if they were in the file already. */
@@ -351,7 +342,7 @@ static enum err read_before(struct call *c, struct lines_back *b)
 static enum err hold_more(struct call *c, struct lines_back *b)
 {
 	struct arena before = arena_mark(&c->mem);
-	struct call part = *c;
+	struct call part = call_part(c);
 	enum err e;
 
 	if (!b->mem) {
@@ -359,7 +350,6 @@ static enum err hold_more(struct call *c, struct lines_back *b)
 			arena_rewind(&c->mem, before); /* it was all one unfinished line */
 		return e;
 	}
-	part.mem = (struct arena){ 0 };
 	e = read_before(&part, b);
 	if (e)
 		call_fail(c, e, STR_FMT, STR_ARG(part.message));
@@ -402,7 +392,7 @@ static bool lacks_folder(struct call *c, struct str path)
 
 	if (file_is_dir(&c->mem, dir) || !file_missing())
 		return false;
-	c->code = ERR_OK;
+	call_forgive(c);
 	return !file_make_dir(c, dir, 0700);
 }
 
@@ -461,8 +451,7 @@ enum err agent_file_later(struct call *c, enum err e)
 	if (e)
 		c->warning = arena_fmt(&c->mem, STR_FMT "; what was asked for is done",
 				       STR_ARG(c->message));
-	c->code = ERR_OK;
-	return ERR_OK;
+	return call_forgive(c);
 }
 
 enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f, struct str name,

@@ -108,8 +108,7 @@ enum err agent_pending_load(struct call *c, struct agent_files *f)
 {
 	if (read_pending(c, f))
 		call_warn(c, STR_FMT, STR_ARG(c->message));
-	c->code = ERR_OK;
-	return ERR_OK;
+	return call_forgive(c);
 }
 
 const struct agent_append *agent_pending_find(const struct agent_files *f, struct str name,

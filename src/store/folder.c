@@ -155,7 +155,7 @@ static bool has_commits(struct call *c, const struct repository *repo)
 	struct str head, ref;
 
 	if (file_own_read(c, path_join(&c->mem, repo->gitdir, STR("HEAD")), &head)) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return false;
 	}
 	head = str_trim(head);
@@ -218,7 +218,7 @@ static bool is_in_doubt(struct call *c, const struct repository *repo, struct st
 	tracked = git_index_look(&c->mem, lock, name);
 	if (tracked != TRACKED_SPLIT || !git_tracks(c, repo, lock, name, &tracked))
 		return tracked != TRACKED_NO;
-	c->code = ERR_OK; /* the lock may be gone by now */
+	call_forgive(c); /* the lock may be gone by now */
 	return true;
 }
 
@@ -271,7 +271,7 @@ static bool has_own_files(struct call *c, const struct worktree *w, struct str p
 	struct git_path *own;
 	enum err e = git_folder(c, &w->repo, name_in(&w->repo, path), &folder);
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (e || !folder.name.p)
 		return false;
 	for (own = folder.untracked; own && !is_worth_keeping(own->path);)
@@ -336,7 +336,7 @@ static enum err folder_find_worktree(struct call *c, struct str path, struct rep
 	struct str broken = around.dangling;
 
 	*out = (struct repository){ 0 };
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (e)
 		return ERR_OK;
 	if (!broken.p && around.repo.tree.p && !around.usable)
@@ -399,7 +399,7 @@ static enum err check_outside(struct call *c, struct str path, struct str tree)
 		    ask_index(c, &around.repo, name_in(&around.repo, path), &tracked))
 			return c->code;
 	}
-	c->code = ERR_OK;
+	call_forgive(c);
 	return tracked == TRACKED_YES ? refuse_tracked(c, &w, path) : ERR_OK;
 }
 

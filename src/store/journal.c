@@ -71,7 +71,7 @@ bool journal_exists(struct call *c, struct str dir)
 	struct journal_segments s;
 	enum err e = journal_segments(c, dir, &s);
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	return e || s.count;
 }
 

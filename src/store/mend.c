@@ -26,7 +26,7 @@ void mend_fail(struct call *c, struct mend *m, struct str file)
 					     .status = "error",
 					     .message = c->message,
 					     .fix = call_next_step(c) });
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 static struct str mend_name_of(struct call *c, struct str path)

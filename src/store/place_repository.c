@@ -149,7 +149,7 @@ static enum err place_repository_inspect(struct call *c, struct str dir, struct 
 	out->foreign = find_foreign(c, &out->repo, dot_git);
 	if (e && out->foreign.path.p) {
 		out->usable = true;
-		e = c->code = ERR_OK;
+		e = call_forgive(c);
 	}
 	return e;
 }
@@ -395,7 +395,7 @@ void place_of_variables(struct call *c, struct repository *out)
 		*out = around.repo;
 		out->tree = path_resolve(&c->mem, c->dir, str_of(tree));
 	}
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (!e && out->tree.p && !str_eq(out->tree, out->gitdir))
 		out->tree = path_real(&c->mem, out->tree);
 	if (e || str_eq(out->tree, out->gitdir))
@@ -455,7 +455,7 @@ bool place_is_reserved(struct call *c, struct str root, struct str path)
 		      path_within(path_real(&c->mem, repo.gitdir), path);
 	for (; !yes && path.n > root.n; path = path_parent(path))
 		yes = place_repository_is_bare(c, path, &yes) || yes;
-	c->code = ERR_OK;
+	call_forgive(c);
 	return yes;
 }
 
@@ -491,7 +491,7 @@ struct str place_ref(struct call *c, const struct repository *repo, struct str n
 		return str_trim(text);
 	if (!file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")), &text))
 		found = packed_ref(text, name);
-	c->code = ERR_OK;
+	call_forgive(c);
 	return found;
 }
 
@@ -503,6 +503,6 @@ bool place_has_ref(struct call *c, const struct repository *repo, struct str nam
 
 	if (!e && loose.kind != FILE_OTHER)
 		e = file_read(c, path_join(&c->mem, repo->common, STR("packed-refs")), &text);
-	c->code = ERR_OK;
+	call_forgive(c);
 	return e || loose.kind == FILE_OTHER || packed_ref(text, name).p;
 }

@@ -40,7 +40,7 @@ static enum err stop_at(struct call *c, enum err e, struct str commit)
 			       "the history can be read back to the commit after " STR_FMT
 			       " only: " STR_FMT "; 'bd repair' tells more",
 			       STR_ARG(commit), STR_ARG(c->message));
-	return c->code = ERR_OK;
+	return call_forgive(c);
 }
 
 /* Reads a commit, and goes on to the one before it; absent: there is none. */

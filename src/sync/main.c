@@ -93,7 +93,7 @@ static enum err find_latest(struct sync_main_request *r, struct str *commit)
 	enum err e = repo_ref(r->c, r->repo, sync_main_after(r, "--latest"), &tip);
 
 	if (e && commit->p) /* the ref is broken, and not needed */
-		return r->c->code = ERR_OK;
+		return call_forgive(r->c);
 	if (!e && tip.p && (!commit->p || repo_reaches(r->repo, tip, *commit)))
 		*commit = tip;
 	return e;
@@ -180,33 +180,33 @@ static void sync_main_say(const char *what, struct str with)
  */
 static void tell_loser(struct call *c, const struct lost_claim *lost)
 {
-	struct call aside = *c;
+	struct call before = call_save(c);
 	struct mail_draft draft = {
 		.from = STR("abacus"),
 		.to = lost->holder,
 		.bead = lost->id,
 		.category = CATEGORY_INFO,
 		.urgency = -1,
-		.subject = arena_fmt(&aside.mem, "Claim lost: " STR_FMT, STR_ARG(lost->id)),
+		.subject = arena_fmt(&c->mem, "Claim lost: " STR_FMT, STR_ARG(lost->id)),
 		.system = true,
 	};
 	struct agent_files files;
 	struct mail *sent;
 
-	draft.body = arena_fmt(&aside.mem,
+	draft.body = arena_fmt(&c->mem,
 			       STR_FMT ". Stop working on it, or agree with " STR_FMT
 				       " who goes on. 'bd show " STR_FMT
 				       "' shows the bead, 'bd ready --claim' takes another one.",
-			       STR_ARG(lost_text(&aside.mem, lost)),
+			       STR_ARG(lost_text(&c->mem, lost)),
 			       STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
-	aside.request_id = arena_fmt(&aside.mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),
+	c->request_id = arena_fmt(&c->mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),
 				     (long long)lost->epoch.ms, (long long)lost->epoch.n);
-	if (registry_id_valid(lost->holder) && !agent_files_open(&aside, AGENTS_WRITE, &files)) {
+	if (registry_id_valid(lost->holder) && !agent_files_open(c, AGENTS_WRITE, &files)) {
 		if (files.home.p)
-			mail_send(&aside, &files, &draft, &sent);
+			mail_send(c, &files, &draft, &sent);
 		agent_files_close(&files);
 	}
-	c->mem = aside.mem;
+	call_restore(c, &before);
 }
 
 static enum err sync_once(struct sync_main_request *r)

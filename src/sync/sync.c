@@ -305,7 +305,7 @@ static bool made_from_journal(struct sync *s)
 		    !journal_compare(s->c, s->b.home, s->made_upto, &news) &&
 		    (news == JOURNAL_SAME || news == JOURNAL_MORE);
 
-	s->c->code = ERR_OK;
+	call_forgive(s->c);
 	return made;
 }
 
@@ -414,26 +414,27 @@ static void sync_put_reply(struct sync *s, struct str commit, struct json *reply
 /* It only spares a join: whether this works or not says nothing about the sync. */
 static void sync_remember(struct sync *s)
 {
-	struct call aside = *s->c;
+	struct call before;
 	struct sync_state known;
 
 	if (s->wants->dry || !s->made.p)
 		return;
-	known = sync_state_read(&aside, s->b.home);
+	before = call_save(s->c);
+	known = sync_state_read(s->c, s->b.home);
 	known.made = s->made;
 	known.made_upto = s->made_upto;
-	sync_state_write(&aside, s->b.home, &known);
-	s->c->mem = aside.mem;
+	sync_state_write(s->c, s->b.home, &known);
+	call_restore(s->c, &before);
 }
 
 /* Also after a sync that failed: what came in before that counts. */
 static void find_lost(struct sync *s)
 {
-	struct call aside = *s->c;
+	struct call before = call_save(s->c);
 
 	if (!s->wants->dry)
-		lost_check(&aside, s->b.home, s->wants->lost, &s->lost);
-	s->c->mem = aside.mem;
+		lost_check(s->c, s->b.home, s->wants->lost, &s->lost);
+	call_restore(s->c, &before);
 }
 
 enum err sync_commit_own(struct sync *s)
@@ -459,16 +460,14 @@ enum err sync_commit_own(struct sync *s)
  */
 static void make_ref_to_publish(struct sync *s)
 {
-	struct call *c = s->c, aside = *c;
+	struct call before;
 
 	if (!(s->remote.broken || s->remote.cut_short) || s->here.p || s->wants->begin ||
 	    s->wants->dry || !s->wants->push)
 		return;
-	aside.code = ERR_OK;
-	s->c = &aside;
+	before = call_save(s->c);
 	sync_commit_own(s);
-	s->c = c;
-	c->mem = aside.mem;
+	call_restore(s->c, &before);
 }
 
 static enum err sync_run_steps(struct sync *s, struct json *reply)
@@ -501,7 +500,7 @@ enum err sync_alone(struct sync *s, struct lock *lock)
 
 	if (lock_take(c, path, 0, lock) != ERR_DATABASE_BUSY)
 		return c->code;
-	c->code = ERR_OK;
+	call_forgive(c);
 	sync_doing(s, "waiting for another sync of this repository");
 	return lock_take(c, path, (int)s->wants->timeout_ms, lock);
 }

@@ -28,7 +28,7 @@ static void tell_failure(struct diagnosis *d, const char *code)
 	struct call *c = d->s->c;
 
 	sync_doctor_tell(d, code, c->message, call_next_step(c));
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 static void tell_lock(struct diagnosis *d, struct str ref, struct str lock, struct str fix)
@@ -69,7 +69,7 @@ static void check_ref(struct diagnosis *d, struct str ref)
 				 arena_fmt(&s->c->mem, "the commit of '" STR_FMT "': " STR_FMT,
 					   STR_ARG(ref), STR_ARG(s->c->message)),
 				 fetch_again(s));
-		s->c->code = ERR_OK;
+		call_forgive(s->c);
 	}
 	if (repo_ref_locked(s->c, s->repo, ref, &lock, &fix))
 		tell_lock(d, ref, lock, fix);

@@ -18,7 +18,7 @@ static bool sync_refs_has_files(struct sync *s, struct str commit)
 
 	for (int i = 0; !has && i < SNAPSHOT_FILES; i++)
 		has = files.file[i].p;
-	s->c->code = ERR_OK;
+	call_forgive(s->c);
 	repo_forget_after(s->repo, held);
 	return has;
 }
@@ -32,7 +32,7 @@ bool sync_has_store(struct sync *s, struct str commit)
 		has = sync_refs_has_files(s, commit) || repo_commit(s->c, s->repo, commit, &about);
 		commit = about.parent;
 	}
-	s->c->code = ERR_OK;
+	call_forgive(s->c);
 	return has;
 }
 
@@ -50,7 +50,7 @@ static bool sync_refs_usable(struct sync *s, struct str commit)
 
 	if (!commit.p || !repo_is_commit(s->repo, commit) ||
 	    repo_check(s->c, s->repo, commit, STR_NONE, &fault) || fault.why.p) {
-		s->c->code = ERR_OK;
+		call_forgive(s->c);
 		return false;
 	}
 	return sync_has_store(s, commit);

@@ -126,7 +126,7 @@ static enum err repair_fetch(struct repair *r)
 	enum err e = sync_fetch(s);
 
 	if (e == ERR_REMOTE_DAMAGED && m->unusable.p) {
-		s->c->code = ERR_OK;
+		call_forgive(s->c);
 	} else if (e || !m->url.p || !s->there.p || !repo_is_commit(s->repo, s->there) ||
 		   sync_has_store(s, s->there)) {
 		return e;
@@ -165,7 +165,7 @@ static bool sync_repair_sound(struct sync *s, const struct snapshot *files)
 {
 	bool well = !sync_check(s, files) && !sync_fits_itself(s, files);
 
-	s->c->code = ERR_OK;
+	call_forgive(s->c);
 	return well;
 }
 
@@ -198,7 +198,7 @@ static void report_meta(struct repair *r, const struct snapshot *files)
 	json_put_str(r->reply, "why", c->code ? c->message : STR("it was damaged"));
 	json_put_str(r->reply, "text", STR(""));
 	json_end(r->reply);
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 /* The lines of a commit. What can be read of it is kept, if there is any damage. */

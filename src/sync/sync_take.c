@@ -22,7 +22,7 @@ static size_t oldest_backup(struct sync *s, const struct str *names, size_t coun
 			found = i;
 		}
 	}
-	s->c->code = ERR_OK;
+	call_forgive(s->c);
 	return found;
 }
 
@@ -193,7 +193,7 @@ enum err sync_take_in(struct sync *s, struct str commit)
 	if ((e = commit_read(c, s->repo, commit, &new)))
 		return e;
 	if ((e = snapshot_check(c, &new))) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return sync_check(s, &new);
 	}
 	if (s->base.p)

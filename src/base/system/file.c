@@ -494,7 +494,7 @@ enum err file_make_dir(struct call *c, struct str path, mode_t mode)
 
 	if (!orphan || path.n <= 1)
 		return e;
-	c->code = ERR_OK;
+	call_forgive(c);
 	if ((e = file_make_dir(c, path_parent(path), mode)))
 		return e;
 	return make_one(c, path, mode, &orphan);

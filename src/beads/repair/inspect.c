@@ -47,7 +47,7 @@ static struct finding *inspect_unreadable(struct call *c, struct str ref)
 			       .severity = SEVERITY_ERROR,
 			       .file = arena_cstr(&c->mem, ref),
 			       .message = c->message };
-	c->code = ERR_OK;
+	call_forgive(c);
 	return f;
 }
 
@@ -150,7 +150,7 @@ static bool inspect_usable(struct call *c, const struct inspection *i, const str
 	if (usable &&
 	    inspect_any_error(found)) /* the finding may be one that a sync can normalise */
 		usable = !validate_usable(c, &i->tip, state_new(&c->mem));
-	c->code = ERR_OK;
+	call_forgive(c);
 	return usable;
 }
 

@@ -88,7 +88,7 @@ static enum err repair_find_base(struct call *c, const struct journal_piece *p, 
 	if (p->verdict > JOURNAL_MENDED || !p->record.json.p)
 		return ERR_OK;
 	if (replay_find_base(c, &p->record, &m->replay))
-		c->code = ERR_OK; /* the second pass reports it */
+		call_forgive(c); /* the second pass reports it */
 	else if (record_is_base(p->record.json) && !m->replay.base.repaired)
 		m->synced = m->replay.base;
 	return ERR_OK;
@@ -135,9 +135,8 @@ static enum err repair_take_piece(struct call *c, const struct journal_piece *p,
 		return ERR_OK;
 	}
 	if (replay_decode(c, &m->replay, &p->record, &record)) {
-		c->code = ERR_OK;
 		repair_lose(c, m, p, p->verdict == JOURNAL_SOUND ? c->message : str_of(p->why));
-		return ERR_OK;
+		return call_forgive(c);
 	}
 	return repair_save(c, m, p, &record);
 }
@@ -360,7 +359,7 @@ static enum err repair_mend(struct call *c, struct beads *b, bool apply, struct 
 		c->warning = arena_fmt(
 			&c->mem, STR_FMT "; requests of before are not recognised when repeated",
 			STR_ARG(c->message));
-	c->code = ERR_OK;
+	call_forgive(c);
 	m.receipts = receipts.db ? &receipts : NULL;
 	e = repair_salvage(c, &m, apply);
 	receipt_db_close(&receipts);
@@ -378,7 +377,7 @@ static enum err repair_check(struct call *c, struct beads *b, bool *damaged)
 
 	*damaged = e == ERR_JOURNAL_LOST;
 	if (*damaged)
-		c->code = e = ERR_OK;
+		e = call_forgive(c);
 	if (e || *damaged)
 		return e;
 	if (!cache_open(c, beads_path(c, b, "cache.db"), CACHE_READ, &b->cache, &about)) {
@@ -386,8 +385,7 @@ static enum err repair_check(struct call *c, struct beads *b, bool *damaged)
 		*damaged = journal_compare(c, b->home, about.place, &news) == ERR_JOURNAL_LOST;
 	}
 	cache_close(&b->cache);
-	c->code = ERR_OK;
-	return ERR_OK;
+	return call_forgive(c);
 }
 
 enum err repair_journal(struct call *c, bool apply, int64_t timeout_ms, struct journal_repair *out)

@@ -300,7 +300,7 @@ static void salvage_read_meta(struct salvaging *s, const struct snapshot *files)
 	struct str sum[FILE_META];
 
 	snapshot_read_meta(c, files, known);
-	c->code = ERR_OK; /* keep the known prefix if meta.json has none */
+	call_forgive(c); /* keep the known prefix if meta.json has none */
 	for (int f = 0; f < FILE_META; f++)
 		sum[f] = sha256_hex(&c->mem, s->out.file[f]);
 	s->out.file[FILE_META] = snapshot_meta(&c->mem, known, sum);

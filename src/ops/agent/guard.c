@@ -263,10 +263,9 @@ static enum err agent_guard_run(struct call *c, struct stores *s, const void *bo
 		agent_guard_encode(&details, c, denied ? "deny" : "error", c->message, &answer);
 		return call_detail(c, json_text(&details));
 	}
-	c->code = ERR_OK;
 	c->warning = c->message;
 	agent_guard_encode(reply, c, denied ? "deny" : "error", c->message, &answer);
-	return ERR_OK;
+	return call_forgive(c);
 }
 
 /* --- hooks --- */

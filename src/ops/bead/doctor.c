@@ -66,7 +66,7 @@ static bool check_journal(struct doctor *d, struct beads *b, struct inspection *
 	if (inspect_open(d->c, b, i) || inspect_journal(d->c, b, i) ||
 	    journal_size(d->c, b->home, &bytes, &files)) {
 		bead_doctor_tell(d, "journal", "error", d->c->message, call_next_step(d->c).p);
-		d->c->code = ERR_OK;
+		call_forgive(d->c);
 		return false;
 	}
 	if (d->c->warning.p) {
@@ -89,7 +89,7 @@ static void check_contents(struct doctor *d, const struct beads *b, const struct
 
 	if (inspect_store(d->c, b, i, &found)) {
 		bead_doctor_tell(d, "contents", "error", d->c->message, call_next_step(d->c).p);
-		d->c->code = ERR_OK;
+		call_forgive(d->c);
 		return;
 	}
 	for (const struct finding *f = found; f; f = f->next)
@@ -129,7 +129,7 @@ static void check_cache(struct doctor *d, struct beads *b, const struct inspecti
 				 arena_fmt(&d->c->mem, "rm " STR_FMT, STR_ARG(file)).p);
 	else
 		bead_doctor_tell(d, "cache", "ok", STR("it says what the journal says"), NULL);
-	d->c->code = ERR_OK;
+	call_forgive(d->c);
 }
 
 /* A timeout of a sync is no problem of the store. */
@@ -148,7 +148,7 @@ static void check_sync(struct doctor *d, struct beads *b)
 
 	if (git_process_run(d->c, &h)) {
 		bead_doctor_tell(d, "sync", "error", d->c->message, call_next_step(d->c).p);
-		d->c->code = ERR_OK;
+		call_forgive(d->c);
 		return;
 	}
 	list = value_parse(&d->c->mem, h.reply, &error);
@@ -190,7 +190,7 @@ static void check_stamps(struct doctor *d, struct beads *b)
 				  "ahead of this machine's clock (%s)",
 				  STR_ARG(ahead->id), moment_format(&d->c->mem, ahead->at_ms).p),
 			"bd repair --stamps");
-	d->c->code = ERR_OK;
+	call_forgive(d->c);
 }
 
 static void check_claims(struct doctor *d, struct beads *b)
@@ -222,7 +222,7 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 	if (e) {
 		bead_doctor_tell(&d, e == ERR_JOURNAL_LOST ? "journal" : "store", "error",
 				 c->message, call_next_step(c).p);
-		c->code = ERR_OK;
+		call_forgive(c);
 	} else if (check_journal(&d, &b, &i)) {
 		check_contents(&d, &b, &i);
 		if (!d.behind && b.about.place.offset == known.offset &&

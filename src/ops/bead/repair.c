@@ -122,7 +122,7 @@ static enum err repair_commits(struct call *c, const struct body *in, struct str
 	/* the ref itself may have to be repaired */
 	if (e && e != ERR_DAMAGED && e != ERR_REMOTE_DAMAGED)
 		return e;
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (!e)
 		beads_close(&b);
 	h.words[0] = "repair";
@@ -198,7 +198,7 @@ static enum err bead_repair_run(struct call *c, struct stores *s, const void *bo
 	if (e)
 		call_warn(c, "the published commits were not checked: " STR_FMT,
 			  STR_ARG(c->message));
-	c->code = ERR_OK;
+	call_forgive(c);
 	put_both(c, reply, commits, &journal);
 	return ERR_OK;
 }

@@ -94,7 +94,7 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 	e = beads_open(c, BEADS_READ, &b);
 	if ((e == ERR_INTERNAL_ERROR || e == ERR_DAMAGED) &&
 	    !in->status) { /* the remote may have the lost records */
-		c->code = ERR_OK;
+		call_forgive(c);
 		e = beads_home(c, &b);
 	}
 	if (e)

@@ -110,17 +110,13 @@ static bool any_error(const struct finding *f)
  * otherwise the error is returned. */
 static enum err check_published(struct call *c, const struct beads *b, struct finding **out)
 {
-	struct call aside = *c;
+	struct call before = call_save(c);
 	struct inspection i;
-	bool told;
+	bool told = b->home.p && !inspect_open(c, b, &i) && !inspect_store(c, b, &i, out) &&
+		    any_error(*out);
 
-	aside.code = ERR_OK;
-	told = b->home.p && !inspect_open(&aside, b, &i) && !inspect_store(&aside, b, &i, out) &&
-	       any_error(*out);
-	c->mem = aside.mem;
-	if (told)
-		c->code = ERR_OK;
-	return c->code;
+	call_restore(c, &before);
+	return told ? call_forgive(c) : c->code;
 }
 
 static enum err bead_validate_check_store(struct call *c, struct finding **out)

@@ -29,7 +29,7 @@ static bool bead_where_exists(struct call *c)
 
 	if (!e)
 		beads_close(&b);
-	c->code = ERR_OK;
+	call_forgive(c);
 	return e != ERR_NOT_INITIALIZED;
 }
 
@@ -59,8 +59,7 @@ static enum err bead_where_run_where(struct call *c, struct stores *s, const voi
 		bead_where_put_where(reply, &b, STR_NONE, false,
 				     arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
 					       STR_ARG(call_next_step(c))));
-		c->code = ERR_OK;
-		return ERR_OK;
+		return call_forgive(c);
 	}
 	if (e || (e = config_find(c, b.home, CONFIG_SYNC_REF, &ref)))
 		return e;

@@ -45,11 +45,11 @@ static enum err board_destroy_run(struct call *c, struct stores *s, const void *
 	(void)s;
 	if (in->confirm && !place_new(c, STR(".bb"), &root))
 		board_sweep(c, root);
-	c->code = ERR_OK;
+	call_forgive(c);
 	e = board_destroy_count(c, &counts, &root);
 	if (e && (e != ERR_DAMAGED || !in->confirm))
 		return e;
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (in->confirm && (e = board_destroy(c, root)))
 		return e;
 	json_object(reply);

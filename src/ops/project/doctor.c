@@ -108,7 +108,7 @@ static void tell_receipts(struct call *c, struct mend *m, struct str home)
 	if (!e)
 		e = receipt_db_find(c, &db, &none);
 	receipt_db_close(&db);
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (!e)
 		return;
 	if (!m->fix)
@@ -131,7 +131,7 @@ static void look_at_ref(struct call *c, struct mend *m, struct beads *b)
 		mend_tell(m, &(struct mend_finding){ .status = "error",
 						     .message = c->message,
 						     .fix = STR("bd repair --apply") });
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 static void look_at_beads(struct call *c, struct mend *m)
@@ -152,7 +152,7 @@ static void look_at_beads(struct call *c, struct mend *m)
 	}
 	if (e && !no_store(e))
 		mend_fail(c, m, b.home);
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 /* --- the others --- */
@@ -166,7 +166,7 @@ static void look_at_board(struct call *c, struct mend *m)
 	if (board_mend(c, m))
 		mend_fail(c, m, STR_NONE);
 	if (place_find(c, STR(".bb"), &b.root) || !b.root.p) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return;
 	}
 	if (board_config_read(c, &b, &config))
@@ -175,21 +175,13 @@ static void look_at_board(struct call *c, struct mend *m)
 
 static void look_at_vybe(struct call *c, struct mend *m)
 {
-	struct call aside = *c; /* it may choose another repository for its tasks */
+	struct call before = call_save(c); /* vybe may use another repository */
 	struct continuity k;
-	enum err e = continuity_locate(&aside, &k);
 
 	m->store = "vybe";
-	if (!e)
-		e = vybe_db_mend(&aside, k.path, m);
-	c->mem = aside.mem;
-	if (!e)
-		return;
-	c->message = aside.message;
-	c->step = aside.step;
-	c->remedy = aside.remedy;
-	c->code = e;
-	mend_fail(c, m, k.path);
+	if (continuity_locate(c, &k) || vybe_db_mend(c, k.path, m))
+		mend_fail(c, m, k.path);
+	call_restore(c, &before);
 }
 
 static void look_at_settings(struct call *c, struct mend *m)

@@ -50,7 +50,7 @@ static void put_refused(struct call *c, struct json *reply, const char *store, s
 	project_where_put(reply, store, path, path.p != NULL,
 			  arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
 				    STR_ARG(call_next_step(c))));
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 static enum err project_where_put_beads(struct call *c, struct json *reply)
@@ -67,8 +67,7 @@ static enum err project_where_put_beads(struct call *c, struct json *reply)
 	if (e == ERR_NOT_A_REPOSITORY) {
 		project_where_put(reply, "beads", STR_NONE, false,
 				  STR("beads need a Git repository, and this folder is in none"));
-		c->code = ERR_OK;
-		return ERR_OK;
+		return call_forgive(c);
 	}
 	if (e || (e = file_look(c, b.home, &found)))
 		return e;
@@ -114,7 +113,7 @@ static enum err put_folder(struct call *c, const struct folder *folder, struct j
 		return e;
 	if (place_repository(c, c->dir, &repo)) { /* only for the reason */
 		repo = (struct repository){ 0 };
-		c->code = ERR_OK;
+		call_forgive(c);
 	}
 	if (root.p) {
 		project_where_put(reply, store, path_join(&c->mem, root, name), true,

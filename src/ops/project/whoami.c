@@ -69,7 +69,7 @@ static enum err whoami_put_claims(struct call *c, struct json *reply)
 	enum err e = beads_open(c, BEADS_READ, &b);
 
 	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		json_put_raw(reply, "claims", STR("[]"));
 		return ERR_OK;
 	}
@@ -95,7 +95,7 @@ static void whoami_put_registration(struct call *c, struct agent_files *files, s
 
 	if (registry_find(c, files, c->actor, &self))
 		self = NULL;
-	c->code = ERR_OK;
+	call_forgive(c);
 	json_put_bool(reply, "registered", self);
 	json_put_str(reply, "role", self ? self->role : STR_NONE);
 	json_put_str(
@@ -133,7 +133,7 @@ static enum err whoami_put_posts(struct call *c, struct json *reply)
 		e = board_explain(c, &board, unread_count(c, &board, c->actor, &unread));
 		board_close(&board);
 	} else if (e == ERR_NOT_INITIALIZED) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		e = ERR_OK;
 	}
 	json_put_int(reply, "unread_posts", unread.count);
@@ -155,7 +155,7 @@ static enum err project_whoami_run(struct call *c, struct stores *s, const void 
 		return e;
 	mail = mail_waiting(c, s->agents, c->actor);
 	json_put_int(reply, "unread_mail", mail.unread);
-	json_put_int(reply, "mail_to_accept", mail.owed);
+	json_put_int(reply, "mail_to_accept", mail.unacked);
 	if ((e = whoami_put_posts(c, reply)))
 		return e;
 	json_end(reply);

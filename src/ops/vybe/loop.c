@@ -181,7 +181,7 @@ static enum err vybe_loop_outcome(struct call *c, const struct child *child, str
 	*status = child->timed_out ? "timeout" : "failed";
 	if (e == ERR_DELETED || e == ERR_NOT_FOUND) {
 		*status = "deleted";
-		return c->code = ERR_OK;
+		return call_forgive(c);
 	}
 	if (e)
 		return e;
@@ -279,7 +279,7 @@ static enum err vybe_loop_rounds(struct call *c, struct vybe_loop_run *run)
 		e = vybe_loop_work_on(c, run, t, &status);
 		if (e == ERR_ALREADY_CLAIMED || e == ERR_BLOCKED || e == ERR_CLOSED ||
 		    e == ERR_DELETED || e == ERR_NOT_FOUND) {
-			c->code = ERR_OK; /* another agent took it; try the next task */
+			call_forgive(c); /* another agent took it; try the next task */
 			continue;
 		}
 		if (e)

@@ -35,7 +35,7 @@ static void vybe_status_diagnose(struct call *c, struct json *list, const char *
 		     arena_fmt(&c->mem, "%s: " STR_FMT, what, STR_ARG(c->message)));
 	json_put_str(list, "suggested_action", call_next_step(c));
 	json_end(list);
-	c->code = ERR_OK;
+	call_forgive(c);
 }
 
 static void count_tasks(struct call *c, struct continuity *k, struct json *reply,
@@ -49,7 +49,7 @@ static void count_tasks(struct call *c, struct continuity *k, struct json *reply
 		e = task_count(c, b, count);
 	if (e)
 		vybe_status_diagnose(c, problems, "the tasks cannot be read");
-	c->code = ERR_OK;
+	call_forgive(c);
 	for (int i = 0; i < TASK_STATUSES; i++)
 		total += count[i];
 	json_put_object(reply, "tasks");
@@ -66,7 +66,7 @@ static void put_hooks(struct call *c, struct json *reply)
 
 	if (place_new(c, STR(".bb"), &root))
 		root = c->dir;
-	c->code = ERR_OK;
+	call_forgive(c);
 	json_put_object(reply, "hooks");
 	for (int i = 0; i < HOST_COUNT; i++)
 		json_put_bool(reply, names_word(&hosts, i),
@@ -80,7 +80,7 @@ static void put_agent(struct call *c, struct continuity *k, struct json *reply)
 	struct vybe_agent a = { .agent = c->actor, .project = STR("") };
 
 	if (!call_named(c) || vybe_agent_find(c, &k->db, &a)) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return;
 	}
 	json_put_object(reply, "agent_state");

@@ -150,7 +150,7 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode, struc
 	if (!e && cache_quiet(c, path))
 		return ERR_OK;
 	cache_close(out);
-	c->code = ERR_OK;
+	call_forgive(c);
 	return bead_cache_open_as(c, CACHE_READ, out, about);
 }
 

@@ -255,9 +255,8 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 
 static void visit_rows(struct call *c, struct stmt *st, const struct bead_filter *f, int64_t *count)
 {
-	struct call aside = *c;
+	struct call aside = call_part(c);
 
-	aside.mem = (struct arena){ 0 };
 	for (; stmt_row(st); ++*count) {
 		arena_reset(&aside.mem);
 		f->visit(f->arg, bead_row_read(&aside, st));

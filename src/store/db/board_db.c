@@ -314,7 +314,7 @@ static enum err board_db_inspect(struct call *c, struct board *b, enum state *st
 		e = board_db_look(c, b, state);
 	if (e == ERR_DAMAGED) {
 		*state = DAMAGED;
-		c->code = e = ERR_OK;
+		e = call_forgive(c);
 	}
 	db_close(b->db);
 	b->db = NULL;
@@ -403,13 +403,10 @@ static void board_sweep_one(void *arg, struct str name)
 void board_sweep(struct call *c, struct str root)
 {
 	struct board_sweep s = { .c = c, .root = root };
-	struct call before = *c;
+	struct call before = call_save(c);
 
 	file_each(c, root, board_sweep_one, &s);
-	c->code = before.code; /* the next one tries again */
-	c->message = before.message;
-	c->step = before.step;
-	c->remedy = before.remedy;
+	call_restore(c, &before); /* the next one tries again */
 }
 
 enum err board_make(struct call *c, struct str root, enum board_made *made, struct str *aside)
@@ -424,9 +421,10 @@ enum err board_make(struct call *c, struct str root, enum board_made *made, stru
 		if ((e = file_make_dir(c, board_db_folder(c, root), 0700)))
 			return e;
 	} while ((e = board_db_take_lock(c, &b)) == ERR_NOT_INITIALIZED);
-	c->code = e;
-	if (!e)
+	if (!e) {
+		call_forgive(c);
 		e = board_db_make(c, &b, made, aside);
+	}
 	board_close(&b);
 	return e;
 }

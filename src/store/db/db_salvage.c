@@ -85,7 +85,7 @@ static bool db_salvage_copy(struct db_salvage_salvage *s, struct str condition)
 	AUTO_STMT *st = db_stmt_once(s->db, sql);
 	bool well = !stmt_run(s->c, st);
 
-	s->c->code = ERR_OK;
+	call_forgive(s->c);
 	s->tries++;
 	if (well)
 		s->saved += db_changes(s->db);
@@ -131,7 +131,7 @@ static bool find_last(struct db_salvage_salvage *s, int64_t *last)
 
 	*last = well ? stmt_int(st) : 0;
 	well = !stmt_end(s->c, st) && well;
-	s->c->code = ERR_OK;
+	call_forgive(s->c);
 	return well;
 }
 
@@ -200,7 +200,7 @@ static enum err make_work(struct call *c, struct str path, struct str work)
 		db_exec(c, db, "PRAGMA wal_checkpoint(TRUNCATE)");
 		db_close(db);
 	}
-	c->code = ERR_OK;
+	call_forgive(c);
 	if ((e = file_remove(c, log_of_work)) ||
 	    (e = file_remove(c, arena_fmt(&c->mem, STR_FMT "-shm", STR_ARG(work)))) ||
 	    (e = file_read_part(c, work, 0, 0, &text)))
@@ -224,14 +224,14 @@ static enum err copy_all(struct db_salvage_salvage *s, struct str work, const st
 	if ((e = db_attach_old(c, s->db, work)) && e != ERR_DAMAGED)
 		return e;
 	attached = !e;
-	c->code = ERR_OK;
+	call_forgive(c);
 	if (!attached)
 		db_salvage_tell(s, STR("everything: the list of its tables cannot be read"));
 	for (const struct db_table *t = plan->tables; attached && t->name; t++)
 		if ((e = copy_table(s, t)))
 			return e;
 	db_exec(c, s->db, "DETACH old");
-	c->code = ERR_OK;
+	call_forgive(c);
 	return plan->after ? db_exec(c, s->db, plan->after) : ERR_OK;
 }
 
@@ -275,7 +275,7 @@ static enum err db_salvage_salvage(struct call *c, struct mend *m, struct str pa
 		   made = arena_fmt(&c->mem, STR_FMT ".salvaged", STR_ARG(path));
 	enum err e;
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	json_array(&s.lost);
 	if ((e = db_salvage_build(c, &s, path, made, plan)) || (e = mend_keep(c, path, &kept)) ||
 	    (e = mend_keep(c, arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path)), &log)) ||
@@ -333,6 +333,5 @@ enum err db_mend(struct call *c, struct mend *m, struct str path, const struct d
 					     .status = "error",
 					     .message = c->message,
 					     .fix = STR("abacus doctor --fix") });
-	c->code = ERR_OK;
-	return ERR_OK;
+	return call_forgive(c);
 }

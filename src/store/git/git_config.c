@@ -316,12 +316,12 @@ static void read_environment(struct reading *r)
 void git_config_protected(struct call *c, git_setting *see, void *arg)
 {
 	struct reading r = { .c = c, .see = see, .arg = arg };
-	enum err before = c->code;
+	struct call before = call_save(c);
 
 	read_system(&r);
 	read_global(&r);
 	read_environment(&r);
-	c->code = before;
+	call_restore(c, &before);
 }
 
 /* --- the user's name --- */
@@ -342,7 +342,7 @@ enum err git_config_user(struct call *c, struct str common, struct str *out)
 	if (common.p)
 		git_config_read_file(&r, path_join(&c->mem, common, STR("config")));
 	read_environment(&r);
-	c->code = ERR_OK;
+	call_forgive(c);
 	*out = name.n ? name : STR_NONE;
 	return ERR_OK;
 }

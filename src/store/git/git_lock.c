@@ -127,10 +127,10 @@ static void sweep_file(void *arg, struct str name)
 void git_lock_sweep(struct call *c, struct str dir)
 {
 	struct sweep s = { .c = c, .dir = dir, .run = run_name(&c->mem) };
-	enum err before = c->code;
+	struct call before = call_save(c);
 
 	file_each(c, dir, sweep_file, &s);
-	c->code = before; /* a folder that cannot be listed cannot be locked either */
+	call_restore(c, &before); /* a folder that cannot be listed cannot be locked either */
 }
 
 /* A lock of another, and since when it has not changed. */

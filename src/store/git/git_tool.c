@@ -120,7 +120,7 @@ static bool git_tool_merges(struct call *c, struct str dir)
 	struct str oid;
 	bool yes = !git_tool_git(c, dir, words, &oid);
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	return yes;
 }
 
@@ -196,7 +196,7 @@ static bool has_commit(struct call *c, struct str dir, struct str oid)
 	struct str nothing;
 	bool yes = !git_tool_git(c, dir, words, &nothing);
 
-	c->code = ERR_OK;
+	call_forgive(c);
 	return yes;
 }
 
@@ -257,7 +257,7 @@ static enum err add_commits(struct call *c, struct str dir, const struct range *
 	if (e)
 		return e;
 	if (octopus || log_files(c, dir, range, "--remerge-diff", &text)) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		if ((e = log_files(c, dir, range, "-m", &text)))
 			return e;
 	}

@@ -59,7 +59,7 @@ static void remove_loose(struct call *c, struct str dir, const git_oid *oid)
 	git_oid_tostr(name, sizeof name, oid);
 	fault_point();
 	file_remove(c, arena_fmt(&c->mem, STR_FMT "/%.2s/%s", STR_ARG(dir), name, name + 2));
-	c->code = ERR_OK; /* it only takes up room */
+	call_forgive(c); /* it only takes up room */
 }
 
 static int tidy_commit(struct call *c, struct repo *r, struct str dir, const git_oid *oid)
@@ -135,9 +135,9 @@ void repo_sweep_objects(struct call *c, struct repo *r)
 	struct repo_pack_leftovers loose = { c, dir, STR("tmp_object_git2_") },
 				   packs = { c, path_join(&c->mem, dir, STR("pack")),
 					     STR("pack_git2_") };
-	enum err before = c->code;
+	struct call before = call_save(c);
 
 	file_each(c, loose.dir, repo_pack_remove_leftover, &loose);
 	file_each(c, packs.dir, repo_pack_remove_leftover, &packs);
-	c->code = before; /* they only take up room */
+	call_restore(c, &before); /* they only take up room */
 }

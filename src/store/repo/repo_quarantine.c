@@ -26,10 +26,10 @@ static enum err repo_quarantine_fail(struct call *c, struct repo *r, const char 
 
 void repo_sweep_fetched(struct call *c, struct repo *r)
 {
-	enum err before = c->code;
+	struct call before = call_save(c);
 
 	file_remove_tree(c, repo_quarantine_folder(c, r));
-	c->code = before; /* it only takes up room, or the next fetch tells */
+	call_restore(c, &before); /* it only takes up room, or the next fetch tells */
 }
 
 enum err repo_keep_apart(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])
@@ -102,7 +102,7 @@ static size_t repo_quarantine_new_objects(struct call *c, struct repo *r)
 	int code = git_odb_new(&alone);
 
 	if (file_each(c, folder, repo_quarantine_see, &only_packs) || !only_packs) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		code = -1;
 	}
 	if (!code && !(code = git_odb_backend_pack(&packs, arena_cstr(&c->mem, folder))) &&

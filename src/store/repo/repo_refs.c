@@ -254,17 +254,18 @@ static void add_to_log(struct call *c, struct repo *r, struct str name, struct s
 {
 	static const char nothing[] = "0000000000000000000000000000000000000000";
 	struct str path = repo_refs_path_of(c, r, path_join(&c->mem, STR("logs"), name));
-	enum err before = c->code;
+	struct call before;
 
 	if (git_reference_has_log(repo_git(r), arena_cstr(&c->mem, name)) != 1)
 		return;
+	before = call_save(c);
 	file_append(c, path,
 		    arena_fmt(&c->mem,
 			      STR_FMT " " STR_FMT " abacus <abacus@localhost> %lld +0000\tabacus\n",
 			      STR_ARG(old.p ? old : str_of(nothing)), STR_ARG(new),
 			      (long long)c->now_ms / 1000),
 		    0666);
-	c->code = before;
+	call_restore(c, &before);
 }
 
 /* `old` is where it has to be; NULL: anywhere. */
@@ -341,7 +342,7 @@ static enum err drop_packed(struct call *c, struct repo *r, struct str name)
 		return e;
 	e = git_lock_take(c, path, STR(""), GIT_LOCK_RESPECT, &lock);
 	if (e == ERR_SYNC_FAILED)
-		return c->code = ERR_OK;
+		return call_forgive(c);
 	if (e || (e = file_read(c, path, &text)))
 		return e;
 	if (!text.p || !repo_refs_without(&c->mem, text, name, &rest))

@@ -132,7 +132,7 @@ static bool ask_git(struct call *c, const struct remote *m, struct str url, stru
 	url = url_drop_password(&c->mem, url);
 	git.input = arena_fmt(&c->mem, "url=" STR_FMT "\n\n", STR_ARG(url));
 	if (spawn_run(c, &git) || git.status) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return false;
 	}
 	*user = repo_remote_member(git.out, "username");
@@ -478,13 +478,12 @@ static void repo_remote_fetch_tagged(struct call *c, struct remote *m, struct re
 {
 	const struct str haves[REPO_HAVES] = { 0 };
 	struct str commit = repo_peel(c, there, tag);
-	struct call aside = *c;
+	struct call before = call_save(c);
 
-	if (commit.p && !repo_keep_apart(&aside, m->repo, haves) &&
+	if (commit.p && !repo_keep_apart(c, m->repo, haves) &&
 	    !repo_copy_from(there, m->repo, commit, NULL, 0))
 		m->leads_to = commit;
-	c->mem = aside.mem;
-	m->repo->call = c;
+	call_restore(c, &before);
 }
 
 /*
@@ -505,7 +504,7 @@ static enum err look_at_folder(struct call *c, struct remote *m, struct str ref,
 		return e;
 	if ((e = open_folder(c, m->from, there))) {
 		*there = NULL;
-		return e == ERR_DUBIOUS_OWNERSHIP ? e : (c->code = ERR_OK);
+		return e == ERR_DUBIOUS_OWNERSHIP ? e : call_forgive(c);
 	}
 	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
 		e = c->code = ERR_SYNC_FAILED;
@@ -529,7 +528,7 @@ bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct 
 	if (!m->to.p)
 		return false;
 	if (open_folder(c, m->to, &there)) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return false;
 	}
 	locked = repo_ref_locked(c, there, ref, lock, fix);

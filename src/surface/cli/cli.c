@@ -417,12 +417,12 @@ static bool cli_agrees(struct call *c, const struct args *a)
 	failed = request_run(c, &look, &reply);
 	c->request_id = id;
 	if (failed) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return true; /* the real run says what is wrong */
 	}
 	v.asked = &look;
 	if (cli_render(c, &v, a->command, json_text(&reply))) {
-		c->code = ERR_OK;
+		call_forgive(c);
 		return true;
 	}
 	out_view(&v, 0);

@@ -224,13 +224,12 @@ static struct view view_of(struct call *c, size_t columns, bool colour)
 /* One picture: arms the watch, looks, shows, and sleeps until there is a reason for the next. */
 static void top_look(const struct call *start, const struct request *r, struct screen *s)
 {
-	struct call c = *start;
+	struct call c = call_part(start);
 	struct watch_at at[FEED_WATCHED];
 	enum watch_end end;
 	struct view v;
 	AUTO_WATCH w;
 
-	c.mem = (struct arena){ 0 };
 	if (!c.still)
 		c.now_ms = moment_now();
 	*s = top_measure(*s);

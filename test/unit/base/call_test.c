@@ -84,6 +84,50 @@ static void arena_rewind_takes_back_what_came_after_the_mark(void **state)
 	arena_release(&mem);
 }
 
+static void a_forgiven_failure_leaves_nothing(void **state)
+{
+	struct call c = { .warning = STR("kept") };
+
+	(void)state;
+	call_fail(&c, ERR_NOT_FOUND, "no bead");
+	call_step(&c, "Look elsewhere.");
+	call_remedy(&c, "Look elsewhere");
+	call_detail(&c, STR("{}"));
+	assert_int_equal(call_forgive(&c), ERR_OK);
+	assert_int_equal(c.code, ERR_OK);
+	assert_null(c.message.p);
+	assert_null(c.step.p);
+	assert_null(c.remedy.p);
+	assert_null(c.details.p);
+	assert_str(c.warning, "kept");
+	call_release(&c);
+}
+
+static void a_side_question_leaves_the_call_as_it_was(void **state)
+{
+	struct call c = { .project = STR("/a") }, before;
+	struct str answer;
+
+	(void)state;
+	call_fail(&c, ERR_CLOSED, "it is closed");
+	call_step(&c, "Reopen it.");
+	before = call_save(&c);
+	assert_int_equal(c.code, ERR_OK);
+	answer = arena_fmt(&c.mem, "%d", 42);
+	c.project = STR("/b");
+	call_warn(&c, "never shown");
+	call_fail(&c, ERR_NOT_FOUND, "no bead");
+	call_restore(&c, &before);
+	assert_int_equal(c.code, ERR_CLOSED);
+	assert_str(c.message, "it is closed");
+	assert_str(c.step, "Reopen it.");
+	assert_str(c.project, "/a");
+	assert_null(c.warning.p);
+	arena_fmt(&c.mem, "%d", 17);
+	assert_str(answer, "42");
+	call_release(&c);
+}
+
 int call_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +135,8 @@ int call_group(void)
 		cmocka_unit_test(call_next_step_claims_nothing_by_itself),
 		cmocka_unit_test(call_warn_tells_each_thing_once_and_stops_when_it_is_enough),
 		cmocka_unit_test(arena_rewind_takes_back_what_came_after_the_mark),
+		cmocka_unit_test(a_forgiven_failure_leaves_nothing),
+		cmocka_unit_test(a_side_question_leaves_the_call_as_it_was),
 	};
 
 	return cmocka_run_group_tests_name("call", tests, NULL, NULL);
