@@ -45,15 +45,12 @@ static enum err reservation_taken(struct call *c, enum err code, const struct re
  * An agent whose clock was once far ahead counts as active until that time comes. No program can
  * tell whether the agent still works, so the error names the command that releases the scope.
  */
-static enum err reservation_held(struct call *c, struct agent_files *f, const struct reservation *r)
+static enum err reservation_held(struct call *c, const struct reservation *r,
+				 const struct registered *a)
 {
 	enum { DAY_MS = 86400000 };
-	struct registered *a;
-	enum err e = registry_find(c, f, r->agent, &a);
+	enum err e = reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 
-	if (e)
-		return e;
-	e = reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 	if (a->seen_ms - c->now_ms < DAY_MS)
 		return e;
 	return call_step(c,
@@ -64,15 +61,23 @@ static enum err reservation_held(struct call *c, struct agent_files *f, const st
 			 STR_ARG(spawn_quoted(&c->mem, r->scope)));
 }
 
-/* RESERVATION_CONFLICT or RESERVATION_STALE_FOUND if another agent's reservation of the very same
- * scope may not be taken over. */
+/*
+ * RESERVATION_CONFLICT or RESERVATION_STALE_FOUND if another agent's reservation of the very same
+ * scope may not be taken over. It may not while the owner's registration cannot be read: that owner
+ * may be active.
+ */
 static enum err reservation_may_take(struct call *c, struct agent_files *f,
 				     const struct reservation *r, bool takeover)
 {
 	bool over = r->expires_ms <= c->now_ms;
+	struct registered *a;
+	enum err e = over ? ERR_OK : registry_find(c, f, r->agent, &a);
 
-	if (!over && reservation_owner(c, f, r) == LIVENESS_ACTIVE)
-		return reservation_held(c, f, r);
+	if (e && e != ERR_AGENT_NOT_FOUND)
+		return e;
+	if (!e && !over && liveness_of(a->seen_ms, c->now_ms, c->stale_minutes) == LIVENESS_ACTIVE)
+		return reservation_held(c, r, a);
+	call_forgive(c);
 	if (takeover)
 		return ERR_OK;
 	return reservation_taken(c, ERR_RESERVATION_STALE_FOUND, r,

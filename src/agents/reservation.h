@@ -82,7 +82,8 @@ enum err reservation_each_lapsed(struct call *c, struct agent_files *f, struct r
 enum err reservation_shown(struct call *c, struct agent_files *f, struct str agent, struct str bead,
 			   bool over, struct reservation **out);
 
-/* The liveness of the holder. One that is not registered counts as evicted. */
+/* The liveness of the owner, to be shown. An owner that is not registered, or whose registration
+ * cannot be read, counts as evicted. */
 enum liveness reservation_owner(struct call *c, struct agent_files *f, const struct reservation *r);
 
 /* As members of the open object; as an object. */

@@ -104,6 +104,15 @@ def test_takeover(two, minute, owner_acts, flag, outcome):
     assert (event["payload"]["owner_agent"], event["payload"]["incoming_agent"]) == ("amber-otter", "cobalt-harbor")
 
 
+def test_nothing_is_taken_over_from_an_owner_whose_registration_cannot_be_read(two):
+    reserve(two, "amber-otter", "src", env=at())
+    home = two.path / ".beadboard/agent/agents"
+    (home / "history.jsonl").unlink()
+    (home / "amber-otter.json").write_text("{")
+    assert refused(two, *args("cobalt-harbor", "src", "--takeover-stale"), env=at(m=1)) == "IO_READ_FAILED"
+    assert [line["agent_id"] for line in history(two)] == ["amber-otter"]
+
+
 @pytest.mark.parametrize("minute", [15, 60])
 def test_the_reply_of_a_takeover_shows_the_old_reservation_as_expired(two, minute):
     """As it is recorded: also where its time was not over, but its owner was not there."""
