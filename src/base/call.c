@@ -3,10 +3,10 @@
 #include "base/buf.h"
 #include "base/text/utf8.h"
 
-enum { PART = 300 }; /* of an overlong message, at each end */
+enum { PART = 300 }; /* bytes that are kept at each end of a message that is too long */
 
-/* A message is one line, so newlines and tabs are replaced like other controls. */
-static void put_clean(struct buf *b, struct str text)
+/* A message is one line: newlines and tabs are replaced like other control characters. */
+static void call_put_clean(struct buf *b, struct str text)
 {
 	uint32_t cp;
 	size_t n;
@@ -22,14 +22,14 @@ static void put_clean(struct buf *b, struct str text)
 	}
 }
 
-static bool inside_character(char ch)
+static bool is_continuation(char ch)
 {
 	return ((unsigned char)ch & 0xc0) == 0x80;
 }
 
 /*
- * Messages quote what users wrote, and are shown to terminals and to models: they are made
- * harmless, and of a flood only the two ends are kept.
+ * Messages quote text of users, and are shown on terminals and to models: unsafe characters are
+ * replaced, and of a long message only both ends are kept.
  */
 static struct str call_clean(struct arena *mem, struct str text)
 {
@@ -37,16 +37,16 @@ static struct str call_clean(struct arena *mem, struct str text)
 	size_t head = PART, tail = PART;
 
 	if (text.n <= 2 * PART) {
-		put_clean(&b, text);
+		call_put_clean(&b, text);
 		return buf_str(&b);
 	}
-	while (head && inside_character(text.p[head]))
+	while (head && is_continuation(text.p[head]))
 		head--;
-	while (tail && inside_character(text.p[text.n - tail]))
+	while (tail && is_continuation(text.p[text.n - tail]))
 		tail--;
-	put_clean(&b, str_head(text, head));
+	call_put_clean(&b, str_head(text, head));
 	buf_put(&b, STR("…"));
-	put_clean(&b, str_skip(text, text.n - tail));
+	call_put_clean(&b, str_skip(text, text.n - tail));
 	return buf_str(&b);
 }
 
@@ -83,7 +83,7 @@ enum err call_remedy(struct call *c, const char *fmt, ...)
 
 void call_warn(struct call *c, const char *fmt, ...)
 {
-	enum { MOST = 4096 }; /* bytes: nobody reads a thousand warnings */
+	enum { MOST = 4096 }; /* bytes */
 	const struct str more = STR("There are more warnings");
 	struct arena before = arena_mark(&c->mem);
 	struct str text;
@@ -159,8 +159,8 @@ enum err call_detail(struct call *c, struct str json)
 	return c->code;
 }
 
-/* How to go on where something may be stored already. */
-static const char *how_to_repeat(const struct call *c)
+/* The advice for a retry where changes may be stored already. */
+static const char *call_retry_step(const struct call *c)
 {
 	if (!c->request_id.p)
 		return "Look whether it is there before you run the command again.";
@@ -168,7 +168,7 @@ static const char *how_to_repeat(const struct call *c)
 			 "Run the command again with the same --request-id: it is stored once.";
 }
 
-/* A step of the registry that has no full stop is a remedy. */
+/* A default step without a full stop is a remedy. */
 struct str call_next_step(struct call *c)
 {
 	static const char *const left[] = {
@@ -187,7 +187,7 @@ struct str call_next_step(struct call *c)
 					  left[c->stored], STR_ARG(step)) :
 				step;
 	return arena_fmt(&c->mem, "%s " STR_FMT "%s %s", left[c->stored], STR_ARG(step),
-			 remedy ? "." : "", how_to_repeat(c));
+			 remedy ? "." : "", call_retry_step(c));
 }
 
 void call_release(struct call *c)

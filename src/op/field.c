@@ -31,13 +31,13 @@ const char *field_label(struct call *c, const struct field *f)
 	return arena_fmt(&c->mem, "--" STR_FMT, STR_ARG(field_flag(&c->mem, f))).p;
 }
 
-static void *field_place(const struct field *f, const void *body)
+static void *field_value(const struct field *f, const void *body)
 {
 	return (char *)body + f->at;
 }
 
-/* Room for one more item at the end of the field's list. */
-static enum err field_grow(struct call *c, const struct field *f, struct list *list, void **item)
+/* Appends a cleared item to the field's list. */
+static enum err field_append(struct call *c, const struct field *f, struct list *list, void **item)
 {
 	size_t size = f->kind->size;
 
@@ -52,11 +52,11 @@ static enum err field_grow(struct call *c, const struct field *f, struct list *l
 
 static enum err field_target(struct call *c, const struct field *f, void *body, void **at)
 {
-	*at = field_place(f, body);
-	return f->flags & FIELD_LIST ? field_grow(c, f, *at, at) : ERR_OK;
+	*at = field_value(f, body);
+	return f->flags & FIELD_LIST ? field_append(c, f, *at, at) : ERR_OK;
 }
 
-static enum err one_from_text(struct call *c, const struct field *f, struct str text, void *body)
+static enum err field_add_text(struct call *c, const struct field *f, struct str text, void *body)
 {
 	void *at;
 	enum err e = field_target(c, f, body, &at);
@@ -66,17 +66,17 @@ static enum err one_from_text(struct call *c, const struct field *f, struct str 
 
 enum err field_from_text(struct call *c, const struct field *f, struct str text, void *body)
 {
-	struct list *list = field_place(f, body);
+	struct list *list = field_value(f, body);
 	struct str item, rest = text;
 	enum err e = ERR_OK;
 
 	if (!(f->flags & FIELD_COMMAS) || (f->min && !str_trim(text).n))
-		return one_from_text(c, f, text, body);
+		return field_add_text(c, f, text, body);
 	if (!list->item)
-		list->item = arena_alloc(&c->mem, 1); /* given, if empty */
+		list->item = arena_alloc(&c->mem, 1); /* an empty list counts as given */
 	while (!e && str_next(&rest, ',', &item))
 		if (str_trim(item).n)
-			e = one_from_text(c, f, str_trim(item), body);
+			e = field_add_text(c, f, str_trim(item), body);
 	return e;
 }
 
@@ -86,12 +86,12 @@ enum err field_from_json(struct call *c, const struct field *f, const struct val
 	enum err e;
 
 	if (v->type == VALUE_NULL)
-		return ERR_OK; /* as if it had not been there */
+		return ERR_OK; /* null counts as not given */
 	if (!(f->flags & FIELD_LIST))
-		return f->kind->from_json(c, f, v, field_place(f, body));
+		return f->kind->from_json(c, f, v, field_value(f, body));
 	if (v->type != VALUE_ARRAY)
 		return call_fail(c, ERR_USAGE, "%s must be an array", field_label(c, f));
-	((struct list *)field_place(f, body))->item = arena_alloc(&c->mem, 1);
+	((struct list *)field_value(f, body))->item = arena_alloc(&c->mem, 1);
 	for (size_t i = 0; i < v->count; i++)
 		if ((e = field_target(c, f, body, &at)) ||
 		    (e = f->kind->from_json(c, f, &v->item[i], at)))
@@ -102,14 +102,14 @@ enum err field_from_json(struct call *c, const struct field *f, const struct val
 void field_clear(const struct field *f, void *body)
 {
 	if (f->flags & FIELD_LIST)
-		*(struct list *)field_place(f, body) = (struct list){ 0 };
+		*(struct list *)field_value(f, body) = (struct list){ 0 };
 	else
-		f->kind->clear(field_place(f, body));
+		f->kind->clear(field_value(f, body));
 }
 
 void field_to_json(struct json *j, const struct field *f, const void *body)
 {
-	const struct list *list = field_place(f, body);
+	const struct list *list = field_value(f, body);
 
 	if (!(f->flags & FIELD_LIST)) {
 		f->kind->to_json(j, f, list);
@@ -121,7 +121,7 @@ void field_to_json(struct json *j, const struct field *f, const void *body)
 	json_end(j);
 }
 
-static void type_schema(struct json *j, const struct field *f)
+static void field_put_type(struct json *j, const struct field *f)
 {
 	if (f->kind->type)
 		json_put_str(j, "type", str_of(f->kind->type));
@@ -134,10 +134,10 @@ void field_schema_members(struct json *j, const struct field *f)
 	if (f->flags & FIELD_LIST) {
 		json_put_str(j, "type", STR("array"));
 		json_put_object(j, "items");
-		type_schema(j, f);
+		field_put_type(j, f);
 		json_end(j);
 	} else {
-		type_schema(j, f);
+		field_put_type(j, f);
 	}
 	if (f->help)
 		json_put_str(j, "description", str_of(f->help));

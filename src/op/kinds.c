@@ -11,21 +11,20 @@
 #include "op/field.h"
 #include "op/identity.h"
 
-/* The field's own error where it has one, else INVALID_INPUT. */
 #define INVALID(f) ((f)->invalid ? (f)->invalid : ERR_INVALID_INPUT)
 
-static enum err wrong_type(struct call *c, const struct field *f)
+static enum err kind_fail_type(struct call *c, const struct field *f)
 {
 	return call_fail(c, ERR_USAGE, "%s must be a%s %s", field_label(c, f),
 			 strchr("aeiou", f->kind->type[0]) ? "n" : "", f->kind->type);
 }
 
-/* For kinds whose JSON is a string with the same content as on a command line. */
+/* For kinds whose JSON string is the text of the command line. */
 static enum err string_from_json(struct call *c, const struct field *f, const struct value *v,
 				 void *at)
 {
 	if (v->type != VALUE_STRING)
-		return wrong_type(c, f);
+		return kind_fail_type(c, f);
 	return f->kind->from_text(c, f, v->text, at);
 }
 
@@ -74,7 +73,7 @@ const struct kind kind_str = {
 	.schema = str_schema,
 };
 
-/* Bytes, as they come: a file's name need not be text. */
+/* Any bytes are accepted: names of files need not be valid UTF-8. */
 static enum err input_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	if (f->max && text.n > (size_t)f->max)
@@ -198,7 +197,7 @@ static enum err int_from_json(struct call *c, const struct field *f, const struc
 	struct str text = v->text;
 
 	if (v->type != VALUE_NUMBER)
-		return wrong_type(c, f);
+		return kind_fail_type(c, f);
 	text = number_canonical(&c->mem, text); /* 5.0 is 5 */
 	return int_from_text(c, f, text, at);
 }
@@ -250,7 +249,7 @@ const struct kind kind_id = {
 	.schema = int_schema,
 };
 
-/* --- yes or no --- */
+/* --- booleans --- */
 
 static void bool_clear(void *at)
 {
@@ -271,7 +270,7 @@ static enum err bool_from_json(struct call *c, const struct field *f, const stru
 			       void *at)
 {
 	if (v->type != VALUE_BOOL)
-		return wrong_type(c, f);
+		return kind_fail_type(c, f);
 	*(bool *)at = v->yes;
 	return ERR_OK;
 }
@@ -291,7 +290,7 @@ const struct kind kind_bool = {
 	.to_json = bool_to_json,
 };
 
-/* --- the same, where "no" is not the same as nothing said --- */
+/* --- booleans with three values: false differs from "not given" --- */
 
 static void switch_clear(void *at)
 {
@@ -387,7 +386,7 @@ const struct kind kind_word = {
 	.schema = word_schema,
 };
 
-/* --- spans of time --- */
+/* --- durations --- */
 
 static enum err duration_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
@@ -426,19 +425,19 @@ const struct kind kind_duration = {
 
 /* --- moments --- */
 
-static bool kinds_parse_date(struct call *c, struct str text, int64_t *ms)
+static bool date_parse(struct call *c, struct str text, int64_t *ms)
 {
 	struct str midnight = arena_fmt(&c->mem, STR_FMT "T00:00:00Z", STR_ARG(text));
 
 	return moment_parse(text, ms) || moment_parse(midnight, ms);
 }
 
-/* A date, with or without the time of day; or how long ago. */
+/* A date, a date with a time, or a duration before now. */
 static enum err moment_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	int64_t ago;
 
-	if (kinds_parse_date(c, text, at))
+	if (date_parse(c, text, at))
 		return ERR_OK;
 	if (duration_parse(text, &ago)) {
 		*(int64_t *)at = c->now_ms - ago;
@@ -467,9 +466,9 @@ const struct kind kind_moment = {
 	.to_json = moment_to_json,
 };
 
-/* --- commits, or times --- */
+/* --- commits or times --- */
 
-static bool looks_like_hash(struct str text)
+static bool is_commit_hash(struct str text)
 {
 	for (size_t i = 0; i < text.n; i++)
 		if (!strchr("0123456789abcdef", text.p[i]))
@@ -485,9 +484,9 @@ static enum err when_from_text(struct call *c, const struct field *f, struct str
 	*out = (struct when){ .spec = text };
 	if (!text.n || text.n > 200)
 		return call_fail(c, INVALID(f), "%s must be a commit or a time", field_label(c, f));
-	if (looks_like_hash(text))
+	if (is_commit_hash(text))
 		return ERR_OK;
-	if (kinds_parse_date(c, text, &out->ms))
+	if (date_parse(c, text, &out->ms))
 		return ERR_OK;
 	if (duration_parse(text, &ago))
 		out->ms = c->now_ms - ago;
@@ -515,7 +514,7 @@ const struct kind kind_when = {
 	.to_json = when_to_json,
 };
 
-/* --- what beads have --- */
+/* --- members of beads --- */
 
 static enum err bead_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
@@ -550,7 +549,7 @@ static enum err priority_from_json(struct call *c, const struct field *f, const 
 				   void *at)
 {
 	if (v->type != VALUE_NUMBER && v->type != VALUE_STRING)
-		return wrong_type(c, f);
+		return kind_fail_type(c, f);
 	return priority_from_text(c, f, v->text, at);
 }
 
@@ -670,7 +669,7 @@ static void ref_to_json(struct json *j, const struct field *f, const void *at)
 	json_end(j);
 }
 
-/* The last part alone: a number as the board prints it, or text. */
+/* The last part of a reference: a number as the board prints it, or text. */
 static enum err ref_part_from_json(struct call *c, const struct field *f, const struct value *v,
 				   void *at)
 {
@@ -680,7 +679,7 @@ static enum err ref_part_from_json(struct call *c, const struct field *f, const 
 }
 
 const struct kind kind_ref_part = {
-	.type = "string", /* schemas for hosts have one type for each field */
+	.type = "string", /* hosts accept at most one type */
 	.arg = "REF",
 	.size = sizeof(struct str),
 	.clear = str_clear,

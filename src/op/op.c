@@ -2,7 +2,7 @@
 
 #include "base/text/json.h"
 
-static void put_string_schema(struct json *j, const char *name, const char *help)
+static void op_put_string(struct json *j, const char *name, const char *help)
 {
 	json_put_object(j, name);
 	json_put_str(j, "type", STR("string"));
@@ -10,7 +10,7 @@ static void put_string_schema(struct json *j, const char *name, const char *help
 	json_end(j);
 }
 
-static bool is_for(const struct field *f, enum audience whom)
+static bool op_shows(const struct field *f, enum audience whom)
 {
 	return whom == FOR_MODELS ? !(f->flags & FIELD_CLI) : field_on_wire(f);
 }
@@ -40,21 +40,21 @@ void op_input_schema(struct json *j, const struct op *op, enum audience whom)
 	json_put_str(j, "type", STR("object"));
 	json_put_object(j, "properties");
 	for (const struct field *f = fields; f->name; f++) {
-		if (!is_for(f, whom))
+		if (!op_shows(f, whom))
 			continue;
 		json_key(j, str_of(f->name));
 		field_schema(j, f);
 		required = required || field_required(f);
 	}
 	if (op->flags & (OP_ACTOR | OP_READER))
-		put_string_schema(j, "agent", "who you are");
+		op_put_string(j, "agent", "who you are");
 	if (op->flags & OP_RECEIPT)
-		put_string_schema(j, "request_id", "to repeat safely");
+		op_put_string(j, "request_id", "to repeat safely");
 	json_end(j);
 	if (required) {
 		json_put_array(j, "required");
 		for (const struct field *f = fields; f->name; f++)
-			if (is_for(f, whom) && field_required(f))
+			if (op_shows(f, whom) && field_required(f))
 				json_str(j, str_of(f->name));
 		json_end(j);
 	}
@@ -78,9 +78,9 @@ void op_args_schema(struct json *j, const struct op *op)
 		json_end(j);
 	}
 	if (op->flags & (OP_ACTOR | OP_READER))
-		put_string_schema(j, "agent", "who you are");
+		op_put_string(j, "agent", "who you are");
 	if (once)
-		put_string_schema(j, "request-id", "of this write");
+		op_put_string(j, "request-id", "of this write");
 	json_end(j);
 	json_put_array(j, "required");
 	for (const struct field *f = fields; f->name; f++)
@@ -94,7 +94,7 @@ void op_args_schema(struct json *j, const struct op *op)
 	json_end(j);
 }
 
-static void put_type(struct json *j, const struct prop *p)
+static void prop_put_type(struct json *j, const struct prop *p)
 {
 	static const char *const word[] = {
 		[PROP_STR] = "string",
@@ -115,7 +115,7 @@ static void put_type(struct json *j, const struct prop *p)
 	}
 }
 
-static void put_required(struct json *j, const struct prop *props)
+static void prop_put_required(struct json *j, const struct prop *props)
 {
 	json_put_array(j, "required");
 	for (const struct prop *m = props; m->name; m++)
@@ -124,7 +124,8 @@ static void put_required(struct json *j, const struct prop *props)
 	json_end(j);
 }
 
-/* `depth` is how many objects inside each other are spelt out; -1: all, and exactly. */
+/* `depth` is how many levels of objects list their members; -1: all levels, with null and required
+ * members. */
 static void prop_schema(struct json *j, const struct prop *p, int depth)
 {
 	bool list = p->flags & PROP_LIST;
@@ -134,8 +135,8 @@ static void prop_schema(struct json *j, const struct prop *p, int depth)
 		json_put_str(j, "type", STR("array"));
 		json_put_object(j, "items");
 	}
-	if (depth < 0 || !(p->flags & PROP_NULL)) /* hosts want one type or none */
-		put_type(j, p);
+	if (depth < 0 || !(p->flags & PROP_NULL)) /* hosts accept at most one type */
+		prop_put_type(j, p);
 	if (p->of && depth) {
 		json_put_object(j, "properties");
 		for (const struct prop *m = p->of; m->name; m++) {
@@ -144,7 +145,7 @@ static void prop_schema(struct json *j, const struct prop *p, int depth)
 		}
 		json_end(j);
 		if (depth < 0)
-			put_required(j, p->of);
+			prop_put_required(j, p->of);
 	}
 	if (list)
 		json_end(j);

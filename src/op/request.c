@@ -18,7 +18,8 @@ struct request request_new(struct call *c, const struct op *op)
 	return r;
 }
 
-static size_t field_of_role(const struct request *r, enum field_role role)
+/* The index of the field with that role; SIZE_MAX if the operation has none. */
+static size_t request_find_field(const struct request *r, enum field_role role)
 {
 	const struct field *fields = r->op->fields;
 	size_t i = 0;
@@ -30,7 +31,7 @@ static size_t field_of_role(const struct request *r, enum field_role role)
 
 const void *request_value(const struct request *r, enum field_role role)
 {
-	size_t i = field_of_role(r, role);
+	size_t i = request_find_field(r, role);
 
 	return i == SIZE_MAX ? NULL : (const char *)r->body + r->op->fields[i].at;
 }
@@ -44,7 +45,7 @@ bool request_bool(const struct request *r, enum field_role role)
 
 enum err request_set_role(struct call *c, struct request *r, enum field_role role, struct str text)
 {
-	size_t i = field_of_role(r, role);
+	size_t i = request_find_field(r, role);
 
 	return i == SIZE_MAX ? ERR_OK : request_set(c, r, i, text);
 }
@@ -55,8 +56,11 @@ enum err request_set(struct call *c, struct request *r, size_t i, struct str tex
 	return field_from_text(c, &r->op->fields[i], text, r->body);
 }
 
-/* The identity and the request id belong to the call, not to the operation. */
-static bool of_the_call(struct call *c, const struct op *op, const struct value *member)
+/*
+ * Decodes the members "agent" and "request_id", which belong to the call and not to the
+ * operation. The surface has already read "agent". False: it is another member.
+ */
+static bool request_decode_call(struct call *c, const struct op *op, const struct value *member)
 {
 	bool text = member->type == VALUE_STRING;
 
@@ -73,7 +77,7 @@ static enum err request_decode_member(struct call *c, struct request *r, const s
 {
 	const struct field *fields = r->op->fields;
 
-	if (of_the_call(c, r->op, member))
+	if (request_decode_call(c, r->op, member))
 		return ERR_OK;
 	for (size_t i = 0; fields && fields[i].name; i++) {
 		if (!field_on_wire(&fields[i]) || !str_is(member->key, fields[i].name))
@@ -104,7 +108,6 @@ enum err request_check(struct call *c, struct request *r)
 
 	for (size_t i = 0; fields && fields[i].name; i++) {
 		const struct field *f = &fields[i];
-
 		bool elsewhere = f->flags & (c->wire ? FIELD_CLI : FIELD_WIRE);
 
 		if (r->given >> i & 1)
@@ -118,57 +121,53 @@ enum err request_check(struct call *c, struct request *r)
 	return ERR_OK;
 }
 
-static enum err check_actor(struct call *c, const struct op *op)
+static enum err request_check_actor(struct call *c, const struct op *op)
 {
 	if (!c->actor.p) {
-		call_fail(c, ERR_IDENTITY_REQUIRED, "this needs to know who you are");
+		call_fail(c, ERR_IDENTITY_REQUIRED, "this needs the name of an agent");
 		return !c->wire && (op->flags & (OP_VYBE | OP_NAMES)) ?
-			       call_step(c, "Say it with --agent, or in VYBE_AGENT.") :
+			       call_step(c, "Pass --agent NAME, or set VYBE_AGENT.") :
 			       c->code;
 	}
 	return identity_check(c, &c->actor, op->flags & OP_BOARD ? AGENT_MOST : ACTOR_MOST);
 }
 
-/* Who acts is told in one way or the other. */
-static enum err name_actor(struct call *c, const struct request *r)
+/*
+ * Makes the field `f` and the actor of the call the same: either may name the actor, and over JSON
+ * both must agree. With FIELD_WHOSE, a caller may look at another agent's data: the call then acts
+ * as that agent, and `looker` is the caller.
+ */
+static enum err request_name_actor(struct call *c, const struct field *f, struct str *name)
 {
-	const struct field *fields = r->op->fields;
-
-	for (size_t i = 0; fields && fields[i].name; i++) {
-		struct str *who = (struct str *)((char *)r->body + fields[i].at);
-
-		if (!(fields[i].flags & FIELD_ACTOR))
-			continue;
-		if (!who->p && !call_named(c)) {
-			if (!(fields[i].flags & FIELD_REQUIRED))
-				continue;
-			call_fail(c, ERR_USAGE, "%s is missing", field_label(c, &fields[i]));
-			return call_step(
-				c,
-				c->wire ?
-					"Say who you are." :
-					"Say who you are, with it, with --as, or in BB_AGENT_ID.");
-		}
-		if (!who->p)
-			*who = c->actor;
-		else if ((fields[i].flags & FIELD_WHOSE) &&
-			 !(call_named(c) && str_eq(*who, c->actor)))
-			c->looker = call_named(c) ? c->actor : STR("");
-		if (c->wire && call_named(c) && !str_eq(*who, c->actor))
-			return call_fail(c, ERR_INVALID_INPUT,
-					 "you are '" STR_FMT "' here, not '" STR_FMT "'",
-					 STR_ARG(c->actor), STR_ARG(*who));
-		c->actor = *who;
-		c->anonymous = false;
+	if (!name->p && !call_named(c)) {
+		if (!(f->flags & FIELD_REQUIRED))
+			return ERR_OK;
+		call_fail(c, ERR_USAGE, "%s is missing", field_label(c, f));
+		return call_step(c, c->wire ? "Say who you are." :
+					      "Pass it, or --as AGENT, or set BB_AGENT_ID.");
 	}
+	if (!name->p)
+		*name = c->actor;
+	else if ((f->flags & FIELD_WHOSE) && !(call_named(c) && str_eq(*name, c->actor)))
+		c->looker = call_named(c) ? c->actor : STR("");
+	if (c->wire && call_named(c) && !str_eq(*name, c->actor))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "you are '" STR_FMT "' here, not '" STR_FMT "'", STR_ARG(c->actor),
+				 STR_ARG(*name));
+	c->actor = *name;
+	c->anonymous = false;
 	return ERR_OK;
 }
 
-static enum err check_call(struct call *c, const struct op *op)
+static enum err request_check_call(struct call *c, const struct request *r)
 {
 	enum err e;
 
-	if (((op->flags & OP_ACTOR) || call_named(c)) && (e = check_actor(c, op)))
+	for (const struct field *f = r->op->fields; f && f->name; f++)
+		if ((f->flags & FIELD_ACTOR) &&
+		    (e = request_name_actor(c, f, (struct str *)((char *)r->body + f->at))))
+			return e;
+	if (((r->op->flags & OP_ACTOR) || call_named(c)) && (e = request_check_actor(c, r->op)))
 		return e;
 	if (c->request_id.p && (!c->request_id.n || c->request_id.n > REQUEST_ID_MOST ||
 				!utf8_valid(c->request_id) || utf8_has_control(c->request_id)))
@@ -178,7 +177,6 @@ static enum err check_call(struct call *c, const struct op *op)
 	return ERR_OK;
 }
 
-/* The arguments as one text: what a repeated request must agree with. */
 struct str request_arguments(struct call *c, const struct request *r)
 {
 	struct json j = json_new(&c->mem);
@@ -213,20 +211,19 @@ bool request_writes(const struct request *r)
 	return r->op->flags & OP_WRITE;
 }
 
-enum { NAME_MOST_BYTES = 128 };
-
-static enum err lower_actor(struct call *c)
+/* Continuity knows agents by their names in lower case. */
+static enum err request_normalize_actor(struct call *c)
 {
 	if (!c->actor.p)
 		return ERR_OK;
 	c->actor = continuity_agent(c, c->actor);
-	if (c->actor.n <= NAME_MOST_BYTES)
+	if (c->actor.n <= VYBE_AGENT_MOST)
 		return ERR_OK;
 	return call_fail(c, ERR_INVALID_INPUT, "the agent's name is longer than %d bytes",
-			 NAME_MOST_BYTES);
+			 VYBE_AGENT_MOST);
 }
 
-static enum err request_run_on_stores(struct call *c, const struct request *r, struct json *reply)
+static enum err request_run_on_store(struct call *c, const struct request *r, struct json *reply)
 {
 	if (r->op->flags & OP_VYBE)
 		return request_run_vybe(c, r, reply);
@@ -244,11 +241,11 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 	enum err e;
 
 	c->looker = STR_NONE;
-	if ((e = name_actor(c, r)) || (e = check_call(c, r->op)))
+	if ((e = request_check_call(c, r)))
 		return e;
-	if ((r->op->flags & (OP_VYBE | OP_NAMES)) && (e = lower_actor(c)))
+	if ((r->op->flags & (OP_VYBE | OP_NAMES)) && (e = request_normalize_actor(c)))
 		return e;
-	e = request_run_on_stores(c, r, reply);
+	e = request_run_on_store(c, r, reply);
 	notices_add_mail(c, !e && request_writes(r));
 	if (!e)
 		notices_add_lost_claims(c, r->op);

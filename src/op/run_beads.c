@@ -145,7 +145,7 @@ static enum err beads_run_past(struct call *c, const struct request *r, const st
 	enum err e;
 
 	if (request_writes(r))
-		return call_fail(c, ERR_INVALID_INPUT, "what is past cannot be changed");
+		return call_fail(c, ERR_INVALID_INPUT, "a past state cannot be changed");
 	if ((e = beads_open_at(c, when, &b)))
 		return e;
 	e = beads_run_opened(c, &b, r, reply);
