@@ -41,23 +41,23 @@ enum stored {
 struct call {
 	struct arena mem;
 	int64_t now_ms;
-	bool still;               /* the clock is fixed: the caller has set it */
-	struct str dir;           /* the working directory; absolute */
-	struct str project;       /* the project's folder, if the user named one */
-	struct str gitdir;        /* the Git directory, if it is known without a search */
-	struct str home;          /* the folder of the beads, once it was found */
-	struct str store;         /* the file of continuity, if the user named one */
-	struct str actor;         /* absent: none was given */
+	bool still;         /* the clock is fixed: the caller has set it */
+	struct str dir;     /* the working directory; absolute */
+	struct str project; /* the project's folder, if the user named one */
+	struct str gitdir;  /* the Git directory, if it is known without a search */
+	struct str home;    /* the folder of the beads, once it was found */
+	struct str store;   /* the file of continuity, if the user named one */
+	struct str actor;   /* absent: none was given */
 	enum actor_source actor_source;
 	const char *actor_variable; /* of the environment, if it named the actor */
-	bool anonymous;           /* the actor is a default that nobody gave */
-	struct str looker;        /* the caller that reads the actor's mail; empty: a caller
+	bool anonymous;             /* the actor is a default that nobody gave */
+	struct str looker;          /* the caller that reads the actor's mail; empty: a caller
 				   * without a name; absent: the actor */
-	bool wire;                /* the request is JSON, not a command line */
-	bool terse;               /* the reply is for a model, which pays for every word */
-	bool autosync;            /* changes are published in the background */
-	int64_t stale_minutes;    /* an agent that is inactive for longer is stale */
-	int64_t tombstone_ttl_ms; /* how long deletions are remembered; 0: for ever */
+	bool wire;                  /* the request is JSON, not a command line */
+	bool terse;                 /* the reply is for a model, which pays for every word */
+	bool autosync;              /* changes are published in the background */
+	int64_t stale_minutes;      /* an agent that is inactive for longer is stale */
+	int64_t tombstone_ttl_ms;   /* how long deletions are remembered; 0: for ever */
 	/* the values of the environment variables for these two, if they are not numbers: defaults
 	 * are used, and operations that depend on them refuse */
 	struct str wrong_stale, wrong_ttl;

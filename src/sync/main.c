@@ -200,7 +200,7 @@ static void tell_loser(struct call *c, const struct lost_claim *lost)
 			       STR_ARG(lost_text(&c->mem, lost)),
 			       STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
 	c->request_id = arena_fmt(&c->mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),
-				     (long long)lost->epoch.ms, (long long)lost->epoch.n);
+				  (long long)lost->epoch.ms, (long long)lost->epoch.n);
 	if (registry_id_valid(lost->holder) && !agent_files_open(c, AGENTS_WRITE, &files)) {
 		if (files.home.p)
 			mail_send(c, &files, &draft, &sent);
