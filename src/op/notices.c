@@ -9,13 +9,18 @@
 #include "op/op.h"
 #include "store/agent_files.h"
 
+/* Replaces a notice of that name: an operation may run others, as `vybe loop` does. */
 static void notices_put(struct call *c, const char *name, struct str json)
 {
 	struct json j = json_new(&c->mem);
+	const struct value *meta = c->meta.p ? value_read(&c->mem, c->meta) : NULL;
 
 	json_object(&j);
-	if (c->meta.p)
-		json_put_members(&j, c->meta);
+	for (size_t i = 0; meta && i < meta->count; i++)
+		if (!str_is(meta->item[i].key, name)) {
+			json_key(&j, meta->item[i].key);
+			json_value(&j, &meta->item[i]);
+		}
 	json_put_raw(&j, name, json);
 	json_end(&j);
 	c->meta = json_text(&j);

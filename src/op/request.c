@@ -240,7 +240,7 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 {
 	enum err e;
 
-	c->looker = STR_NONE;
+	c->looker = c->meta = STR_NONE;
 	if ((e = request_check_call(c, r)))
 		return e;
 	if ((r->op->flags & (OP_VYBE | OP_NAMES)) && (e = request_normalize_actor(c)))

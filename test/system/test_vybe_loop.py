@@ -48,6 +48,16 @@ def test_every_task_is_worked_on_with_its_prompt(project):
     assert f"Your task: {one} (" in prompt and "\n> one\n" in prompt
 
 
+def test_the_mail_of_the_agent_is_told_once(project):
+    for name in ("looper", "sender"):
+        project.run("agent", "register", "--name", name, "--role", "r", program="bb").ok()
+    project.run("agent", "send", "--from", "sender", "--to", "looper", "--bead", "b-1", "--category", "INFO", "--subject", "s",
+                "--body", "b", program="bb").ok()
+    tasks(project, "one", "two")
+    done = project.run("loop", "--cooldown", "0s", "--command", "true", program="vybe").ok()
+    assert [line for line in done.err.splitlines() if "mail" in line] == ['{"mail":{"unread":1,"to_accept":0}}']
+
+
 def test_a_dry_run_begins_nothing(project):
     one, others, two = tasks(project, "one", "others", "two")
     project.bd("update", others, "--assignee", "somebody").ok()
