@@ -166,7 +166,6 @@ static enum err serve_take_place(struct call *c, struct service *s)
 	e = lock_take(c, s->place.lock, LOCK_MS, &s->lock);
 	if (e != ERR_DATABASE_BUSY)
 		return e;
-	call_forgive(c);
 	call_fail(c, ERR_ALREADY_EXISTS, "a service runs for this project already");
 	return call_step(c, "'abacus open' opens its page; 'abacus serve --stop' ends it.");
 }

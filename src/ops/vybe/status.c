@@ -49,7 +49,6 @@ static void count_tasks(struct call *c, struct continuity *k, struct json *reply
 		e = task_count(c, b, count);
 	if (e)
 		vybe_status_diagnose(c, problems, "the tasks cannot be read");
-	call_forgive(c);
 	for (int i = 0; i < TASK_STATUSES; i++)
 		total += count[i];
 	json_put_object(reply, "tasks");

@@ -150,7 +150,6 @@ struct str bd_actor(struct call *c)
 			     &repo))
 		repo = (struct repository){ 0 };
 	git_config_user(c, repo.common, &name);
-	call_forgive(c);
 	c->actor_source = name.p ? ACTOR_GIT_USER : ACTOR_LOGIN;
 	return name.p ? name : bd_login(c);
 }
