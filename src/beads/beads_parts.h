@@ -75,8 +75,6 @@ struct replay {
  * reading stops at the first damage instead of failing. */
 enum err replay_all(struct call *c, struct replay *replay);
 
-/* --- beads_base.c --- */
-
 /* The files of the base commit, or of the commit of the ref if the end of the journal is lost;
  * then a warning says that changes may be lost. `commit` is absent if nothing was published. */
 enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out);
