@@ -240,7 +240,7 @@ enum err base_read(struct call *c, const struct replay *replay, struct snapshot 
 	if (!base.p || (!e && (news || str_eq(out->commit, base))))
 		return e;
 	/* the ref has nothing new, or 'bd doctor' reports what is wrong with it */
-	c->code = ERR_OK;
+	call_forgive(c);
 	return git_process_read(c, b->repo.common, base, out);
 }
 
