@@ -17,7 +17,7 @@ static const struct field globals[] = {
 	{ "dir", &kind_path, AT(dir), .min = 1, .help = "the project, instead of looking for it" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
-	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
+	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "show this help" },
 	{ 0 },
 };
 
@@ -108,22 +108,22 @@ static void view_doctor(struct view *v, const struct value *data)
 }
 
 static const struct command commands[] = {
-	{ "init", &op_project_init, view_project, NULL, 0, NULL },
-	{ "where", &op_project_where, view_stores, NULL, 0, NULL },
-	{ "whoami", &op_project_whoami, view_whoami, NULL, 0, NULL },
-	{ "doctor", &op_project_doctor, view_doctor, NULL, COMMAND_CHECKS, NULL },
-	{ "install", &op_project_install, bb_view_install, NULL, 0, NULL },
-	{ "sessions", &op_sessions, view_sessions, NULL, 0, NULL },
-	{ "conversation", &op_conversation, view_conversation, NULL, 0, NULL },
-	{ "top", &op_top, NULL, top_start, 0, NULL },
-	{ "mcp", &op_abacus_mcp, NULL, abacus_mcp_start, 0, NULL },
-	{ "serve", &op_serve, NULL, serve_start, 0, NULL },
-	{ "open", &op_open, view_open, NULL, 0, NULL },
-	{ "pipe", &op_pipe, NULL, pipe_start, 0, NULL },
-	{ "schema", &op_schema, NULL, NULL, 0, NULL },
-	{ "completion", &op_completion, NULL, completion_start, 0, NULL },
-	{ "man", &op_man, NULL, man_start, 0, NULL },
-	{ "docs", &op_docs, NULL, docs_start, 0, NULL },
+	{ "sessions", &op_sessions, .view = view_sessions, .group = "Overview" },
+	{ "conversation", &op_conversation, .view = view_conversation },
+	{ "top", &op_top, .start = top_start },
+	{ "open", &op_open, .view = view_open },
+	{ "whoami", &op_project_whoami, .view = view_whoami },
+	{ "init", &op_project_init, .view = view_project, .group = "Set-up and upkeep" },
+	{ "install", &op_project_install, .view = bb_view_install },
+	{ "where", &op_project_where, .view = view_stores },
+	{ "doctor", &op_project_doctor, .view = view_doctor, .flags = COMMAND_CHECKS },
+	{ "mcp", &op_abacus_mcp, .start = abacus_mcp_start, .group = "For programs" },
+	{ "serve", &op_serve, .start = serve_start },
+	{ "pipe", &op_pipe, .start = pipe_start },
+	{ "schema", .op = &op_schema },
+	{ "completion", &op_completion, .start = completion_start },
+	{ "man", &op_man, .start = man_start },
+	{ "docs", &op_docs, .start = docs_start },
 	{ 0 },
 };
 

@@ -15,34 +15,30 @@ static const struct field globals[] = {
 	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only what was asked for" },
 	{ "mcp", &kind_bool, AT(mcp), .help = "the same as the command mcp" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
-	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
+	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "show this help" },
 	{ 0 },
 };
 
-#define AGENT(words, op, view, flags)                                         \
-	{                                                                     \
-		words, &op_##op, view, NULL, COMMAND_ENVELOPE | (flags), NULL \
+#define AGENT(words, id, shown, more)                                              \
+	{                                                                          \
+		words, &op_##id, .view = shown, .flags = COMMAND_ENVELOPE | (more) \
 	}
 
 static const struct command commands[] = {
-	{ "init", &op_board_init, bb_view_init, NULL, 0, NULL },
-	{ "install", &op_board_install, bb_view_install, NULL, 0, NULL },
-	{ "destroy", &op_board_destroy, bb_view_destroy, NULL, COMMAND_CONFIRM, NULL },
-	{ "status", &op_board_status, bb_view_agents, NULL, 0, NULL },
-	{ "status set", &op_board_status_set, bb_view_status_set, NULL, 0, NULL },
-	{ "status get", &op_board_status_get, bb_view_agent, NULL, 0, NULL },
-	{ "status clear", &op_board_status_clear, bb_view_status_clear, NULL, 0, NULL },
-	{ "log", &op_board_log, bb_view_log, NULL, 0, NULL },
-	{ "post", &op_board_post, bb_view_post, NULL, 0, NULL },
-	{ "message", &op_board_message, bb_view_thread, NULL, 0, NULL },
-	{ "artifacts", &op_board_artifacts, bb_view_artifacts, NULL, 0, NULL },
-	{ "artifact add", &op_board_artifact_add, bb_view_artifact_add, NULL, 0, NULL },
-	{ "artifact show", &op_board_artifact_show, bb_view_artifact, NULL, 0, NULL },
-	{ "refs", &op_board_refs, bb_view_refs, NULL, 0, NULL },
-	{ "clear", &op_board_clear, bb_view_clear, NULL, COMMAND_CONFIRM | COMMAND_ASKS, NULL },
-	{ "export", &op_board_export, NULL, NULL, 0, NULL },
-	{ "summary", &op_board_summary, bb_view_summary, NULL, 0, NULL },
-	AGENT("agent register", agent_register, bb_view_registered, 0),
+	{ "post", &op_board_post, .view = bb_view_post, .group = "Board" },
+	{ "log", &op_board_log, .view = bb_view_log },
+	{ "message", &op_board_message, .view = bb_view_thread },
+	{ "status", &op_board_status, .view = bb_view_agents },
+	{ "status set", &op_board_status_set, .view = bb_view_status_set },
+	{ "status get", &op_board_status_get, .view = bb_view_agent },
+	{ "status clear", &op_board_status_clear, .view = bb_view_status_clear },
+	{ "artifacts", &op_board_artifacts, .view = bb_view_artifacts },
+	{ "artifact add", &op_board_artifact_add, .view = bb_view_artifact_add },
+	{ "artifact show", &op_board_artifact_show, .view = bb_view_artifact },
+	{ "refs", &op_board_refs, .view = bb_view_refs },
+	{ "summary", &op_board_summary, .view = bb_view_summary },
+	{ "agent register", &op_agent_register, .view = bb_view_registered,
+	  .flags = COMMAND_ENVELOPE, .group = "Agents, mail and reservations" },
 	AGENT("agent init", agent_init, bb_view_session, 0),
 	AGENT("agent list", agent_list, bb_view_registry, 0),
 	AGENT("agent show", agent_show, bb_view_registered, 0),
@@ -52,15 +48,21 @@ static const struct command commands[] = {
 	AGENT("agent inbox", agent_inbox, bb_view_inbox, 0),
 	AGENT("agent read", agent_read, bb_view_mail, 0),
 	AGENT("agent ack", agent_ack, bb_view_mail, 0),
+	AGENT("agent wait", agent_wait, bb_view_waited, COMMAND_CHECKS),
 	AGENT("agent reserve", agent_reserve, bb_view_reserved, 0),
 	AGENT("agent release", agent_release, bb_view_reservation, 0),
 	AGENT("agent status", agent_status, bb_view_agent_status, 0),
-	AGENT("agent wait", agent_wait, bb_view_waited, COMMAND_CHECKS),
 	AGENT("agent guard", agent_guard, bb_view_guard, COMMAND_VERDICT),
 	AGENT("agent guard install", agent_guard_install, bb_view_hooks, 0),
 	AGENT("agent guard uninstall", agent_guard_uninstall, bb_view_hooks, 0),
 	AGENT("agent events", agent_events, bb_view_events, 0),
-	{ "mcp", &op_mcp, NULL, mcp_start, 0, NULL },
+	{ "init", &op_board_init, .view = bb_view_init, .group = "Set-up and upkeep" },
+	{ "install", &op_board_install, .view = bb_view_install },
+	{ "mcp", &op_mcp, .start = mcp_start },
+	{ "export", .op = &op_board_export },
+	{ "clear", &op_board_clear, .view = bb_view_clear,
+	  .flags = COMMAND_CONFIRM | COMMAND_ASKS },
+	{ "destroy", &op_board_destroy, .view = bb_view_destroy, .flags = COMMAND_CONFIRM },
 	{ 0 },
 };
 

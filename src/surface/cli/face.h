@@ -32,6 +32,8 @@ struct command {
 	int (*start)(struct call *c, const struct request *r);
 	unsigned flags;
 	const char *fields; /* what its view reads of each bead; NULL: all */
+	const char
+		*group; /* title above this row in help, which the rows after it share; or NULL */
 };
 
 /* What every command line may say, whatever each face calls it. */

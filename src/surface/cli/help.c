@@ -160,30 +160,42 @@ void help_command(struct view *v, const struct face *face, const struct command 
 		view_line(v, "  %s", *e);
 }
 
-static bool in_group(const struct command *cmd, struct str group)
+static bool help_begins(const struct command *cmd, struct str words)
 {
-	struct str words = str_of(cmd->words);
+	struct str full = str_of(cmd->words);
 
 	if (cmd->flags & COMMAND_ALIAS)
 		return false;
-	return (!group.n ||
-		(str_starts(words, group) && (words.n == group.n || words.p[group.n] == ' ')));
+	return !words.n ||
+	       (str_starts(full, words) && (full.n == words.n || full.p[words.n] == ' '));
 }
 
-void help_face(struct view *v, const struct face *face, struct str group)
+/* The commands that begin with `words`, each group under its title. */
+static void help_commands(struct view *v, const struct face *face, struct str words)
 {
+	const char *title = NULL;
 	size_t column = 0;
 
+	for (const struct command *cmd = face->commands; cmd->words; cmd++)
+		if (help_begins(cmd, words) && strlen(cmd->words) + GAP > column)
+			column = strlen(cmd->words) + GAP;
+	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
+		title = cmd->group ? cmd->group : title;
+		if (!help_begins(cmd, words))
+			continue;
+		if (title)
+			help_title(v, title);
+		title = NULL;
+		view_line(v, "  %-*s%s", (int)column, cmd->words, cmd->op->help);
+	}
+}
+
+void help_face(struct view *v, const struct face *face, struct str words)
+{
 	view_line(v, "%s: %s", face->name, face->about);
 	help_title(v, "Usage");
 	view_line(v, "  %s COMMAND [ARGUMENTS] [OPTIONS]", face->name);
-	help_title(v, "Commands");
-	for (const struct command *cmd = face->commands; cmd->words; cmd++)
-		if (in_group(cmd, group) && strlen(cmd->words) + GAP > column)
-			column = strlen(cmd->words) + GAP;
-	for (const struct command *cmd = face->commands; cmd->words; cmd++)
-		if (in_group(cmd, group))
-			view_line(v, "  %-*s%s", (int)column, cmd->words, cmd->op->help);
+	help_commands(v, face, words);
 	help_options(v, "Global options", face->globals,
 		     option_column(v->out.mem, face->globals, 0));
 	if (face->environment)

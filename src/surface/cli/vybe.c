@@ -23,7 +23,7 @@ static const struct field globals[] = {
 	{ "db_path", &kind_path, AT(store), .min = 1,
 	  .help = "a store of its own, instead of the project's" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
-	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "explain" },
+	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "show this help" },
 	{ 0 },
 };
 
@@ -235,34 +235,51 @@ static const struct op op_schema_commands = {
 	.name = "vybe schema commands",
 	.help = "List every command with the schema of its arguments",
 };
-static const struct op op_help = { .name = "vybe help", .help = "Explain" };
+static const struct op op_help = { .name = "vybe help", .help = "Show this help" };
 
-#define TASK(words, id)                                                \
-	{                                                              \
-		"task " words, &op_vybe_task_##id, NULL, NULL, 0, NULL \
+#define TASK(words, id)                                 \
+	{                                               \
+		"task " words, .op = &op_vybe_task_##id \
 	}
-#define MEMORY(words, id)                                                  \
-	{                                                                  \
-		"memory " words, &op_vybe_memory_##id, NULL, NULL, 0, NULL \
+#define MEMORY(words, id)                                   \
+	{                                                   \
+		"memory " words, .op = &op_vybe_memory_##id \
 	}
 
 /* What the original vybe wrote into Claude's settings. The event is in the input. */
-#define ORIGINAL(word)                                                  \
-	{                                                               \
-		"hook " word, &op_vybe_hook_handle, NULL, handle_start, \
-			COMMAND_ALIAS | COMMAND_SILENT, NULL            \
+#define ORIGINAL(word)                                                                      \
+	{                                                                                   \
+		"hook " word, &op_vybe_hook_handle, .start = handle_start,                  \
+						    .flags = COMMAND_ALIAS | COMMAND_SILENT \
 	}
 
 static const struct command commands[] = {
-	{ "artifacts list", &op_vybe_artifacts, NULL, NULL, 0, NULL },
-	{ "artifacts", &op_vybe_artifacts, NULL, NULL, COMMAND_ALIAS, NULL },
-	{ "events list", &op_vybe_events, NULL, NULL, 0, NULL },
-	{ "events", &op_vybe_events, NULL, NULL, COMMAND_ALIAS, NULL },
-	{ "help", &op_help, NULL, help_start, 0, NULL },
-	{ "hook install", &op_vybe_hook_install, NULL, NULL, 0, NULL },
-	{ "hook uninstall", &op_vybe_hook_uninstall, NULL, NULL, 0, NULL },
-	{ "hook handle", &op_vybe_hook_handle, NULL, handle_start, COMMAND_ALIAS | COMMAND_SILENT,
-	  NULL },
+	{ "resume", &op_vybe_resume, .group = "Continuity" },
+	{ "push", .op = &op_vybe_push },
+	MEMORY("set", set),
+	MEMORY("get", get),
+	MEMORY("list", list),
+	MEMORY("delete", delete),
+	MEMORY("pin", pin),
+	MEMORY("gc", gc),
+	{ "events list", .op = &op_vybe_events },
+	{ "events", &op_vybe_events, .flags = COMMAND_ALIAS },
+	{ "artifacts list", .op = &op_vybe_artifacts },
+	{ "artifacts", &op_vybe_artifacts, .flags = COMMAND_ALIAS },
+	{ "task create", &op_vybe_task_create, .group = "Tasks" },
+	TASK("begin", begin),
+	TASK("get", get),
+	TASK("list", list),
+	TASK("set-status", set_status),
+	TASK("set-priority", set_priority),
+	TASK("complete", complete),
+	TASK("add-dep", add_dep),
+	TASK("remove-dep", remove_dep),
+	TASK("delete", delete),
+	{ "hook install", &op_vybe_hook_install, .group = "Hosts" },
+	{ "hook uninstall", .op = &op_vybe_hook_uninstall },
+	{ "hook handle", &op_vybe_hook_handle, .start = handle_start,
+	  .flags = COMMAND_ALIAS | COMMAND_SILENT },
 	ORIGINAL("session-start"),
 	ORIGINAL("session-end"),
 	ORIGINAL("prompt"),
@@ -275,30 +292,13 @@ static const struct command commands[] = {
 	ORIGINAL("stop"),
 	ORIGINAL("retrospective"),
 	ORIGINAL("retrospective-bg"),
-	{ "loop", &op_vybe_loop, NULL, NULL, 0, NULL },
-	{ "loop stats", &op_vybe_loop_stats, NULL, NULL, 0, NULL },
-	MEMORY("set", set),
-	MEMORY("get", get),
-	MEMORY("list", list),
-	MEMORY("delete", delete),
-	MEMORY("gc", gc),
-	MEMORY("pin", pin),
-	{ "push", &op_vybe_push, NULL, NULL, 0, NULL },
-	{ "resume", &op_vybe_resume, NULL, NULL, 0, NULL },
-	{ "schema commands", &op_schema_commands, NULL, schema_start, 0, NULL },
-	{ "schema", &op_schema_commands, NULL, schema_start, COMMAND_ALIAS, NULL },
-	{ "status", &op_vybe_status, NULL, NULL, 0, NULL },
-	TASK("create", create),
-	TASK("begin", begin),
-	TASK("get", get),
-	TASK("list", list),
-	TASK("set-status", set_status),
-	TASK("set-priority", set_priority),
-	TASK("complete", complete),
-	TASK("add-dep", add_dep),
-	TASK("remove-dep", remove_dep),
-	TASK("delete", delete),
-	{ "upgrade", &op_vybe_upgrade, NULL, NULL, 0, NULL },
+	{ "loop", .op = &op_vybe_loop },
+	{ "loop stats", .op = &op_vybe_loop_stats },
+	{ "status", &op_vybe_status, .group = "Upkeep" },
+	{ "schema commands", &op_schema_commands, .start = schema_start },
+	{ "schema", &op_schema_commands, .start = schema_start, .flags = COMMAND_ALIAS },
+	{ "upgrade", .op = &op_vybe_upgrade },
+	{ "help", &op_help, .start = help_start },
 	{ 0 },
 };
 
