@@ -55,8 +55,7 @@ static char *arena_take(struct arena *a, size_t size)
 	return arena_take_aligned(a, size, alignof(max_align_t));
 }
 
-/* Texts are many and short: without alignment they take half of the memory. */
-static char *arena_take_text(struct arena *a, size_t size)
+char *arena_text(struct arena *a, size_t size)
 {
 	return arena_take_aligned(a, size, 1);
 }
@@ -160,10 +159,22 @@ struct str arena_copy(struct arena *a, struct str s)
 
 	if (!s.p)
 		return s;
-	p = arena_take_text(a, s.n + 1);
+	p = arena_text(a, s.n + 1);
 	memcpy(p, s.p, s.n);
 	p[s.n] = '\0';
 	return (struct str){ p, s.n };
+}
+
+struct str arena_join(struct arena *a, struct str first, struct str second)
+{
+	char *p = arena_text(a, first.n + second.n + 1);
+
+	if (first.n)
+		memcpy(p, first.p, first.n);
+	if (second.n)
+		memcpy(p + first.n, second.p, second.n);
+	p[first.n + second.n] = '\0';
+	return (struct str){ p, first.n + second.n };
 }
 
 const char *arena_cstr(struct arena *a, struct str s)
@@ -174,7 +185,7 @@ const char *arena_cstr(struct arena *a, struct str s)
 /* Most texts fit where the page goes on; those that do are written only once. */
 struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
 {
-	char *p = arena_take_text(a, 1);
+	char *p = arena_text(a, 1);
 	size_t room = PAGE - a->used + 1;
 	va_list again;
 	int n;
@@ -187,7 +198,7 @@ struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
 	if ((size_t)n < room) {
 		a->used += (size_t)n;
 	} else {
-		p = arena_take_text(a, (size_t)n + 1);
+		p = arena_text(a, (size_t)n + 1);
 		vsnprintf(p, (size_t)n + 1, fmt, ap);
 	}
 	return (struct str){ p, (size_t)n };

@@ -46,7 +46,12 @@ void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size);
  */
 void *arena_room(struct arena *a, void *list, size_t count, size_t size);
 
+/* Bytes of a text, not zeroed and not aligned: texts are many and short, and with alignment they
+ * would take twice the memory. */
+char *arena_text(struct arena *a, size_t size);
+
 struct str arena_copy(struct arena *a, struct str s); /* absent stays absent */
+struct str arena_join(struct arena *a, struct str first, struct str second);
 const char *arena_cstr(struct arena *a, struct str s);
 struct str arena_fmt(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)

@@ -10,9 +10,16 @@
 
 struct str path_join(struct arena *mem, struct str dir, struct str name)
 {
-	bool slash = dir.n && dir.p[dir.n - 1] == '/';
+	size_t slash = !dir.n || dir.p[dir.n - 1] != '/', n = dir.n + slash + name.n;
+	char *path = arena_text(mem, n + 1);
 
-	return arena_fmt(mem, STR_FMT "%s" STR_FMT, STR_ARG(dir), slash ? "" : "/", STR_ARG(name));
+	if (dir.n)
+		memcpy(path, dir.p, dir.n);
+	path[dir.n] = '/';
+	if (name.n)
+		memcpy(path + dir.n + slash, name.p, name.n);
+	path[n] = '\0';
+	return (struct str){ path, n };
 }
 
 /* Appends one segment of a path, resolving "." and ".." on the way. */
