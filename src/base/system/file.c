@@ -82,16 +82,23 @@ bool file_write(int fd, struct str bytes)
 }
 
 /* O_NONBLOCK: a FIFO would wait for its other end. */
-int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode)
+static int own_open(struct arena *mem, struct str path, int flags, mode_t mode, struct stat *st)
 {
 	int fd = open(arena_cstr(mem, path), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
-	struct stat st = { 0 };
 
-	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+	*st = (struct stat){ 0 };
+	if (fd < 0 || (fstat(fd, st) == 0 && S_ISREG(st->st_mode)))
 		return fd;
 	close(fd);
-	errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+	errno = S_ISDIR(st->st_mode) ? EISDIR : ENXIO;
 	return -1;
+}
+
+int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode)
+{
+	struct stat st;
+
+	return own_open(mem, path, flags, mode, &st);
 }
 
 enum err file_own_check(struct call *c, struct str path)
@@ -106,23 +113,32 @@ enum err file_own_check(struct call *c, struct str path)
 
 static enum err file_read_all(struct call *c, struct str path, int fd, struct str *out)
 {
+	enum { CHUNK = 64 * 1024 };
 	struct buf b = { .mem = &c->mem };
+	struct stat st;
+	bool sized;
+	size_t room;
 	ssize_t got;
 
 	*out = STR_NONE;
 	if (fd < 0)
 		return file_missing() ? ERR_OK : file_fail(c, "open", path);
+	if (fstat(fd, &st))
+		return file_fail(c, "look at", path);
+	/* one byte more than the file has, so that it ends where that byte is not there; files of
+	 * /proc have no size */
+	sized = S_ISREG(st.st_mode) && st.st_size > 0;
+	room = sized && st.st_size < CHUNK ? (size_t)st.st_size + 1 : CHUNK;
 	do {
-		enum { CHUNK = 64 * 1024 };
-
-		if ((got = file_some(fd, buf_room(&b, CHUNK), CHUNK)) < 0)
+		room = b.n < room ? room : room + CHUNK;
+		if ((got = file_some(fd, buf_room(&b, room - b.n), room - b.n)) < 0)
 			return file_fail(c, "read", path);
 		b.n += (size_t)got;
 		if (b.n > FILE_MOST)
 			return call_fail(c, ERR_INVALID_INPUT,
 					 "'" STR_FMT "' is larger than %d MiB", STR_ARG(path),
 					 FILE_MOST >> 20);
-	} while (got);
+	} while (got && (b.n == room || !sized));
 	*out = buf_str(&b);
 	return ERR_OK;
 }
@@ -192,16 +208,14 @@ enum err file_read_part(struct call *c, struct str path, int64_t from, size_t mo
 enum err file_read_within(struct call *c, struct str path, int64_t largest, int64_t from,
 			  size_t most, struct str *out)
 {
-	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
-	struct buf b = { .mem = &c->mem };
 	struct stat st;
+	AUTO_FD fd = own_open(&c->mem, path, O_RDONLY, 0, &st);
+	struct buf b = { .mem = &c->mem };
 	ssize_t got = 1;
 
 	*out = STR_NONE;
 	if (fd < 0)
 		return file_missing() ? ERR_OK : file_fail(c, "open", path);
-	if (fstat(fd, &st))
-		return file_fail(c, "look at", path);
 	if (!most || (st.st_size > from && most > (size_t)(st.st_size - from)))
 		most = st.st_size > from ? (size_t)(st.st_size - from) : 0;
 	if (st.st_size > largest)

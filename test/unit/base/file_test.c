@@ -129,6 +129,43 @@ static void file_read_gives_every_byte(void **state)
 	assert_int_equal(got.p[got.n], '\0');
 }
 
+static void file_read_gives_all_of_a_file_whatever_its_size(void **state)
+{
+	static const size_t size[] = { 1, 255, 256, 65535, 65536, 65537, 200000 };
+	struct place *at = *state;
+
+	for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+		struct str path = path_join(&at->c.mem, str_of(at->dir), STR("sized")), got;
+		struct buf b = { .mem = &at->c.mem };
+
+		for (size_t n = 0; n < size[i]; n++)
+			buf_char(&b, (char)(n % 251));
+		assert_int_equal(file_replace(&at->c, path, buf_str(&b), 0600), ERR_OK);
+		assert_int_equal(file_read(&at->c, path, &got), ERR_OK);
+		assert_true(str_eq(got, buf_str(&b)));
+		assert_int_equal(got.p[got.n], '\0');
+	}
+}
+
+/* Linux makes its content while it is read, a page at a time. */
+static void file_read_gives_all_of_a_file_without_a_size(void **state)
+{
+	struct place *at = *state;
+	struct str got;
+	char *line = NULL;
+	size_t room = 0, n = 0;
+	FILE *file = fopen("/proc/self/mountinfo", "r");
+
+	if (!file)
+		return;
+	while (getline(&line, &room, file) > 0)
+		n += strlen(line);
+	fclose(file);
+	free(line);
+	assert_int_equal(file_read(&at->c, STR("/proc/self/mountinfo"), &got), ERR_OK);
+	assert_int_equal(got.n, n);
+}
+
 static void file_read_refuses_what_is_too_large(void **state)
 {
 	struct place *at = *state;
@@ -424,6 +461,8 @@ int file_group(void)
 	const struct CMUnitTest tests[] = {
 		TEST(file_read_tells_absent_from_empty),
 		TEST(file_read_gives_every_byte),
+		TEST(file_read_gives_all_of_a_file_whatever_its_size),
+		TEST(file_read_gives_all_of_a_file_without_a_size),
 		TEST(file_read_refuses_what_is_too_large),
 		TEST(file_replace_keeps_the_mode_of_what_was_there),
 		TEST(file_replace_keeps_a_link_a_link),
