@@ -64,6 +64,24 @@ static bool utf8_printable(char ch)
 	return ch >= 0x20 && ch < 0x7f;
 }
 
+/* Eight bytes at a time: none of them has its high bit, nor would it have one after 1 is added or
+ * 0x20 taken away. */
+size_t utf8_plain(struct str s)
+{
+	const uint64_t each = UINT64_C(0x0101010101010101), high = each * 0x80;
+	uint64_t word;
+	size_t n = 0;
+
+	for (; s.n - n >= sizeof word; n += sizeof word) {
+		memcpy(&word, s.p + n, sizeof word);
+		if ((word | (word + each) | (word - each * 0x20)) & high)
+			break;
+	}
+	while (n < s.n && utf8_printable(s.p[n]))
+		n++;
+	return n;
+}
+
 struct str utf8_clean(struct arena *mem, struct str s)
 {
 	struct buf b = { .mem = mem };
@@ -134,7 +152,7 @@ struct str utf8_safe(struct arena *mem, struct str s)
 	size_t at = 0, from = 0, n;
 	uint32_t cp;
 
-	for (; at < s.n; at += n) {
+	for (; (at += utf8_plain(str_skip(s, at))) < s.n; at += n) {
 		if ((n = utf8_shown(str_skip(s, at))))
 			continue;
 		buf_put(&b, (struct str){ s.p + from, at - from });
@@ -183,11 +201,11 @@ static size_t utf8_measure(struct str s, size_t limit, size_t *stop)
 	uint32_t cp;
 
 	for (; at < s.n; at += n) {
-		size_t more = 1;
+		struct str rest = str_skip(s, at);
+		size_t more = n = utf8_plain(str_head(rest, limit - columns));
 
-		n = 1;
-		if (!utf8_printable(s.p[at]) && (n = utf8_decode(str_skip(s, at), &cp)))
-			more = columns_of(cp);
+		if (!n)
+			more = (n = utf8_decode(rest, &cp)) ? columns_of(cp) : 1;
 		n = n ? n : 1;
 		if (more > limit - columns)
 			break;

@@ -22,6 +22,9 @@ bool utf8_is_unsafe(uint32_t cp);
 /* Unsafe characters but newline and tab, and bytes that are not UTF-8, become U+FFFD. */
 struct str utf8_safe(struct arena *mem, struct str s);
 
+/* The bytes that `s` begins with which are printable ASCII. */
+size_t utf8_plain(struct str s);
+
 /* Columns that `s` fills on a terminal: 2 for wide, 0 for combining characters. */
 size_t utf8_width(struct str s);
 

@@ -106,11 +106,8 @@ struct str view_text(struct view *v)
 static struct str view_tame(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
-	bool plain = true;
 
-	for (size_t i = 0; plain && i < text.n; i++)
-		plain = text.p[i] >= 0x20 && text.p[i] < 0x7f;
-	if (plain)
+	if (utf8_plain(text) == text.n)
 		return text;
 	for (size_t i = 0; i < text.n; i++) {
 		char ch = text.p[i];

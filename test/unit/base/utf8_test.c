@@ -110,6 +110,23 @@ static void utf8_sees_control_characters(void **state)
 			fail_msg("row %zu", i);
 }
 
+static void utf8_plain_ends_before_the_first_other_byte(void **state)
+{
+	char text[20];
+
+	(void)state;
+	for (unsigned ch = 0; ch < 256; ch++)
+		for (size_t at = 0; at < sizeof text; at++) {
+			bool plain = ch >= 0x20 && ch < 0x7f;
+
+			memset(text, at % 2 ? ' ' : '~', sizeof text);
+			text[at] = (char)ch;
+			assert_int_equal(utf8_plain((struct str){ text, sizeof text }),
+					 plain ? sizeof text : at);
+			assert_int_equal(utf8_plain((struct str){ text, at }), at);
+		}
+}
+
 static void utf8_width_counts_columns(void **state)
 {
 	const struct {
@@ -283,6 +300,7 @@ int utf8_group(void)
 		cmocka_unit_test(utf8_refuses_what_no_character_is_spelled_with),
 		cmocka_unit_test(utf8_sees_control_characters),
 		cmocka_unit_test(utf8_safe_replaces_what_a_terminal_obeys),
+		cmocka_unit_test(utf8_plain_ends_before_the_first_other_byte),
 		cmocka_unit_test(utf8_width_counts_columns),
 		cmocka_unit_test(utf8_head_fills_at_most_its_columns),
 		cmocka_unit_test(utf8_shorten_says_that_something_is_missing),
