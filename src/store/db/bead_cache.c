@@ -46,6 +46,12 @@ static const char schema[] =
 	"CREATE VIRTUAL TABLE search USING"
 	"    fts5(title, body, content = '', columnsize = 0);";
 
+/* What SQLite makes for the search. */
+static const char search_tables[] =
+	"CREATE TABLE 'search_data'(id INTEGER PRIMARY KEY, block BLOB);"
+	"CREATE TABLE 'search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;"
+	"CREATE TABLE 'search_config'(k PRIMARY KEY, v) WITHOUT ROWID;";
+
 /* The lists that people and agents ask for, in the order in which they get them. */
 static const char indexes[] =
 	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
@@ -112,7 +118,7 @@ static enum err bead_cache_open_as(struct call *c, enum cache_mode mode, struct 
 	};
 	enum err e;
 
-	static const char *const ours[] = { schema, indexes, NULL };
+	static const char *const ours[] = { schema, search_tables, indexes, NULL };
 
 	out->still = mode == CACHE_STILL;
 	if ((e = db_open(c, out->path, modes[mode], WAIT_MS, &out->db)) ||
@@ -157,7 +163,7 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode, struc
 /* Nothing is on its way into the file: its log is empty. */
 bool cache_quiet(struct call *c, struct str path)
 {
-	return file_size(&c->mem, arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path))) <= 0;
+	return file_size(&c->mem, arena_join(&c->mem, path, STR("-wal"))) <= 0;
 }
 
 void cache_close(struct cache *cache)

@@ -658,41 +658,85 @@ static enum err check_kinds(struct call *c, struct db *db, const struct db_table
 	return stmt_end(c, st);
 }
 
-enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema)
+/*
+ * Does the database define exactly what our schema defines, in the same order? Nearly every
+ * database does, and then nothing of it has to be parsed. SQLite itself adds an index for each
+ * UNIQUE, without a statement, and the table that AUTOINCREMENT uses. `stored`: all of it has
+ * pages of its own, as virtual tables have not.
+ */
+static enum err db_is_exact(struct call *c, struct db *db, struct str ours, bool stored,
+			    bool *exact)
+{
+	AUTO_STMT *st = db_stmt(db, "SELECT sql, type, rootpage FROM sqlite_schema");
+
+	*exact = true;
+	while (*exact && stmt_row(st)) {
+		struct str sql = stmt_str(st, &c->mem), type = stmt_str(st, &c->mem);
+		bool index = str_is(type, "index");
+
+		*exact = (index || str_is(type, "table")) && (stmt_int(st) > 0 || !stored) &&
+			 (sql.p ? str_is(sql, "CREATE TABLE sqlite_sequence(name,seq)") ||
+					  schema_take(&ours, sql) :
+				  index);
+	}
+	*exact = *exact && !ours.n;
+	return stmt_end(c, st);
+}
+
+/* Each definition by itself. */
+static enum err check_definitions(struct call *c, struct db *db, struct str schema)
 {
 	AUTO_STMT *st = db_stmt(db, "SELECT sql, name, tbl_name FROM sqlite_schema");
-	struct buf all = { .mem = &c->mem };
 	struct str ours = { 0 }, table;
 
-	for (; *schema; schema++)
-		buf_put(&all, str_of(*schema));
 	while (stmt_row(st)) {
 		struct schema_row row;
 		const char *fault;
 
 		row.sql = stmt_str(st, &c->mem);
-		if (schema_is_verbatim(buf_str(&all), row.sql))
+		if (schema_is_verbatim(schema, row.sql))
 			continue;
 		row.name = stmt_str(st, &c->mem);
 		row.table = stmt_str(st, &c->mem);
 		if (!ours.p)
-			ours = schema_normalise(&c->mem, buf_str(&all));
+			ours = schema_normalise(&c->mem, schema);
 		if ((fault = schema_fault(&c->mem, ours, &row, &table)))
 			return db_unexpected(c, db, arena_cstr(&c->mem, table), fault);
 	}
 	return stmt_end(c, st);
 }
 
+static struct str db_join(struct arena *mem, const char *const *schema)
+{
+	struct buf all = { .mem = mem };
+
+	for (; *schema; schema++)
+		buf_put(&all, str_of(*schema));
+	return buf_str(&all);
+}
+
+enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema)
+{
+	struct str ours = db_join(&c->mem, schema);
+	bool exact;
+	enum err e = db_is_exact(c, db, ours, false, &exact);
+
+	return e || exact ? e : check_definitions(c, db, ours);
+}
+
 enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
 		   const char *const *schema)
 {
+	struct str ours = db_join(&c->mem, schema);
+	bool exact;
 	enum err e = db_distrust(c, db);
 
-	if (!e)
-		e = check_kinds(c, db, tables);
+	if (e || (e = db_is_exact(c, db, ours, true, &exact)) || exact)
+		return e;
+	e = check_kinds(c, db, tables);
 	for (const struct db_table *t = tables; !e && t->name; t++)
 		e = check_table(c, db, t);
-	return e ? e : db_expect_schema(c, db, schema);
+	return e ? e : check_definitions(c, db, ours);
 }
 
 enum err db_attach_old(struct call *c, struct db *db, struct str path)

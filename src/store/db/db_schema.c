@@ -159,14 +159,51 @@ static struct statement db_schema_split(struct arena *mem, struct str text)
 	return s;
 }
 
+/* What statements begin with that may go on with "IF NOT EXISTS" in our schema. */
+static const char *const heads[] = { "CREATE TABLE ", "CREATE INDEX " };
+
 bool schema_is_verbatim(struct str schema, struct str sql)
 {
-	static const char *const heads[] = { "CREATE TABLE ", "CREATE INDEX " };
-
 	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
 		if (str_starts(sql, str_of(heads[i])))
 			return str_has(schema, str_skip(sql, strlen(heads[i])));
 	return str_has(schema, sql);
+}
+
+/* Our schema from its next definition on; the statements before it insert rows. */
+static struct str skip_to_definition(struct str schema)
+{
+	const char *end;
+
+	while (schema.n && !str_starts(schema, STR("CREATE "))) {
+		end = memchr(schema.p, ';', schema.n);
+		schema = str_skip(schema, end ? (size_t)(end - schema.p) + 1 : schema.n);
+	}
+	return schema;
+}
+
+bool schema_take(struct str *schema, struct str sql)
+{
+	struct str rest = skip_to_definition(*schema), condition = STR("IF NOT EXISTS ");
+
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+		struct str head = str_of(heads[i]);
+
+		if (!str_starts(rest, head) || !str_starts(sql, head))
+			continue;
+		rest = str_skip(rest, head.n);
+		sql = str_skip(sql, head.n);
+		if (str_starts(rest, condition))
+			rest = str_skip(rest, condition.n);
+		break;
+	}
+	if (!sql.n || !str_starts(rest, sql))
+		return false;
+	rest = str_skip(rest, sql.n);
+	if (rest.n && rest.p[0] != ';')
+		return false;
+	*schema = skip_to_definition(rest);
+	return true;
 }
 
 /* The token at a place, or one that is nothing. */

@@ -20,6 +20,13 @@ struct str schema_normalise(struct arena *mem, struct str sql);
  * "IF NOT EXISTS". An absent one is of SQLite itself, and counts as ours. */
 bool schema_is_verbatim(struct str schema, struct str sql);
 
+/*
+ * Takes the first definition off our schema if `sql` is that definition, to the byte but for "IF
+ * NOT EXISTS". A database that this program made has its definitions in the order of our schema,
+ * so one comparison for each of them shows that there is nothing else in it.
+ */
+bool schema_take(struct str *schema, struct str sql);
+
 /* A row of sqlite_schema. */
 struct schema_row {
 	struct str name, table, sql;
