@@ -15,6 +15,7 @@
 #include "base/system/path.h"
 #include "base/system/platform.h"
 #include "base/text/value.h"
+#include "store/db/db_memory.h"
 #include "store/db/db_schema.h"
 
 enum {
@@ -159,6 +160,8 @@ static void db_configure(void)
 	if (!done) {
 		sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 		sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+		if (!keeping)
+			db_memory_use();
 		system_vfs = sqlite3_vfs_find(NULL);
 		our_vfs = *system_vfs;
 		our_vfs.zName = "abacus";

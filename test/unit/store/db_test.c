@@ -1,5 +1,6 @@
 #include "store/db/db.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -163,6 +164,111 @@ static void a_definition_is_plain_or_ours(void **state)
 	}
 }
 
+static void a_schema_gives_its_definitions_in_their_order(void **state)
+{
+	static const struct {
+		const char *sql;
+		bool next;
+	} rows[] = {
+		{ "CREATE INDEX i ON m(t DESC)", false },
+		{ "CREATE TABLE m (id)", true },
+		{ "CREATE TABLE m (id)", false },
+		{ "", false },
+		{ "CREATE INDEX i ON m(t DESC) WHERE p", false },
+		{ "CREATE INDEX i ON m(t DESC)", true },
+		{ "CREATE TABLE IF NOT EXISTS n (x)", false },
+		{ "CREATE TABLE n (x) ", false },
+		{ "CREATE TABLE n (x", false },
+		{ "CREATE TABLE n (x)", true },
+		{ "CREATE VIRTUAL TABLE s USING f(a)", true },
+		{ "", false },
+	};
+	struct str schema = STR("INSERT INTO x VALUES (1);CREATE TABLE m (id);"
+				"INSERT INTO m VALUES (1);CREATE INDEX i ON m(t DESC);"
+				"CREATE TABLE IF NOT EXISTS n (x);"
+				"CREATE VIRTUAL TABLE s USING f(a);INSERT INTO s VALUES (2);");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (schema_take(&schema, str_of(rows[i].sql)) != rows[i].next)
+			fail_msg("%zu: %s", i, rows[i].sql);
+	assert_int_equal(schema.n, 0);
+}
+
+/* What a row of the schema says it is counts beside its statement. */
+static void our_definitions_in_rows_of_another_kind_are_refused(void **state)
+{
+	static const struct {
+		const char *change;
+		enum err want;
+	} rows[] = {
+		{ "SELECT 1", ERR_OK },
+		{ "CREATE TABLE other (x)", ERR_OK },
+		{ "DROP TABLE u", ERR_OK },
+		{ "UPDATE sqlite_schema SET type = 'view' WHERE name = 't'", ERR_DAMAGED },
+		{ "UPDATE sqlite_schema SET rootpage = 0 WHERE name = 't'", ERR_DAMAGED },
+		{ "CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1; END", ERR_DAMAGED },
+		{ "DROP TABLE t", ERR_DAMAGED },
+	};
+	static const char *const schema[] = { "CREATE TABLE t (a UNIQUE);",
+					      "CREATE TABLE u (i INTEGER PRIMARY KEY "
+					      "AUTOINCREMENT);",
+					      NULL };
+	static const struct db_table tables[] = { { "t", false, { "a" } },
+						  { "u", true, { "i" } },
+						  { 0 } };
+	struct place *at = *state;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct str path = arena_fmt(&at->c.mem, "%s/%zu.db", at->dir, i);
+		struct db *db;
+		enum err e;
+
+		assert_int_equal(db_open(&at->c, path, DB_CREATE, 0, &db), ERR_OK);
+		for (const char *const *part = schema; *part; part++)
+			assert_int_equal(db_exec(&at->c, db, *part), ERR_OK);
+		assert_int_equal(db_exec(&at->c, db, "PRAGMA writable_schema = ON"), ERR_OK);
+		if (db_exec(&at->c, db, rows[i].change))
+			fail_msg("%s: %s", rows[i].change, at->c.message.p);
+		db_close(db);
+		e = db_open(&at->c, path, DB_WRITE, 0, &db);
+		if (!e) { /* SQLite itself refuses some of them */
+			e = db_expect(&at->c, db, tables, schema);
+			db_close(db);
+		}
+		if (e != rows[i].want)
+			fail_msg("%s: %s", rows[i].change, at->c.message.p);
+	}
+}
+
+/* Of many pieces that come, grow, shrink and go, each keeps its bytes. */
+static void memory_of_sqlite_keeps_its_content(void **state)
+{
+	enum { PIECES = 64, STEPS = 20000, LARGEST = 3000 };
+	struct {
+		unsigned char *p;
+		size_t n;
+	} piece[PIECES] = { 0 };
+	unsigned random = 1;
+
+	(void)state;
+	for (size_t step = 0; step < STEPS; step++) {
+		size_t i = (random = random * 1103515245 + 12345) >> 16 & (PIECES - 1),
+		       n = ((random = random * 1103515245 + 12345) >> 8) % LARGEST;
+
+		for (size_t k = 0; k < piece[i].n; k++)
+			assert_int_equal(piece[i].p[k], (unsigned char)(i + k));
+		piece[i].p = sqlite3_realloc64(piece[i].p, n); /* of 0 bytes: it goes */
+		assert_true(!n == !piece[i].p && (uintptr_t)piece[i].p % 8 == 0);
+		assert_true(!n || sqlite3_msize(piece[i].p) >= n);
+		for (size_t k = piece[i].n; k < n; k++)
+			piece[i].p[k] = (unsigned char)(i + k);
+		piece[i].n = n;
+	}
+	for (size_t i = 0; i < PIECES; i++)
+		sqlite3_free(piece[i].p);
+}
+
 static void views_and_triggers_are_not_run(void **state)
 {
 	struct place *at = *state;
@@ -188,6 +294,10 @@ int db_group(void)
 		cmocka_unit_test_setup_teardown(tables_are_expected_with_their_columns, enter,
 						leave),
 		cmocka_unit_test_setup_teardown(a_definition_is_plain_or_ours, enter, leave),
+		cmocka_unit_test(a_schema_gives_its_definitions_in_their_order),
+		cmocka_unit_test_setup_teardown(our_definitions_in_rows_of_another_kind_are_refused,
+						enter, leave),
+		cmocka_unit_test_setup_teardown(memory_of_sqlite_keeps_its_content, enter, leave),
 		cmocka_unit_test_setup_teardown(views_and_triggers_are_not_run, enter, leave),
 	};
 
