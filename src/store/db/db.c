@@ -311,7 +311,7 @@ static int db_open_as(struct call *c, struct db *db, const char *query)
  */
 static int open_read(struct call *c, struct db *db)
 {
-	struct str wal = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(db->path));
+	struct str wal = arena_join(&c->mem, db->path, STR("-wal"));
 	int rc = open_raw(db, SQLITE_OPEN_READWRITE, short_path(c, db));
 
 	if (!rc)
@@ -427,15 +427,17 @@ static bool db_keep_open(struct db *db)
 
 /*
  * SQLite opens the database and the files that it keeps beside it by name. None of them may be a
- * link to somewhere else, or a FIFO that it would wait for.
+ * link to somewhere else, or a FIFO that it would wait for. It keeps none beside a file that does
+ * not change.
  */
-static enum err db_check_files(struct call *c, struct str path)
+static enum err db_check_files(struct call *c, struct str path, enum db_mode mode)
 {
 	static const char *const part[] = { "", "-wal", "-shm", "-journal" };
+	size_t count = mode == DB_STILL ? 1 : sizeof part / sizeof *part;
 	enum err e = ERR_OK;
 
-	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++)
-		e = file_own_check(c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]));
+	for (size_t i = 0; !e && i < count; i++)
+		e = file_own_check(c, arena_join(&c->mem, path, str_of(part[i])));
 	return e;
 }
 
@@ -455,7 +457,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	enum err e;
 	int rc;
 
-	if (!in_memory && (e = db_check_files(c, path)))
+	if (!in_memory && (e = db_check_files(c, path, mode)))
 		return e;
 
 	if (keeping && (db = find_kept(c, path, mode))) {
