@@ -165,6 +165,11 @@ static bool has_commits(struct call *c, const struct repository *repo)
 	return place_ref(c, repo, ref).p;
 }
 
+static bool is_tracking(enum tracked tracked)
+{
+	return tracked == TRACKED_YES || tracked == TRACKED_ABOVE;
+}
+
 /*
  * A split index keeps most of its entries in a second file. It is rare, and so is an index that
  * cannot be parsed here: then the user's own Git is asked, if there is one. A long index may be a
@@ -174,17 +179,22 @@ static enum err ask_index(struct call *c, const struct repository *repo, struct 
 			  enum tracked *tracked)
 {
 	struct str index = path_join(&c->mem, repo->gitdir, STR("index"));
-	bool shared = false;
+	bool shared = false, absent, unread;
 	AUTO_FD fd = -1;
 	enum err e;
 
 	*tracked = git_index_look(&c->mem, index, name);
-	if (*tracked == TRACKED_YES || *tracked == TRACKED_ABOVE)
+	absent = *tracked == TRACKED_ABSENT;
+	unread = absent || *tracked == TRACKED_EARLY;
+	if (!unread && *tracked != TRACKED_SPLIT && *tracked != TRACKED_UNKNOWN)
 		return ERR_OK;
-	if (*tracked == TRACKED_NO && (e = file_each(c, repo->gitdir, note_shared, &shared)))
+	if (unread && (e = file_each(c, repo->gitdir, note_shared, &shared)))
 		return e;
-	if ((*tracked == TRACKED_NO && !shared) || !git_tracks(c, repo, index, name, tracked))
+	if ((unread && !shared) || !git_tracks(c, repo, index, name, tracked)) {
+		if (absent && !is_tracking(*tracked))
+			*tracked = TRACKED_ABSENT;
 		return ERR_OK;
+	}
 	fd = open(arena_cstr(&c->mem, index), O_RDONLY | O_CLOEXEC);
 	return fd < 0 && (errno == EMFILE || errno == ENFILE) ? file_fail(c, "open", index) :
 								refuse_unknown(c, repo, name);
@@ -217,7 +227,7 @@ static bool is_in_doubt(struct call *c, const struct repository *repo, struct st
 		return is_younger(c, path, &st);
 	tracked = git_index_look(&c->mem, lock, name);
 	if (tracked != TRACKED_SPLIT || !git_tracks(c, repo, lock, name, &tracked))
-		return tracked != TRACKED_NO;
+		return is_tracking(tracked) || tracked == TRACKED_UNKNOWN;
 	call_forgive(c); /* the lock may be gone by now */
 	return true;
 }
@@ -352,13 +362,12 @@ static enum err folder_find_worktree(struct call *c, struct str path, struct rep
  * checkout. */
 static enum err is_tracked(struct call *c, const struct worktree *w, struct str name, bool *yes)
 {
-	struct str index = path_join(&c->mem, w->repo.gitdir, STR("index"));
 	enum tracked tracked;
 	bool bare = false;
 	enum err e = ask_index(c, &w->repo, name, &tracked);
 
-	*yes = !e && tracked != TRACKED_NO;
-	if (e || *yes || file_exists(&c->mem, index) || !has_commits(c, &w->repo))
+	*yes = !e && is_tracking(tracked);
+	if (e || tracked != TRACKED_ABSENT || !has_commits(c, &w->repo))
 		return e;
 	if ((!w->named && (e = place_is_bare(c, &w->repo, &bare))) || bare)
 		return e;

@@ -377,6 +377,20 @@ def test_a_split_index_whose_other_file_is_missing_is_not_trusted(tmp_path, chan
         assert error["code"] == "UNSAFE_PATH" and "index is missing or damaged" in error["message"], error
 
 
+@pytest.mark.parametrize("files", [1, 900])
+def test_an_index_that_was_read_to_its_end_needs_no_git(tmp_path, files):
+    """Also where a split index that is no longer used has left its second file."""
+    project = Project(tmp_path)
+    git(tmp_path, "init", "-q")
+    for n in range(files):
+        (tmp_path / f"{n}").write_text("x")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "x")
+    (tmp_path / ".git" / ("sharedindex." + 40 * "0")).write_bytes(b"")
+    project.bb("--dir", ".", "init").ok()
+    project.bb("log", env={"PATH": "/nowhere"}).ok()
+
+
 @pytest.mark.parametrize("split", ["false", "true"])
 def test_a_variable_that_names_another_repository_does_not_hide_it(tmp_path, split):
     clone = clone_of(tmp_path, fill_board)

@@ -3,12 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/system/file.h"
 
 enum {
-	BLOCK = 8 * 1024,
+	BLOCK = 32 * 1024,    /* bytes that are read at a time */
 	NAME_MOST = 4 * 1024, /* no path that Git checks out is longer */
 	STAT = 40,            /* bytes of an entry before its object id */
 	MODE = 24,            /* where its mode is in them */
@@ -19,26 +20,29 @@ enum {
 
 struct git_index_reader {
 	int fd;
+	off_t size;      /* of the file */
 	off_t next;      /* the place in the file of what follows the block */
 	size_t begun;    /* the bytes of the file's beginning, while they are the block */
 	size_t at, held; /* the bytes of the block that are not used yet */
-	unsigned char block[BLOCK];
+	size_t room;     /* of the block: all of a short file fits in */
+	unsigned char *block;
 	/* the name of the entry before: version 4 says only what differs from it */
 	size_t before;
 	unsigned char name[NAME_MOST];
 	bool folder; /* the entry stands for all that is below it */
 };
 
-/* The next n bytes, which stay in the block; NULL: the file ends before. */
-static const unsigned char *git_index_peek(struct git_index_reader *r, size_t n)
+static const unsigned char *git_index_fill(struct git_index_reader *r, size_t n)
 {
 	while (r->held < n) {
 		ssize_t got;
 
+		if (r->next >= r->size)
+			return NULL;
 		memmove(r->block, r->block + r->at, r->held);
 		r->at = 0;
 		r->begun = 0;
-		got = pread(r->fd, r->block + r->held, BLOCK - r->held, r->next);
+		got = pread(r->fd, r->block + r->held, r->room - r->held, r->next);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -50,7 +54,13 @@ static const unsigned char *git_index_peek(struct git_index_reader *r, size_t n)
 	return r->block + r->at;
 }
 
-static const unsigned char *git_index_take(struct git_index_reader *r, size_t n)
+/* The next n bytes, which stay in the block; NULL: the file ends before. */
+static inline const unsigned char *git_index_peek(struct git_index_reader *r, size_t n)
+{
+	return r->held >= n ? r->block + r->at : git_index_fill(r, n);
+}
+
+static inline const unsigned char *git_index_take(struct git_index_reader *r, size_t n)
 {
 	const unsigned char *p = git_index_peek(r, n);
 
@@ -140,6 +150,19 @@ static bool take_entry(struct git_index_reader *r, uint32_t version, size_t id)
 	return take_cut(r, &cut) && take_text(r, r->before - cut);
 }
 
+/* Passes over an entry whose name does not matter, but for being one. */
+static bool skip_entry(struct git_index_reader *r, uint32_t version, size_t id)
+{
+	const unsigned char *p = git_index_peek(r, STAT + id + 2);
+	size_t head = STAT + id + 2;
+	unsigned flags = p ? (unsigned)p[head - 2] << 8 | p[head - 1] : 0, length = flags & LENGTH;
+
+	if (!p || (flags & EXTENDED) || version > 3 || !length || length == LENGTH)
+		return take_entry(r, version, id);
+	p = git_index_take(r, head + length + 8 - (head + length) % 8);
+	return p && !p[head + length] && !memchr(p + head, '\0', length);
+}
+
 /* As path_within(), whatever the case. */
 static bool git_index_is_within(struct str dir, struct str path)
 {
@@ -217,7 +240,7 @@ static enum tracked look_with(struct git_index_reader *r, struct str name, size_
 	if (version < 2 || version > 4)
 		return TRACKED_UNKNOWN;
 	for (count = git_index_number(p + 8); count; count--) {
-		if (!take_entry(r, version, id))
+		if (past ? !skip_entry(r, version, id) : !take_entry(r, version, id))
 			return TRACKED_UNKNOWN;
 		if (!r->before) /* the entry of that place in the other file has the name */
 			return TRACKED_SPLIT;
@@ -228,7 +251,7 @@ static enum tracked look_with(struct git_index_reader *r, struct str name, size_
 			return tracked;
 		past = is_past(name, r->name, r->before);
 		if (past && count > SHORT)
-			return TRACKED_NO;
+			return TRACKED_EARLY;
 	}
 	return look_for_link(r, id);
 }
@@ -247,13 +270,18 @@ enum tracked git_index_look(struct arena *mem, struct str index, struct str name
 	enum { SHA1 = 20, SHA256 = 32 };
 	struct git_index_reader *r;
 	enum tracked first, second;
+	struct stat st;
 	AUTO_FD fd = open(arena_cstr(mem, index), O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return errno == ENOENT ? TRACKED_NO : TRACKED_UNKNOWN;
-	r = arena_alloc(mem, sizeof *r);
+		return errno == ENOENT ? TRACKED_ABSENT : TRACKED_UNKNOWN;
+	if (fstat(fd, &st))
+		return TRACKED_UNKNOWN;
+	r = arena_new(mem, struct git_index_reader);
 	r->fd = fd;
-	r->begun = 0;
+	r->size = st.st_size;
+	r->room = st.st_size < BLOCK ? (size_t)st.st_size : BLOCK;
+	r->block = (unsigned char *)arena_text(mem, r->room);
 	first = look_with(r, name, SHA1);
 	second = is_found(first) ? first : look_with(r, name, SHA256);
 	return is_found(second) || first == TRACKED_UNKNOWN ? second : first;

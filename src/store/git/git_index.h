@@ -13,7 +13,9 @@
  * file is mostly little.
  */
 enum tracked {
-	TRACKED_NO,
+	TRACKED_NO,      /* read to the end, the index does not name it */
+	TRACKED_EARLY,   /* the same of the entries; what follows them was not read */
+	TRACKED_ABSENT,  /* there is no index */
 	TRACKED_YES,     /* it, or something below it */
 	TRACKED_ABOVE,   /* a submodule, or a folder of a sparse checkout, that it is in */
 	TRACKED_SPLIT,   /* this file does not say so, but most entries are in another one */
@@ -29,7 +31,7 @@ struct git_entry {
 /* What it says of `name`. Upper and lower case are the same, as they are to some file systems. */
 enum tracked git_entry_covers(struct git_entry entry, struct str name);
 
-/* What the whole index says of it. No index: TRACKED_NO. */
+/* What the whole index says of it. */
 enum tracked git_index_look(struct arena *mem, struct str index, struct str name);
 
 #endif
