@@ -41,7 +41,7 @@ static enum err beads_find_start(struct call *c, struct str *dir)
 	return call_step(c, "Give --dir (or BEADS_DIR) a folder of a Git repository.");
 }
 
-enum err beads_home(struct call *c, struct beads *out)
+enum err beads_locate(struct call *c, struct beads *out)
 {
 	struct str dir;
 	enum err e;
@@ -53,7 +53,14 @@ enum err beads_home(struct call *c, struct beads *out)
 		return call_fail(c, ERR_NOT_A_REPOSITORY,
 				 "'" STR_FMT "' is not inside a Git repository", STR_ARG(dir));
 	out->home = path_join(&c->mem, out->repo.common, STR("abacus"));
-	if ((e = folder_check_git(c, out->repo.common)) ||
+	return ERR_OK;
+}
+
+enum err beads_home(struct call *c, struct beads *out)
+{
+	enum err e = beads_locate(c, out);
+
+	if (e || (e = folder_check_git(c, out->repo.common)) ||
 	    (e = folder_check(c, out->home, FOLDER_READ)))
 		return e;
 	c->home = out->home;

@@ -72,7 +72,11 @@ bool beads_undisturbed(struct call *c, const struct beads *b);
  */
 bool beads_being_written(struct call *c, struct beads *b, struct journal_place *known);
 
-/* Finds the repository of the call, and where its store is or would be. */
+/* Finds the repository of the call, and where its store is or would be. Nothing in the store may be
+ * opened before beads_home() has checked it. */
+enum err beads_locate(struct call *c, struct beads *out);
+
+/* The same; DUBIOUS_OWNERSHIP or UNSAFE_PATH if others could have put something there. */
 enum err beads_home(struct call *c, struct beads *out);
 
 /*

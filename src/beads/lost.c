@@ -249,6 +249,11 @@ enum err lost_check(struct call *c, struct str home, lost_tell *tell, struct los
 
 /* --- telling --- */
 
+bool lost_waits(struct call *c, struct str home, struct str actor)
+{
+	return file_exists(&c->mem, lost_path(c, home, actor));
+}
+
 struct str lost_take(struct call *c, struct str home, struct str actor)
 {
 	struct str path = lost_path(c, home, actor), text, line;

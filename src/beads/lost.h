@@ -36,6 +36,9 @@ void lost_note(struct call *c, struct beads *b);
 typedef void lost_tell(struct call *c, const struct lost_claim *lost);
 enum err lost_check(struct call *c, struct str home, lost_tell *tell, struct lost_claim **out);
 
+/* May there be something for lost_take() to take? Only looks, and opens nothing. */
+bool lost_waits(struct call *c, struct str home, struct str actor);
+
 /* What an actor has lost and was not told yet, as a list in JSON; absent: nothing. It is told
  * now. */
 struct str lost_take(struct call *c, struct str home, struct str actor);
