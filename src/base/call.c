@@ -132,6 +132,7 @@ struct call call_part(const struct call *c)
 	struct call part = *c;
 
 	part.mem = (struct arena){ 0 };
+	part.seen = (struct call_seen){ 0 };
 	return part;
 }
 

@@ -6,6 +6,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+struct candidate;
+
 /* Lets an operation that waits notice a message from its caller, such as a cancellation. */
 struct listener {
 	int fd;                  /* readable when there is a message */
@@ -32,6 +34,17 @@ enum stored {
 	STORED_MAYBE, /* unknown: a write could neither be finished nor undone */
 	STORED_PART,  /* some changes are stored, and stay */
 	STORED_SAFE,  /* nothing can be lost: all changes were stored before this call */
+};
+
+/*
+ * What a call has found out and would find out again: several of its parts ask the same. A call
+ * that is made for a later request, or for another look, begins without it.
+ */
+struct call_seen {
+	struct str untracked;             /* a folder that Git does not track; or absent */
+	struct str agents;                /* a folder of agents' files that is safe; or absent */
+	bool agents_private;              /* no other user may read that folder */
+	const struct candidate *worktree; /* the last one found (store/place_parts.h); or NULL */
 };
 
 /*
@@ -70,7 +83,7 @@ struct call {
 	bool replayed;                   /* the reply is the stored one of an earlier request */
 	struct str request_args;         /* a digest of the arguments; or absent */
 
-	struct str untracked; /* a folder that Git is known not to track; or absent */
+	struct call_seen seen;
 
 	enum err code;
 	struct str message, step; /* what went wrong, with the value; what to do next */

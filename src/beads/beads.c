@@ -32,7 +32,11 @@ static enum err beads_find_start(struct call *c, struct str *dir)
 
 	if (str_is(path_name(named), ".beads")) /* where other tools keep their files */
 		named = path_parent(named);
-	*dir = path_real(&c->mem, named);
+	if (str_eq(named, c->real)) { /* the current folder */
+		*dir = named;
+		return ERR_OK;
+	}
+	*dir = path_real_beside(&c->mem, c->real, named);
 	if (!dir->p && !file_missing())
 		return file_fail(c, "look at", named);
 	if (dir->p && file_is_dir(&c->mem, *dir))

@@ -442,10 +442,10 @@ enum err folder_check_tracked(struct call *c, struct str path)
 {
 	enum err e;
 
-	if (str_eq(c->untracked, path)) /* a call opens some stores more than once */
+	if (str_eq(c->seen.untracked, path)) /* a call opens some stores more than once */
 		return ERR_OK;
 	if ((e = check_around(c, path)) || (e = check_named(c, path)))
 		return e;
-	c->untracked = arena_copy(&c->mem, path);
+	c->seen.untracked = arena_copy(&c->mem, path);
 	return ERR_OK;
 }

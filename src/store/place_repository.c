@@ -132,7 +132,7 @@ static struct foreign find_foreign(struct call *c, const struct repository *repo
 }
 
 /* What another user does not let us look at may well be a repository. */
-static enum err place_repository_inspect(struct call *c, struct str dir, struct candidate *out)
+static enum err inspect_anew(struct call *c, struct str dir, struct candidate *out)
 {
 	struct entry dot_git;
 	enum err e = entry_look(c, dir, STR(".git"), &dot_git);
@@ -152,6 +152,25 @@ static enum err place_repository_inspect(struct call *c, struct str dir, struct 
 		e = call_forgive(c);
 	}
 	return e;
+}
+
+/* Several parts of a command search for the repository, and find the same one. */
+static enum err place_repository_inspect(struct call *c, struct str dir, struct candidate *out)
+{
+	struct candidate *known;
+	enum err e;
+
+	if (c->seen.worktree && str_eq(c->seen.worktree->repo.tree, dir)) {
+		*out = *c->seen.worktree;
+		return ERR_OK;
+	}
+	if ((e = inspect_anew(c, dir, out)) || !out->repo.tree.p)
+		return e;
+	known = arena_new(&c->mem, struct candidate);
+	*known = *out;
+	known->repo.tree = arena_copy(&c->mem, dir);
+	c->seen.worktree = known;
+	return ERR_OK;
 }
 
 enum err candidate_around(struct call *c, struct str dir, struct candidate *out)
@@ -419,7 +438,7 @@ static enum err place_repository_find(struct call *c, struct str dir, struct rep
 
 static enum err find_common(struct call *c, struct repository *out)
 {
-	out->common = path_real(&c->mem, out->common);
+	out->common = path_real_beside(&c->mem, c->real, out->common);
 	if (out->common.p)
 		return ERR_OK;
 	return call_fail(c, ERR_NOT_A_REPOSITORY,
@@ -430,7 +449,7 @@ static enum err find_common(struct call *c, struct repository *out)
 /* Through a link, the folders above are others. */
 enum err place_repository(struct call *c, struct str dir, struct repository *out)
 {
-	struct str real = path_real(&c->mem, dir);
+	struct str real = path_real_beside(&c->mem, c->real, dir);
 	bool plain;
 	enum err e = place_repository_find(c, real.p ? real : dir, out, &plain);
 

@@ -104,6 +104,41 @@ struct str path_real(struct arena *mem, struct str path)
 	return copy;
 }
 
+/* The bytes of whole names that both paths, which are absolute, begin with. */
+static size_t path_shared(struct str a, struct str b)
+{
+	size_t n = 0, shared = 0;
+
+	for (; n < a.n && n < b.n && a.p[n] == b.p[n]; n++)
+		if (a.p[n] == '/')
+			shared = n;
+	if ((n == a.n || a.p[n] == '/') && (n == b.n || b.p[n] == '/'))
+		shared = n;
+	return shared;
+}
+
+struct str path_real_beside(struct arena *mem, struct str known, struct str path)
+{
+	struct str rest = str_skip(path, path_shared(known, path)), name;
+	char target[1];
+
+	if (!known.n || known.p[0] != '/' || str_ends(path, STR("/")) || !path.n ||
+	    memchr(path.p, '\0', path.n))
+		return path_real(mem, path);
+	if (rest.n && rest.p[0] == '/')
+		rest = str_skip(rest, 1);
+	while (rest.n && str_next(&rest, '/', &name)) {
+		struct str head = { path.p, (size_t)(name.p + name.n - path.p) };
+
+		if (!name.n || str_is(name, ".") || str_is(name, "..") ||
+		    readlink(arena_cstr(mem, head), target, sizeof target) >= 0)
+			return path_real(mem, path);
+		if (errno != EINVAL)
+			return STR_NONE;
+	}
+	return arena_copy(mem, path);
+}
+
 bool path_home_known(void)
 {
 	const char *home = getenv("HOME");

@@ -29,6 +29,10 @@ struct str path_unused(struct arena *mem, struct str path, const char *kind);
 /* After all symbolic links; absent if it does not exist or cannot be reached. */
 struct str path_real(struct arena *mem, struct str path);
 
+/* The same of a path that begins as `known` does, which has no links (absent: none is known): only
+ * the names after that are looked at. */
+struct str path_real_beside(struct arena *mem, struct str known, struct str path);
+
 /* The same of as much of it as is there; the rest is text. Links are followed whether or not
  * there is anything at their end. `path` is absolute. */
 struct str path_real_part(struct arena *mem, struct str path);

@@ -27,7 +27,6 @@ int64_t platform_parent(int64_t process);
  * open. False: there is none. */
 enum { PLATFORM_ALIAS = 64 };
 bool platform_alias(int fd, char path[PLATFORM_ALIAS]);
-bool platform_is_alias(const char *path); /* or of something below it */
 
 /* For what runs long: memory that was freed goes back to the system; of what is freed from now
  * on, all but a little does so by itself. */

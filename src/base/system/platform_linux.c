@@ -98,17 +98,10 @@ int64_t platform_parent(int64_t process)
 }
 
 /* Left alone, glibc keeps twice as much as the largest piece that was ever freed. */
-#define ALIASES "/proc/self/fd/"
-
 bool platform_alias(int fd, char path[PLATFORM_ALIAS])
 {
-	snprintf(path, PLATFORM_ALIAS, ALIASES "%d", fd);
+	snprintf(path, PLATFORM_ALIAS, "/proc/self/fd/%d", fd);
 	return !access(path, X_OK);
-}
-
-bool platform_is_alias(const char *path)
-{
-	return !strncmp(path, ALIASES, sizeof ALIASES - 1);
 }
 
 void platform_give_back(void)

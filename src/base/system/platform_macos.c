@@ -48,20 +48,13 @@ int64_t platform_parent(int64_t process)
 }
 
 /* Any file by the numbers of its volume and itself. */
-#define ALIASES "/.vol/"
-
-bool platform_is_alias(const char *path)
-{
-	return !strncmp(path, ALIASES, sizeof ALIASES - 1);
-}
-
 bool platform_alias(int fd, char path[PLATFORM_ALIAS])
 {
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return false;
-	snprintf(path, PLATFORM_ALIAS, ALIASES "%d/%llu", (int)st.st_dev,
+	snprintf(path, PLATFORM_ALIAS, "/.vol/%d/%llu", (int)st.st_dev,
 		 (unsigned long long)st.st_ino);
 	return !access(path, X_OK);
 }

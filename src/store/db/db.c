@@ -139,12 +139,16 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 	return system_vfs->xOpen(system_vfs, name, file, flags, out);
 }
 
-/* An alias stays as it is: SQLite would replace it by the long path that it stands for. */
+/*
+ * An absolute path stays as it is: real_path() has followed the links above the file, and the file
+ * is opened without following one. SQLite would look at each folder once more. An alias would be
+ * replaced by the long path that it stands for.
+ */
 static int full_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
 {
 	sqlite3_vfs *system = vfs == &our_vfs ? system_vfs : lockless_vfs;
 
-	if (!platform_is_alias(name))
+	if (name[0] != '/')
 		return system->xFullPathname(system, name, size, out);
 	if (strlen(name) >= (size_t)size)
 		return SQLITE_CANTOPEN;
@@ -445,7 +449,7 @@ static enum err db_check_files(struct call *c, struct str path, enum db_mode mod
  * user's. */
 static struct str real_path(struct call *c, struct str path)
 {
-	struct str dir = path_real(&c->mem, path_parent(path));
+	struct str dir = path_real_beside(&c->mem, c->real, path_parent(path));
 
 	return dir.p ? path_join(&c->mem, dir, path_name(path)) : arena_copy(&c->mem, path);
 }

@@ -36,7 +36,7 @@ static enum err cli_locate(struct call *c)
 		call_fail(c, ERR_INVALID_INPUT, "the current directory is not there any more");
 		return call_step(c, "Change to one that is, and run the command again.");
 	}
-	c->dir = arena_copy(&c->mem, str_of(cwd));
+	c->dir = c->real = arena_copy(&c->mem, str_of(cwd));
 	free(cwd);
 	return settings_now(c);
 }

@@ -179,6 +179,7 @@ static void pipe_begin(const struct call *start, const struct rpc_input *in, str
 
 	*c = *start;
 	c->mem = mem;
+	c->seen = (struct call_seen){ 0 };
 	c->request_id = STR_NONE;
 	c->listener = &in->listener;
 	if (!c->still)

@@ -185,6 +185,7 @@ static void begin_call(struct session *s, struct call *c)
 
 	*c = *s->start;
 	c->mem = mem;
+	c->seen = (struct call_seen){ 0 };
 	c->request_id = STR_NONE;
 	c->listener = s->listener;
 	c->terse = true;

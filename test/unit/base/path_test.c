@@ -130,6 +130,53 @@ static void path_real_follows_links_and_knows_what_is_not_there(void **state)
 	arena_release(&mem);
 }
 
+static void path_real_beside_gives_what_path_real_gives(void **state)
+{
+	static const char *const known[] = { "", "/", "/a", "/a/b", "/a/bc", "/ab" };
+	static const char *const path[] = { "",          "/",        "/a",           "/a/b",
+					    "/a/b/c",    "/a/in",    "/a/in/c",      "/a/in/../b",
+					    "/a/out",    "/a/out/b", "/a/./b",       "/a//b",
+					    "/a/b/",     "/a/none",  "/a/none/x",    "/a/b/../../x",
+					    "/a/file/x", "/link",    "/link/b/c",    "/a/b/c/up",
+					    "/ab",       "/a/b/c/.", "/a/b/c/up/in", "/a/gone" };
+	char dir[] = "/tmp/path_test.XXXXXX";
+	struct arena mem = { 0 };
+	struct str top;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	top = path_real(&mem, str_of(dir));
+	assert_int_equal(chdir(top.p), 0);
+	assert_int_equal(mkdir("a", 0700) | mkdir("a/b", 0700) | mkdir("a/b/c", 0700) |
+				 mkdir("ab", 0700) | mkdir("a/bc", 0700),
+			 0);
+	assert_int_equal(symlink("b", "a/in") | symlink("/tmp", "a/out") | symlink("a", "link") |
+				 symlink("../..", "a/b/c/up") | symlink("nowhere", "a/gone") |
+				 mkfifo("a/file", 0600),
+			 0);
+	for (size_t i = 0; i < COUNT(known); i++)
+		for (size_t k = 0; k < COUNT(path); k++) {
+			struct str given = arena_join(&mem, top, str_of(path[k])),
+				   folder = arena_join(&mem, top, str_of(known[i]));
+			struct str want = path_real(&mem, given),
+				   got = path_real_beside(&mem, folder, given);
+
+			if (!got.p != !want.p || !str_eq(got, want))
+				fail_msg("%s beside %s: %s", path[k], known[i], got.p);
+		}
+	assert_null(path_real_beside(&mem, top, STR("/\0")).p);
+	assert_true(str_eq(path_real_beside(&mem, STR_NONE, top), top));
+	assert_true(str_eq(path_real_beside(&mem, top, STR("a/in")), path_real(&mem, STR("a/b"))));
+	for (const char *const *name = (const char *const[]){ "a/file", "a/gone", "a/b/c/up",
+							      "link", "a/out", "a/in", NULL };
+	     *name; name++)
+		unlink(*name);
+	assert_int_equal(rmdir("a/bc") | rmdir("ab") | rmdir("a/b/c") | rmdir("a/b") | rmdir("a") |
+				 chdir("/") | rmdir(dir),
+			 0);
+	arena_release(&mem);
+}
+
 static void path_real_part_follows_links_to_what_is_not_there(void **state)
 {
 	const struct {
@@ -190,6 +237,7 @@ int path_group(void)
 		cmocka_unit_test(path_splits_into_parent_and_name),
 		cmocka_unit_test(path_within_compares_whole_names),
 		cmocka_unit_test(path_real_follows_links_and_knows_what_is_not_there),
+		cmocka_unit_test(path_real_beside_gives_what_path_real_gives),
 		cmocka_unit_test(path_real_part_follows_links_to_what_is_not_there),
 		cmocka_unit_test(path_is_reserved_knows_folders_by_their_whole_names),
 	};
