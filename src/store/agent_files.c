@@ -74,11 +74,17 @@ static struct str home_of(struct call *c, struct str root)
 static enum err agent_files_check_use(struct call *c, struct str root, enum folder_use use)
 {
 	struct str top = agent_files_below(c, root, ".beadboard");
+	bool private = true;
 	enum err e;
 
-	if ((e = folder_check(c, top, use)) || (e = folder_check_tracked(c, top)))
+	if (str_eq(c->seen.agents, top) && (use == FOLDER_READ || c->seen.agents_private))
+		return ERR_OK;
+	if ((e = folder_check_all(c, top, folders, sizeof folders / sizeof *folders, use,
+				  &private)))
 		return e;
-	return folder_check_all(c, top, folders, sizeof folders / sizeof *folders, use);
+	c->seen.agents = top;
+	c->seen.agents_private = private;
+	return ERR_OK;
 }
 
 enum err agent_files_check(struct call *c, struct str root)

@@ -58,13 +58,16 @@ static enum err refuse_writable(struct call *c, struct str path)
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
-enum err folder_check(struct call *c, struct str path, enum folder_use use)
+/* `private` becomes false if it is not there, or other users may look into it afterwards. */
+static enum err folder_look(struct call *c, struct str path, enum folder_use use, bool *private)
 {
 	const char *z = arena_cstr(&c->mem, path);
 	struct stat st, git;
 
-	if (lstat(z, &st))
+	if (lstat(z, &st)) {
+		*private = false;
 		return ERR_OK; /* opening it says why that fails */
+	}
 	if (S_ISLNK(st.st_mode))
 		return refuse_link(c, path);
 	if (!S_ISDIR(st.st_mode))
@@ -73,9 +76,16 @@ enum err folder_check(struct call *c, struct str path, enum folder_use use)
 		return refuse_writable(c, path);
 	if (!lstat(path_join(&c->mem, path, STR(".git")).p, &git))
 		return refuse_submodule(c, path);
-	if (use == FOLDER_WRITE && (st.st_mode & 077))
-		(void)!chmod(z, 0700); /* it fails where nothing can be written */
+	if (st.st_mode & 077) /* chmod() fails where nothing can be written */
+		*private = use == FOLDER_WRITE && !chmod(z, 0700) && *private;
 	return ERR_OK;
+}
+
+enum err folder_check(struct call *c, struct str path, enum folder_use use)
+{
+	bool private = true;
+
+	return folder_look(c, path, use, &private);
 }
 
 enum err folder_check_git(struct call *c, struct str gitdir)
@@ -97,12 +107,14 @@ enum err folder_check_git(struct call *c, struct str gitdir)
 }
 
 enum err folder_check_all(struct call *c, struct str dir, const char *const *names, size_t count,
-			  enum folder_use use)
+			  enum folder_use use, bool *private)
 {
-	enum err e = ERR_OK;
+	enum err e = folder_look(c, dir, use, private);
 
+	if (!e)
+		e = folder_check_tracked(c, dir);
 	for (size_t i = 0; !e && i < count; i++)
-		e = folder_check(c, path_join(&c->mem, dir, str_of(names[i])), use);
+		e = folder_look(c, path_join(&c->mem, dir, str_of(names[i])), use, private);
 	return e;
 }
 

@@ -18,9 +18,11 @@ enum folder_use {
 /* Refuses a symbolic link, and a folder that other users may write to. */
 enum err folder_check(struct call *c, struct str path, enum folder_use use);
 
-/* The same for folders below `dir`, by their names. */
+/* The same for a folder in a worktree and those below it, by their names; and Git must not track
+ * anything in it. `private` becomes false if one of them is not there, or other users may look into it
+ * afterwards. */
 enum err folder_check_all(struct call *c, struct str dir, const char *const *names, size_t count,
-			  enum folder_use use);
+			  enum folder_use use, bool *private);
 
 /* Refuses a Git directory that every user may write to. Groups may: Git can share with them
  * (core.sharedRepository), and many systems give each user a group of their own. */
