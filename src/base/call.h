@@ -56,6 +56,7 @@ struct call {
 	int64_t now_ms;
 	bool still;         /* the clock is fixed: the caller has set it */
 	struct str dir;     /* the working directory; absolute */
+	struct str real;    /* a folder whose path is known to contain no links; or absent */
 	struct str project; /* the project's folder, if the user named one */
 	struct str gitdir;  /* the Git directory, if it is known without a search */
 	struct str home;    /* the folder of the beads, once it was found */

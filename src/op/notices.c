@@ -96,8 +96,8 @@ void notices_add_lost_claims(struct call *c, const struct op *op)
 	if (!c->actor.p || (op->flags & (OP_HOST | OP_LOST)))
 		return;
 	before = call_save(c);
-	if (c->home.p || (!beads_locate(c, &b) && lost_waits(c, b.home, c->actor) &&
-			  !beads_home(c, &b)))
+	if (c->home.p ||
+	    (!beads_locate(c, &b) && lost_waits(c, b.home, c->actor) && !beads_home(c, &b)))
 		lost = lost_take(c, c->home, c->actor);
 	call_restore(c, &before);
 	if (!lost.p)
