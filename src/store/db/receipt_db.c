@@ -142,15 +142,25 @@ static enum err receipt_db_put_reply(struct call *c, struct db *db, int64_t n, s
 	return (e = stmt_run(c, st)) ? e : add_bytes(c, db, (int64_t)reply.n);
 }
 
-/* The oldest reply, if all of them are too much; `n` is 0 if they are not. */
-static enum err find_excess(struct call *c, struct db *db, int64_t *n, int64_t *bytes)
+/* How many bytes the replies have. It is a row of its own, so asking costs the same however many
+ * replies there are. */
+static enum err count_bytes(struct call *c, struct db *db, int64_t *bytes)
+{
+	AUTO_STMT *st = db_stmt(db, "SELECT bytes FROM about");
+
+	*bytes = stmt_row(st) ? stmt_int(st) : 0;
+	return stmt_end(c, st);
+}
+
+/* The oldest reply before the one of receipt `last`; `n` is 0 if there is none. */
+static enum err find_oldest_reply(struct call *c, struct db *db, int64_t last, int64_t *n,
+				  int64_t *bytes)
 {
 	AUTO_STMT *st = db_stmt(db, "SELECT n, length(CAST(reply AS BLOB)) FROM replies"
-				    " WHERE (SELECT bytes FROM about) > ?"
-				    " ORDER BY n LIMIT 1");
+				    " WHERE n < ? ORDER BY n LIMIT 1");
 
 	*n = *bytes = 0;
-	stmt_bind_int(st, RECEIPT_REPLIES);
+	stmt_bind_int(st, last);
 	if (stmt_row(st)) {
 		*n = stmt_int(st);
 		*bytes = stmt_int(st);
@@ -166,12 +176,17 @@ static enum err drop_reply(struct call *c, struct db *db, int64_t n)
 	return stmt_run(c, st);
 }
 
-static enum err bound_replies(struct call *c, struct db *db)
+/*
+ * Drops the oldest replies until the others fit. Each is dropped once, so this takes as long as it
+ * took to store them. The newest reply stays, however long: its request may be repeated at once.
+ */
+static enum err bound_replies(struct call *c, struct db *db, int64_t last)
 {
-	int64_t n, bytes;
+	int64_t n, bytes, all;
 	enum err e;
 
-	while (!(e = find_excess(c, db, &n, &bytes)) && n)
+	while (!(e = count_bytes(c, db, &all)) && all > RECEIPT_REPLIES &&
+	       !(e = find_oldest_reply(c, db, last, &n, &bytes)) && n)
 		if ((e = drop_reply(c, db, n)) || (e = add_bytes(c, db, -bytes)))
 			break;
 	return e;
@@ -205,7 +220,8 @@ enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct rece
 	if ((e = stmt_run(c, st)) || !db_changes(db->db))
 		return e;
 	last = db_last_id(db->db);
-	if ((e = receipt_db_put_reply(c, db->db, last, r->reply)) || (e = bound_replies(c, db->db)))
+	if ((e = receipt_db_put_reply(c, db->db, last, r->reply)) ||
+	    (e = bound_replies(c, db->db, last)))
 		return e;
 	return drop_old(c, db->db, last, r->at);
 }
