@@ -357,14 +357,34 @@ static void put_away(struct mend_mending *k, const char *name, const char *what,
 		mend_tell(k->m, &found);
 }
 
+/* Every writer completes a pending line, unless it is larger than writers read. */
+static void mend_large_pending(struct mend_mending *k)
+{
+	struct mend_finding found = mend_found(k, STR("pending.jsonl"));
+	int64_t size;
+
+	if (agent_file_size(k->c, &k->f, STR("pending.jsonl"), &size) || size <= AGENT_RECORD_MOST)
+		return;
+	k->damaged++;
+	found.message = arena_fmt(&k->c->mem,
+				  "it has %lld bytes, and writers read at most %d; its lines %s",
+				  (long long)size, AGENT_RECORD_MOST,
+				  k->m->fix ? "were added to their files" :
+					      "are in no file yet, which stops all writes");
+	mend_tell(k->m, &found);
+}
+
 static void mend_pending(struct mend_mending *k)
 {
 	enum err e = agent_pending_check(k->c, &k->f);
 
-	if (e)
+	if (e) {
 		put_away(k, "pending.jsonl", "it is damaged, and stops all writes",
 			 "lines that were being added to several records");
-	else if (k->m->fix && agent_pending_complete(k->c, &k->f))
+		return;
+	}
+	mend_large_pending(k);
+	if (k->m->fix && agent_pending_repair(k->c, &k->f))
 		mend_fail(k->c, k->m, agent_file_path(k->c, &k->f, STR("pending.jsonl")));
 }
 

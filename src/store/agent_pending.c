@@ -79,18 +79,29 @@ static enum err agent_pending_damaged(struct call *c, const struct agent_files *
 			      "messages that were being sent to several agents)");
 }
 
-/* Nothing is pending, nearly always: the file is empty, or not there. */
-static enum err read_pending(struct call *c, struct agent_files *f)
+/* Up to and with the last line end: a line without an end was never finished, and does not count. */
+static struct str finished_part(struct str text)
 {
-	struct str text;
+	while (text.n && text.p[text.n - 1] != '\n')
+		text.n--;
+	return text;
+}
+
+/* Nothing is pending, nearly always: the file is empty, or not there. */
+static enum err read_pending(struct call *c, struct agent_files *f, int64_t largest)
+{
+	struct str text, path = path_join(&c->mem, f->home, file);
 	int64_t size;
 	enum err e;
 
 	f->pending_count = 0;
-	if ((e = agent_file_size(c, f, file, &size)) || !size ||
-	    (e = agent_file_read(c, f, file, &text)))
+	if ((e = agent_file_size(c, f, file, &size)) || !size)
 		return e;
-	/* one line; without an end it was never finished, and does not count */
+	e = largest > AGENT_RECORD_MOST ? file_read_within(c, path, largest, 0, 0, &text) :
+					  agent_file_read(c, f, file, &text);
+	if (e)
+		return e;
+	text = finished_part(text);
 	if (text.n &&
 	    !agent_pending_decode(c, str_head(text, text.n - 1), &f->pending, &f->pending_count)) {
 		f->pending_count = 0;
@@ -101,12 +112,12 @@ static enum err read_pending(struct call *c, struct agent_files *f)
 
 enum err agent_pending_check(struct call *c, struct agent_files *f)
 {
-	return read_pending(c, f);
+	return read_pending(c, f, FILE_PART_MOST);
 }
 
 enum err agent_pending_load(struct call *c, struct agent_files *f)
 {
-	if (read_pending(c, f))
+	if (read_pending(c, f, AGENT_RECORD_MOST))
 		call_warn(c, STR_FMT, STR_ARG(c->message));
 	return call_forgive(c);
 }
@@ -166,9 +177,28 @@ static enum err agent_pending_write_all(struct call *c, struct agent_files *f)
 
 enum err agent_pending_complete(struct call *c, struct agent_files *f)
 {
-	enum err e = read_pending(c, f);
+	enum err e = read_pending(c, f, AGENT_RECORD_MOST);
 
 	return e || !f->pending_count ? e : agent_pending_write_all(c, f);
+}
+
+enum err agent_pending_repair(struct call *c, struct agent_files *f)
+{
+	enum err e = agent_pending_check(c, f);
+
+	return e || !f->pending_count ? e : agent_pending_write_all(c, f);
+}
+
+/* Checked before anything is written: the line has to be readable for whoever completes it. */
+static enum err agent_pending_fits(struct call *c, int64_t bytes, size_t count)
+{
+	if (bytes <= AGENT_TOGETHER_MOST)
+		return ERR_OK;
+	call_fail(
+		c, ERR_INVALID_INPUT,
+		"this command would store %lld bytes in %zu files at once; at most %d are allowed",
+		(long long)bytes, count, AGENT_TOGETHER_MOST);
+	return call_step(c, "Send a shorter body, or send it to fewer agents at a time.");
 }
 
 enum err agent_files_append_all(struct call *c, struct agent_files *f, struct agent_append *all,
@@ -176,17 +206,24 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f, struct ag
 {
 	struct agent_append *again;
 	struct str line;
+	int64_t bytes = 0;
 	size_t n;
 	enum err e;
 
 	if (count == 1)
 		return agent_file_append(c, f, all->name, all->lines);
+	for (size_t i = 0; i < count; i++)
+		bytes += (int64_t)all[i].lines.n;
+	if ((e = agent_pending_fits(c, bytes, count)))
+		return e;
 	for (size_t i = 0; i < count; i++) {
 		if ((e = agent_file_finish(c, f, all[i].name)) ||
 		    (e = agent_file_size(c, f, all[i].name, &all[i].at)))
 			return e;
 	}
 	line = agent_pending_encode(c, all, count);
+	if ((e = agent_pending_fits(c, (int64_t)line.n, count))) /* quotes are escaped in it */
+		return e;
 	if (!agent_pending_decode(c, str_head(line, line.n - 1), &again, &n))
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "this cannot be stored: it could not be read back");

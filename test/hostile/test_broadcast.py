@@ -2,6 +2,7 @@
 import json
 import pathlib
 import shutil
+import sqlite3
 
 import pytest
 
@@ -179,11 +180,75 @@ def test_an_old_line_that_comes_back_changes_nothing(agents, faulty, tmp_path): 
     pytest.fail("nothing was ever pending")
 
 
-def test_many_agents(tmp_path):
+def crowd(tmp_path, count):
+    """A project with the agents agent-0, agent-1, …"""
     project = Project(tmp_path / "project")
     project.path.mkdir()
-    for i in range(40):
+    for i in range(count):
         project.bb("agent", "register", "--name", f"agent-{i}", "--role", "ui").ok()
+    return project
+
+
+def send_to_all(project, body, *more):
+    return project.bb("agent", "send", "--from", "agent-0", "--to", "broadcast", "--category", "INFO", "--bead", "b",
+                      "--subject", "s", "--body", "-", *more, "--json", stdin=body.encode())
+
+
+def test_a_broadcast_that_is_too_large_is_refused_before_anything_is_written(tmp_path):
+    """The body counts once for each recipient, as it is stored: a control character takes seven bytes."""
+    project = crowd(tmp_path, 9)
+    home = project.path / ".beadboard/agent"
+    files = lambda: {str(file): file.read_bytes() for file in home.rglob("*")  # noqa: E731
+                     if file.is_file() and file.name != "agent-0.json"}  # has when its agent was last seen
+    before = files()
+    for more in ([], ["--request-id", "r1"]):
+        done = send_to_all(project, "\x1b" * 1_000_000, *more)
+        assert done.code == 1 and "at most 50331648" in done.error["message"], done
+        assert done.error["hint"].startswith("Send a shorter body"), done.error
+        assert files() == before
+    assert len(send_to_all(project, "short", "--request-id", "r1").ok().json["data"]["recipients"]) == 8
+
+
+def test_a_large_broadcast_that_is_repeated_gets_its_first_answer(tmp_path):
+    """Its receipt is larger than all replies that are kept otherwise."""
+    project = crowd(tmp_path, 22)
+    first = send_to_all(project, "y" * 1_000_000, "--request-id", "r1").ok().json["data"]
+    assert send_to_all(project, "y" * 1_000_000, "--request-id", "r1").ok().json["data"] == first
+    project.bb("agent", "heartbeat", "--agent", "agent-0", "--request-id", "r2").ok()
+    with sqlite3.connect(project.path / ".beadboard/agent/receipts.db") as db:
+        assert db.execute("SELECT count(*) FROM replies").fetchone() == (1,), "the large one makes room"
+    done = send_to_all(project, "y" * 1_000_000, "--request-id", "r1")
+    assert done.code == 1 and "was carried out at" in done.error["message"], done
+    [message] = project.bb("agent", "inbox", "--agent", "agent-21", "--json").ok().json["data"]
+    assert len(message["body"]) == 1_000_000
+
+
+def test_doctor_completes_a_pending_line_that_writers_do_not_read(agents, faulty, tmp_path):  # noqa: F811
+    """Earlier versions wrote pending lines of any size. Dropping one would leave a broadcast in a part of the inboxes."""
+    bb = str(pathlib.Path(faulty).parent / "bb")
+    pending, kept = agents.home / "agent/pending.jsonl", tmp_path / "kept"
+    command = ["agent", *CASES["broadcast"], "--json"]
+    agents.keep(kept)
+    run(agents, bb, *command).ok()
+    after = records(agents)
+    for n in range(1, 100):
+        agents.put_back(kept)
+        assert killed(run(agents, bb, *command, ABACUS_FAULT_AT=n))
+        if pending.exists() and pending.read_text().endswith("\n"):
+            break
+    pending.write_text('{"pad":"' + "x" * (129 << 20) + '",' + pending.read_text()[1:])
+    assert agents.bb("agent", "heartbeat", "--agent", "amber-otter", "--json").code == 3
+    assert "stops all writes" in agents.run("doctor", "--json", program="abacus").out
+    assert pending.stat().st_size
+    done = agents.run("doctor", "--fix", "--json", program="abacus")
+    assert "were added to their files" in done.out, done
+    assert pending.stat().st_size == 0 and records(agents) == after
+    agents.agent("heartbeat", "--agent", "amber-otter")
+    assert not list(pending.parent.glob("pending.jsonl.damaged_*"))
+
+
+def test_many_agents(tmp_path):
+    project = crowd(tmp_path, 40)
     sent = project.bb("agent", "send", "--from", "agent-0", "--to", "broadcast", "--category", "HANDOFF", "--bead", "b",
                       "--subject", "s", "--body", "x" * 100000, "--json").ok().json["data"]
     assert len(sent["recipients"]) == 39
