@@ -12,6 +12,7 @@
 #include "base/system/spawn.h"
 #include "store/git/git_index.h"
 #include "store/git/git_tool.h"
+#include "store/owner.h"
 #include "store/place_parts.h"
 
 enum { WAIT_MS = 2000, LOOK_MS = 10 }; /* for a checkout to end */
@@ -58,11 +59,30 @@ static enum err refuse_writable(struct call *c, struct str path)
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
+/*
+ * The folder has to be the user's. Where the user has allowed a folder of another user
+ * (safe.directory, GIT_DIR), that user's folders in it are allowed too.
+ */
+static enum err folder_check_owner(struct call *c, struct str path, uid_t owner)
+{
+	struct str parent = path_parent(path);
+	struct stat st;
+
+	if (owner_is_user(owner) ||
+	    (!stat(arena_cstr(&c->mem, parent), &st) && st.st_uid == owner) ||
+	    owner_listed_safe(c, parent))
+		return ERR_OK;
+	owner_refuse(c, path, owner, parent);
+	return call_step(c, "Move it away: '" STR_FMT "'. Then run the command again.",
+			 STR_ARG(move_away(c, path)));
+}
+
 /* `private` becomes false if it is not there, or other users may look into it afterwards. */
 static enum err folder_look(struct call *c, struct str path, enum folder_use use, bool *private)
 {
 	const char *z = arena_cstr(&c->mem, path);
 	struct stat st, git;
+	enum err e;
 
 	if (lstat(z, &st)) {
 		*private = false;
@@ -72,6 +92,8 @@ static enum err folder_look(struct call *c, struct str path, enum folder_use use
 		return refuse_link(c, path);
 	if (!S_ISDIR(st.st_mode))
 		return ERR_OK;
+	if ((e = folder_check_owner(c, path, st.st_uid)))
+		return e;
 	if (st.st_mode & 022)
 		return refuse_writable(c, path);
 	if (!lstat(path_join(&c->mem, path, STR(".git")).p, &git))

@@ -15,7 +15,8 @@ enum folder_use {
 	FOLDER_WRITE, /* takes other users' permissions away, if they could only read */
 };
 
-/* Refuses a symbolic link, and a folder that other users may write to. */
+/* Refuses a symbolic link, a folder of another user (DUBIOUS_OWNERSHIP), and a folder that other
+ * users may write to. */
 enum err folder_check(struct call *c, struct str path, enum folder_use use);
 
 /* The same for a folder in a worktree and those below it, by their names; and Git must not track

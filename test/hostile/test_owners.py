@@ -202,6 +202,31 @@ def test_a_git_directory_that_every_user_may_write_to_is_refused(repo, part):
     repo.run("list").ok()
 
 
+def test_a_store_that_another_user_put_into_a_shared_git_directory_is_refused(repo):
+    """Members of a group may write to .git, and can make the folder first."""
+    git_dir = repo.path / ".git"
+    git_dir.chmod(0o2775)
+    give_all(git_dir / "abacus")
+    for words, program in ((["list"], "bd"), (["create", "x"], "bd"), (["sync"], "bd"), (["doctor"], "bd"),
+                           (["memory", "list"], "vybe"),
+                           (["--agent", "a", "--request-id", "r", "memory", "set", "-k", "k", "-v", "v"], "vybe")):
+        done = repo.run(*(["--json"] if program == "bd" else []), *words, program=program)
+        assert done.code and f"'{git_dir / 'abacus'}' belongs to another user, nobody" in done.out + done.err
+    step = repo.bd("--json", "list").error["hint"]
+    command = step.split("'. Then")[0].removeprefix("Move it away: '")
+    subprocess.run(["sh", "-c", command], check=True, cwd="/")
+    assert not (git_dir / "abacus").exists() and list(git_dir.glob("abacus.theirs*"))
+    repo.bd("init").ok()
+    repo.create("mine")
+
+
+@pytest.mark.parametrize("name", ["agent", "agent/messages", "agent/reservations"])
+def test_a_folder_of_another_user_inside_of_ones_own_is_refused(full, name):
+    give(full.path / ".beadboard" / name)
+    reply = full.run("--json", "agent", "list").json
+    assert "belongs to another user" in reply["error"]["message"]
+
+
 def test_a_git_directory_that_a_group_shares_is_used(repo):
     for part in (".", "refs", "objects"):
         (repo.path / ".git" / part).chmod(0o775)
