@@ -8,6 +8,7 @@
 #include "live/feed.h"
 #include "live/telling.h"
 #include "store/agent_files.h"
+#include "store/db/board_db.h"
 
 struct source *source_of(struct sources *s, struct str name)
 {
@@ -120,7 +121,7 @@ enum err feed_watched(struct call *c, struct watch_at at[FEED_WATCHED])
 			at[i].dir = path_join(&c->mem, f.home, str_of(folders[i]));
 	if (!beads_home(c, &b))
 		at[4].dir = b.home;
-	if (!place_find(c, STR(".bb"), &board) && board.p)
+	if (!place_find(c, STR(".bb"), &board) && board.p && !board_check(c, board))
 		at[5].dir = path_join(&c->mem, board, STR(".bb"));
 	return call_forgive(c);
 }

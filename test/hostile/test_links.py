@@ -335,6 +335,25 @@ def test_the_folder_of_the_agents_that_git_tracks_is_refused(tmp_path, secret):
     assert secret.read_bytes() == before
 
 
+@pytest.mark.parametrize("kind", ["link", "folder"])
+def test_the_doctor_opens_nothing_in_a_board_that_is_refused(tmp_path, kind):
+    """Its settings are no TOML: whoever reads them says so."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "config.toml").write_text("do not tell")
+
+    def fill(path):
+        if kind == "link":
+            (path / ".bb").symlink_to(mine)
+        else:
+            shutil.copytree(mine, path / ".bb")
+
+    done = clone_of(tmp_path, fill).run("doctor", "--json", program="abacus")
+    (board,) = [check for check in done.json["checks"] if check["store"] == "board"]
+    assert done.code == 1 and board["status"] == "error"
+    assert "config.toml" not in done.out + done.err
+
+
 def test_a_folder_that_git_began_to_track_later_is_refused(tmp_path):
     """Git overwrites what is ignored without asking, so a pull can replace the board."""
     clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))

@@ -165,8 +165,8 @@ static void look_at_board(struct call *c, struct mend *m)
 	m->store = "board";
 	if (board_mend(c, m))
 		mend_fail(c, m, STR_NONE);
-	if (place_find(c, STR(".bb"), &b.root) || !b.root.p) {
-		call_forgive(c);
+	if (place_find(c, STR(".bb"), &b.root) || !b.root.p || board_check(c, b.root)) {
+		call_forgive(c); /* board_mend() has reported a folder that is refused */
 		return;
 	}
 	if (board_config_read(c, &b, &config))
