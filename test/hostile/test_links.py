@@ -354,6 +354,30 @@ def test_the_doctor_opens_nothing_in_a_board_that_is_refused(tmp_path, kind):
     assert "config.toml" not in done.out + done.err
 
 
+def test_what_a_killed_destroy_left_is_removed_but_not_what_git_tracks_or_another_user_owns(tmp_path):
+    """`bb init` and `bb destroy` go by the name, and whose the folder is."""
+    tracked, left, foreign, file = (f".bb.destroyed-{c * 16}" for c in "abcd")
+
+    def fill(path):
+        (path / tracked).mkdir()
+        (path / tracked / "work").write_text("precious")
+
+    project = clone_of(tmp_path, fill)
+    for name in (left, foreign):
+        (project.path / name).mkdir()
+        (project.path / name / "lock").touch()
+    (project.path / file).write_text("a file that somebody named so")
+    if os.geteuid() == 0:
+        os.chown(project.path / foreign, 65534, 65534)
+    else:
+        shutil.rmtree(project.path / foreign)
+    for command in (["init"], ["destroy", "--confirm"]):
+        project.bb(*command).ok()
+        assert (project.path / tracked / "work").read_text() == "precious"
+        assert (project.path / file).exists() and not (project.path / left).exists()
+        assert (project.path / foreign).exists() == (os.geteuid() == 0)
+
+
 def test_a_folder_that_git_began_to_track_later_is_refused(tmp_path):
     """Git overwrites what is ignored without asking, so a pull can replace the board."""
     clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))

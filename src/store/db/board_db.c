@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/id.h"
 #include "base/moment.h"
@@ -10,6 +11,7 @@
 #include "store/db/db_salvage.h"
 #include "store/db/receipt_db.h"
 #include "store/folder.h"
+#include "store/owner.h"
 #include "store/place.h"
 
 enum {
@@ -387,17 +389,30 @@ struct board_sweep {
 	struct str root;
 };
 
-static void board_sweep_one(void *arg, struct str name)
+static bool board_sweep_named(struct str name)
 {
-	struct board_sweep *s = arg;
 	struct str digits = str_skip(name, sizeof board_gone - 1);
 
 	if (!str_starts(name, str_of(board_gone)) || digits.n != GONE_DIGITS)
-		return;
+		return false;
 	for (size_t i = 0; i < digits.n; i++)
 		if (!strchr("0123456789abcdef", digits.p[i]))
-			return;
-	file_remove_tree(s->c, path_join(&s->c->mem, s->root, name));
+			return false;
+	return true;
+}
+
+/* A folder of that name may also come from the repository, or from another user. */
+static void board_sweep_one(void *arg, struct str name)
+{
+	struct board_sweep *s = arg;
+	struct call *c = s->c;
+	struct str path = path_join(&c->mem, s->root, name);
+	struct stat st;
+
+	if (!board_sweep_named(name) || lstat(arena_cstr(&c->mem, path), &st) ||
+	    !S_ISDIR(st.st_mode) || !owner_is_user(st.st_uid) || folder_check_tracked(c, path))
+		return;
+	file_remove_tree(c, path);
 }
 
 void board_sweep(struct call *c, struct str root)
