@@ -18,6 +18,7 @@ enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
 
 	if (e || (e = repo_open(c, gitdir, out)))
 		return e;
+	repo_set_umask(*out);
 	repo_limit_files(*out, most);
 	/* what the library inflates on the way is not ours to measure */
 	platform_limit_memory(4 * most + BESIDE_FILES);

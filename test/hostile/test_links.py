@@ -304,6 +304,38 @@ def test_a_sync_makes_objects_for_its_user_alone_where_the_umask_says_so(repo):
     assert stat.S_IMODE((repo.path / ".git").stat().st_mode) == 0o700
 
 
+SHARED = [(None, 0o022), ("group", 0o002), ("true", 0o002), ("all", 0o002), ("0640", 0o027), ("umask", 0o022)]
+
+
+@pytest.mark.parametrize("remote,local", [(None, None), ("group", None), (None, "group"), *[(v, v) for v, _ in SHARED]])
+def test_what_is_created_in_a_git_directory_is_not_writable_for_others_whatever_the_umask_is(tmp_path, remote, local):
+    """Except for those that core.sharedRepository names."""
+    masks = dict(SHARED)
+    trees = {tmp_path / "r.git": remote, tmp_path / "proj" / ".git": local}
+    for path, shared in trees.items():
+        path.parent.mkdir(exist_ok=True)
+        bare = ["--bare"] if path.suffix else []
+        git(tmp_path, "init", "-q", *bare, str(path if bare else path.parent))
+        if shared:
+            git(path, "config", "core.sharedRepository", shared)
+    project = Project(tmp_path / "proj")
+    git(project.path, "remote", "add", "origin", str(tmp_path / "r.git"))
+    before = {p for path in trees for p in path.rglob("*")}
+    env = environment(ABACUS_AUTOSYNC="0", BD_ACTOR="ann", GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="safe.directory",
+                      GIT_CONFIG_VALUE_0="*")
+    for command in (["abacus", "init"], ["bd", "create", "x"], ["bd", "sync"], ["bd", "create", "y"], ["bd", "sync"]):
+        subprocess.run([str(BIN / command[0]), *command[1:]], cwd=project.path, env=env, check=True, umask=0,
+                       capture_output=True)
+    for path, shared in trees.items():
+        made = [p for p in {*path.rglob("*")} - before if "abacus" not in p.parts and "hooks" not in p.parts]
+        assert {"store"} <= {p.name for p in made}
+        mask = masks[shared]
+        assert not [p for p in made if p.stat().st_mode & mask], [(str(p), oct(p.stat().st_mode)) for p in made]
+        if shared in ("group", "true", "all"):
+            assert all(p.stat().st_mode & 0o060 == 0o060 for p in made if p.is_dir() or p.name == "store")
+    assert all(not p.stat().st_mode & 0o022 for p in (project.path / ".git" / "hooks").rglob("*"))
+
+
 @pytest.mark.parametrize("mask", [0o022, 0o077])
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_a_board_that_git_tracks_is_refused(tmp_path, mask, version):

@@ -114,7 +114,7 @@ enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hoo
 		*out = HOOK_SAME;
 		return ERR_OK;
 	}
-	if ((e = file_make_dir(c, dir, 0777)))
+	if ((e = file_make_dir(c, dir, 0755)))
 		return e;
 	if (!(e = file_replace(c, path, buf_str(&b), 0755)))
 		call_stored(c, STORED_PART);

@@ -19,6 +19,10 @@ struct repo;
 enum err repo_open(struct call *c, struct str gitdir, struct repo **out);
 void repo_close(struct repo *r);
 
+/* From here on this process creates files with the permissions that core.sharedRepository of this
+ * repository asks for; without it, nobody else may write to them, whatever the umask was. */
+void repo_set_umask(struct repo *r);
+
 /* --- refs --- */
 
 /* Where a ref points; absent if there is no such ref. DAMAGED if it is not a commit that the

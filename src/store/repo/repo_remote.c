@@ -506,6 +506,9 @@ static enum err look_at_folder(struct call *c, struct remote *m, struct str ref,
 		*there = NULL;
 		return e == ERR_DUBIOUS_OWNERSHIP ? e : call_forgive(c);
 	}
+	repo_set_umask(*there); /* a sync that was killed may have left a ref that is too private */
+	repo_sweep_locks(c, *there, ref);
+	repo_set_umask(m->repo);
 	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
 		e = c->code = ERR_SYNC_FAILED;
 	else if (fault.p)
@@ -907,6 +910,7 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 		return e;
 	if ((e = open_folder(c, m->to, &there)))
 		return e == ERR_DUBIOUS_OWNERSHIP ? e : repo_remote_unreachable(c, m, 0, "push to");
+	repo_set_umask(there);
 	git_oid_fromstrn(&tip, commit.p, commit.n);
 	git_error_clear();
 	if (!old.p && ((e = repo_ref_room(c, there, ref, &other)) || other.p))
@@ -917,6 +921,7 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 		e = broken_here(c, m, ref);
 	else
 		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
+	repo_set_umask(m->repo);
 	repo_close(there);
 	return e;
 }
