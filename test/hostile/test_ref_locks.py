@@ -2,6 +2,7 @@
 import fcntl
 import os
 import pathlib
+import stat
 import subprocess
 import threading
 
@@ -104,6 +105,48 @@ def test_a_sync_that_was_killed_at_any_step_does_not_stop_the_next_one(world, fa
     assert not {*locks(world.a.path), *locks(world.b.path)}
     for path in (world.a.path, world.b.path, world.remote):
         git(path, "fsck", "--full")
+
+
+def test_a_lock_that_a_killed_sync_left_can_be_opened_by_nobody_else(folder, faulty):  # noqa: F811
+    """Whoever can open it, if only to read, can hold flock() on it, and looks like a sync that lives."""
+    w = World(folder)
+    both(w)
+    w.keep()
+    refs = {gitdir(w.a.path) / REF, gitdir(w.a.path) / TRACKING, w.remote / REF}
+    seen, before = set(), os.umask(0o022)
+    try:
+        for n in range(1, 400):
+            w.put_back()
+            done = run_sync(w.a, program=helper_of(faulty), ABACUS_FAULT_AT=n)
+            if not killed(done):
+                break
+            files = [f for path in (w.a.path, w.remote) for f in gitdir(path).rglob("*.lock") if "refs" in f.parts]
+            opened = [f for f in files if f.stat().st_mode & 0o077]
+            moved = {ref.stat().st_ino for ref in refs if ref.exists()}
+            assert not [f for f in opened if f.stat().st_ino not in moved], n
+            seen |= {f.name.split(".")[0] for f in files}
+            if files:
+                sync(w.a)
+                assert {stat.S_IMODE(ref.stat().st_mode) for ref in refs} == {0o644}, n
+    finally:
+        os.umask(before)
+    assert seen == {"store", "origin"} and not left(w)
+
+
+@pytest.mark.parametrize("where", ["clone", "remote"])
+def test_a_reader_who_holds_an_old_lock_of_git_stops_no_sync(world, where):
+    """Git does not use flock(), so a process that holds it is not the one that made the lock."""
+    ref = (gitdir(world.a.path) if where == "clone" else world.remote) / REF
+    lock = pathlib.Path(f"{ref}.lock")
+    lock.touch()
+    os.utime(lock, (1, 1))
+    world.a.create("new", "--id", "bd-new")
+    with open(lock) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        sync(world.a)
+    assert not lock.exists()
+    sync(world.b)
+    assert "bd-new" in ids(world.b)
 
 
 @pytest.mark.parametrize("where", ["clone", "remote"])
@@ -227,6 +270,7 @@ def test_a_lock_of_a_living_program_is_not_removed(folder, faulty):  # noqa: F81
     answers = [p.communicate(timeout=60)[0].decode() for p in syncing]
     for p, answer, path in zip(syncing, answers, (here, there, lock, *still)):
         assert p.returncode == 4 and '"sync_failed"' in answer and str(path) in answer, answer
+    assert f"another sync (process {os.getpid()}) has held" in answers[2] or not os.path.exists("/proc/locks")
     assert lock.exists() and os.fstat(held.fileno()).st_ino == lock.stat().st_ino
     for thread in slow:
         thread.end()

@@ -41,6 +41,9 @@ struct stat;
 int64_t platform_written_ns(const struct stat *st);
 int64_t platform_changed_ns(const struct stat *st);
 
+/* The process that holds flock() on a file; 0 if that cannot be told. */
+int64_t platform_flock_holder(const struct stat *st);
+
 /* Closes every open file from this number on; safe after fork(). */
 void platform_close_from(int fd);
 

@@ -157,3 +157,21 @@ int64_t platform_changed_ns(const struct stat *st)
 {
 	return platform_nanoseconds(st->st_ctim);
 }
+
+/* Its lines: "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF". */
+int64_t platform_flock_holder(const struct stat *st)
+{
+	FILE *locks = fopen("/proc/locks", "re");
+	unsigned long long inode;
+	long long process, found = 0;
+	char line[256];
+
+	if (!locks)
+		return 0;
+	while (!found && fgets(line, sizeof line, locks))
+		if (sscanf(line, "%*d: FLOCK %*s %*s %lld %*x:%*x:%llu", &process, &inode) == 2 &&
+		    inode == (unsigned long long)st->st_ino && process > 0)
+			found = process;
+	fclose(locks);
+	return found;
+}

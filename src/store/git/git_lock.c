@@ -92,6 +92,25 @@ static int open_plain(struct arena *mem, struct str path, struct stat *st)
 	return fd;
 }
 
+/*
+ * The mode of the file that the lock replaces. While the lock is held, only those may open it who
+ * may also move the ref: whoever can open a file can hold flock() on it, with read permission too.
+ */
+static mode_t final_mode(void)
+{
+	mode_t mask = umask(077);
+
+	umask(mask);
+	return 0666 & ~mask & ~(mode_t)S_IWOTH;
+}
+
+static mode_t held_mode(void)
+{
+	mode_t mode = final_mode();
+
+	return mode & S_IWGRP ? mode & 0660 : mode & 0600;
+}
+
 /* --- what the dead left --- */
 
 struct sweep {
@@ -113,8 +132,11 @@ static void sweep_file(void *arg, struct str name)
 	ours = str_eq(run, s->run);
 	if (ours && flock(fd, LOCK_EX | LOCK_NB))
 		return; /* its maker lives */
-	lock = lock_name(mem, path_join(mem, s->dir, base));
+	base = path_join(mem, s->dir, base);
+	lock = lock_name(mem, base);
 	held = is_named(mem, &st, lock);
+	if (ours && is_named(mem, &st, base)) /* it died right after the rename */
+		(void)!fchmod(fd, final_mode());
 	if (held && !ours)
 		return; /* only time can tell; see git_lock_take() */
 	fault_point();
@@ -137,7 +159,8 @@ void git_lock_sweep(struct call *c, struct str dir)
 struct git_lock_watch {
 	struct stat seen;
 	int64_t since;
-	bool alive; /* a process holds flock() on it: one of ours */
+	bool alive;     /* a process holds flock() on it: one of ours */
+	int64_t holder; /* its process id; 0: unknown */
 };
 
 static bool git_lock_unchanged(const struct stat *a, const struct stat *b)
@@ -156,15 +179,33 @@ static bool git_lock_may_be_left(const struct stat *st)
 	return st->st_nlink > 1 || moment_now() - (int64_t)st->st_mtime * 1000 >= LEFT_MS;
 }
 
+/*
+ * Looks at a lock; `fd` is -1 where another user made it, who alone may open it. Only a lock of
+ * ours is held with flock(): everybody who may read a lock of Git can do that, too.
+ */
+static bool git_lock_look(struct arena *mem, struct str lock, int *fd, struct stat *st)
+{
+	*fd = open_plain(mem, lock, st);
+	return *fd >= 0 ||
+	       (errno == EACCES && !lstat(arena_cstr(mem, lock), st) && S_ISREG(st->st_mode));
+}
+
+static bool is_held(int fd, const struct stat *st, int how)
+{
+	return fd >= 0 && st->st_nlink > 1 && flock(fd, how | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
 static bool is_stale(struct arena *mem, struct git_lock_watch *w, struct str lock)
 {
 	int64_t now = moment_ticks();
 	struct stat st = { 0 };
-	AUTO_FD fd = open_plain(mem, lock, &st);
+	AUTO_FD fd = -1;
+	bool there = git_lock_look(mem, lock, &fd, &st);
 
 	/* LOCK_SH: those who only look do not take each other for its maker */
-	w->alive = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-	if (fd < 0 || w->alive || !git_lock_unchanged(&st, &w->seen)) {
+	w->alive = is_held(fd, &st, LOCK_SH);
+	if (!there || w->alive || !git_lock_unchanged(&st, &w->seen)) {
+		w->holder = w->alive ? platform_flock_holder(&st) : 0;
 		w->seen = st;
 		w->since = now;
 	}
@@ -175,9 +216,9 @@ static bool is_stale(struct arena *mem, struct git_lock_watch *w, struct str loc
 static void remove_stale(struct arena *mem, const struct git_lock_watch *w, struct str lock)
 {
 	struct stat st;
-	AUTO_FD fd = open_plain(mem, lock, &st);
+	AUTO_FD fd = -1;
 
-	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK))
+	if (!git_lock_look(mem, lock, &fd, &st) || is_held(fd, &st, LOCK_EX))
 		return;
 	if (git_lock_unchanged(&st, &w->seen) && is_named(mem, &st, lock))
 		unlink(arena_cstr(mem, lock));
@@ -199,7 +240,7 @@ static enum err take_plain(struct call *c, struct git_lock *l, struct str conten
 	l->own = STR_NONE;
 	fault_point();
 	l->fd = open(arena_cstr(&c->mem, l->lock),
-		     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+		     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, held_mode());
 	if (l->fd < 0)
 		return errno == EEXIST ? ERR_OK : git_lock_fail(c, "create", l);
 	return file_write(l->fd, content) ? ERR_OK : git_lock_fail(c, "write", l);
@@ -213,7 +254,7 @@ static enum err take_linked(struct call *c, struct git_lock *l, struct str conte
 	l->own = git_lock_own_name(&c->mem, l->path);
 	own = arena_cstr(&c->mem, l->own);
 	fault_point();
-	l->fd = open(own, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	l->fd = open(own, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, held_mode());
 	if (l->fd < 0 && errno == ENAMETOOLONG)
 		return take_plain(c, l, content);
 	if (l->fd < 0)
@@ -248,10 +289,13 @@ struct str git_lock_remedy(struct arena *mem, struct str lock)
 static enum err git_lock_refused(struct call *c, const struct git_lock *l,
 				 const struct git_lock_watch *w, int64_t waited_ms)
 {
-	call_fail(c, ERR_SYNC_FAILED,
-		  w->alive ? "another sync has held '" STR_FMT "' for more than %lld s" :
-			     "a Git program has held '" STR_FMT "' for more than %lld s",
-		  STR_ARG(l->lock), (long long)waited_ms / 1000);
+	struct str holder = w->holder ? arena_fmt(&c->mem, " (process %lld)",
+						  (long long)w->holder) :
+					STR("");
+
+	call_fail(c, ERR_SYNC_FAILED, "%s" STR_FMT " has held '" STR_FMT "' for more than %lld s",
+		  w->alive ? "another sync" : "a Git program", STR_ARG(holder), STR_ARG(l->lock),
+		  (long long)waited_ms / 1000);
 	if (w->alive)
 		return call_step(c, "Nothing was lost. Wait until that sync has ended, then run "
 				    "'bd sync' again.");
@@ -361,6 +405,8 @@ enum err git_lock_commit(struct call *c, struct git_lock *l)
 	}
 	if (!git_lock_replace(c, l))
 		return git_lock_fail(c, "rename", l);
+	fault_point();
+	(void)!fchmod(l->fd, final_mode()); /* not before: a lock that is left stays closed */
 	e = file_sync_dir(c, l->path);
 	fault_point();
 	git_lock_drop(l);
