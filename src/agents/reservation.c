@@ -58,7 +58,7 @@ static enum err reservation_held(struct call *c, const struct reservation *r,
 			 "at work any more, run: bb agent release --agent " STR_FMT
 			 " --scope " STR_FMT,
 			 moment_format(&c->mem, a->seen_ms).p, STR_ARG(r->agent),
-			 STR_ARG(spawn_quoted(&c->mem, r->scope)));
+			 STR_ARG(spawn_word(&c->mem, r->scope)));
 }
 
 /*

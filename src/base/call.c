@@ -169,7 +169,8 @@ static const char *call_retry_step(const struct call *c)
 			 "Run the command again with the same --request-id: it is stored once.";
 }
 
-/* A default step without a full stop is a remedy. */
+/* A default step without a full stop is a remedy. Any other one without a full stop ends with a
+ * command, which nothing may follow. */
 struct str call_next_step(struct call *c)
 {
 	static const char *const left[] = {
@@ -181,12 +182,16 @@ struct str call_next_step(struct call *c)
 	struct str step = c->step.p   ? c->step :
 			  c->remedy.p ? c->remedy :
 					str_of(err_steps[c->code]);
+	bool command = c->step.p && !str_ends(step, STR("."));
 	bool remedy = !c->step.p && !str_ends(step, STR("."));
 
 	if (c->stored == STORED_NOTHING || c->stored == STORED_SAFE)
 		return remedy ? arena_fmt(&c->mem, "%s " STR_FMT ", then run the command again.",
 					  left[c->stored], STR_ARG(step)) :
 				step;
+	if (command)
+		return arena_fmt(&c->mem, "%s %s " STR_FMT, left[c->stored], call_retry_step(c),
+				 STR_ARG(step));
 	return arena_fmt(&c->mem, "%s " STR_FMT "%s %s", left[c->stored], STR_ARG(step),
 			 remedy ? "." : "", call_retry_step(c));
 }

@@ -111,7 +111,12 @@ static inline struct str call_present(const struct call *c)
 enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Replaces the next step that the error code has by default. Returns the code. */
+/*
+ * Replaces the next step that the error code has by default. Returns the code. A short command
+ * without values may be in single quotes. A command with a path or a name in it (spawn_word()) may
+ * have quotes of its own: it is the last part of the step, after a colon, without quotes around it
+ * and without a full stop, so that it can be copied as it is.
+ */
 enum err call_step(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The next step of a failed write: what to do before it is retried ("Free some space on that

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "base/moment.h"
+#include "base/system/spawn.h"
 #include "base/text/quote.h"
 #include "continuity/brief.h"
 
@@ -77,6 +78,8 @@ static void prompt_put_task(struct call *c, struct prompt *p, const struct task 
 
 static void prompt_put_commands(struct call *c, struct prompt *p, const struct task *t)
 {
+	struct str agent = spawn_word(&c->mem, c->actor);
+
 	if (!t)
 		return;
 	SAY(p,
@@ -86,7 +89,7 @@ static void prompt_put_commands(struct call *c, struct prompt *p, const struct t
 	    " --outcome done --summary \"...\"\n"
 	    "  stuck: vybe task complete --agent " STR_FMT " --request-id REQ --id " STR_FMT
 	    " --outcome blocked --summary \"...\"\n",
-	    STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor),
+	    STR_ARG(agent), STR_ARG(t->id), STR_ARG(agent), STR_ARG(t->id), STR_ARG(agent),
 	    STR_ARG(t->id));
 	SAY(p,
 	    "  log:   vybe push --agent " STR_FMT
@@ -95,7 +98,7 @@ static void prompt_put_commands(struct call *c, struct prompt *p, const struct t
 	    "  think: the same with \"kind\":\"reasoning\"\n"
 	    "  save:  vybe memory set --agent " STR_FMT
 	    " --request-id REQ --key ... --value ... --scope task --scope-id " STR_FMT "\n",
-	    STR_ARG(c->actor), STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(t->id));
+	    STR_ARG(agent), STR_ARG(t->id), STR_ARG(agent), STR_ARG(t->id));
 }
 
 /* Ids come from a file that anybody may edit. Only an id of our own form is put into a command. */
@@ -126,7 +129,7 @@ static void prompt_put_mail(struct call *c, struct prompt *p, const char *title,
 	}
 	if (more)
 		SAY(p, "%s, %lld more: bb agent inbox --agent " STR_FMT "\n", title,
-		    (long long)more, STR_ARG(c->actor));
+		    (long long)more, STR_ARG(spawn_word(&c->mem, c->actor)));
 }
 
 static void prompt_put_agent(struct call *c, struct prompt *p, const struct brief *b)

@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
@@ -366,7 +367,7 @@ static struct str tell_loss(struct call *c, struct continuity *k, const struct t
 			 "You no longer hold your task " STR_FMT
 			 ". Stop work on it, and ask for another one: vybe resume --agent " STR_FMT
 			 " --request-id REQ\n" STR_FMT,
-			 STR_ARG(t->id), STR_ARG(c->actor), STR_ARG(by));
+			 STR_ARG(t->id), STR_ARG(spawn_word(&c->mem, c->actor)), STR_ARG(by));
 }
 
 /* A reminder of the agent's task, if `asked`; or the news that the agent has lost it. */

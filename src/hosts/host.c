@@ -74,16 +74,16 @@ struct str host_command(struct call *c, enum host_id host, enum host_scope scope
 		return STR_NONE;
 	if (h->mcp.whole)
 		return arena_fmt(&c->mem, "%s " STR_FMT, h->mcp.add,
-				 STR_ARG(spawn_quoted(&c->mem, whole_entry(c, server))));
+				 STR_ARG(spawn_word(&c->mem, whole_entry(c, server))));
 	if (server->agent.p)
 		agent = arena_fmt(&c->mem, " --agent " STR_FMT,
-				  STR_ARG(spawn_quoted(&c->mem, server->agent)));
+				  STR_ARG(spawn_word(&c->mem, server->agent)));
 	return arena_fmt(&c->mem, "%s %s" STR_FMT " %s" STR_FMT " mcp" STR_FMT, h->mcp.add,
 			 !h->mcp.scopes        ? "" :
 			 scope == HOST_PROJECT ? "--scope project " :
 						 "--scope user ",
 			 STR_ARG(server->name), h->mcp.dashes ? "-- " : "",
-			 STR_ARG(server->command), STR_ARG(agent));
+			 STR_ARG(spawn_word(&c->mem, server->command)), STR_ARG(agent));
 }
 
 static struct str host_entry(struct call *c, enum mcp_shape shape, const struct host_server *server)

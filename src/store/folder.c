@@ -24,8 +24,8 @@ static enum err refuse_link(struct call *c, struct str path)
 		  "' is a symbolic link; this program only uses a folder of its own there",
 		  STR_ARG(path));
 	return call_step(c,
-			 "See where it leads with 'ls -ld " STR_FMT
-			 "'; if you did not make it, move it away and run the command again.",
+			 "If you did not make it, move it away and run the command again. This "
+			 "shows where it leads: ls -ld " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
@@ -48,15 +48,15 @@ static enum err refuse_submodule(struct call *c, struct str path)
 		  "'" STR_FMT "' is a Git repository itself, or was a submodule of one: other "
 		  "people decide what it says",
 		  STR_ARG(path));
-	return call_step(c, "Move it away: '" STR_FMT "'. Then run the command again.",
-			 STR_ARG(command));
+	return call_step(c, "Move it away, then run the command again: " STR_FMT, STR_ARG(command));
 }
 
 static enum err refuse_writable(struct call *c, struct str path)
 {
 	call_fail(c, ERR_UNSAFE_PATH, "other users may write to '" STR_FMT "'", STR_ARG(path));
-	return call_step(c, "Run 'chmod 700 " STR_FMT "', then the command again.",
-			 STR_ARG(spawn_word(&c->mem, path)));
+	return call_step(
+		c, "Take that permission away, then run the command again: chmod 700 " STR_FMT,
+		STR_ARG(spawn_word(&c->mem, path)));
 }
 
 /*
@@ -123,7 +123,7 @@ enum err folder_check_git(struct call *c, struct str gitdir)
 		call_fail(c, ERR_UNSAFE_PATH, "every user may write to '" STR_FMT "'",
 			  STR_ARG(path));
 		return call_step(c, "Take that permission away: chmod -R o-w " STR_FMT,
-				 STR_ARG(spawn_quoted(&c->mem, gitdir)));
+				 STR_ARG(spawn_word(&c->mem, gitdir)));
 	}
 	return ERR_OK;
 }
@@ -155,8 +155,8 @@ static enum err refuse_unknown(struct call *c, const struct repository *repo, st
 		  "' comes from the repository: Git's index is missing or damaged",
 		  STR_ARG(repo->tree), STR_ARG(name));
 	return call_step(c,
-			 "Run 'git -C " STR_FMT
-			 " status' to see what is wrong with the checkout, and mend that first.",
+			 "See what is wrong with the checkout, and mend that first: git -C " STR_FMT
+			 " status",
 			 STR_ARG(spawn_word(&c->mem, repo->tree)));
 }
 
@@ -167,10 +167,9 @@ static enum err refuse_broken(struct call *c, struct str path, struct str tree)
 		  "it cannot be told whether '" STR_FMT "' comes from a repository: '" STR_FMT
 		  "/.git' is not one that Git can use",
 		  STR_ARG(path), STR_ARG(tree));
-	return call_step(c,
-			 "Run 'git -C " STR_FMT
-			 " status' to see what is wrong with it, and mend that first.",
-			 STR_ARG(spawn_word(&c->mem, tree)));
+	return call_step(
+		c, "See what is wrong with it, and mend that first: git -C " STR_FMT " status",
+		STR_ARG(spawn_word(&c->mem, tree)));
 }
 
 static enum err refuse_unfinished(struct call *c, struct str path, struct str lock)
@@ -354,15 +353,14 @@ static enum err refuse_tracked(struct call *c, const struct worktree *w, struct 
 		  STR_ARG(path), own ? "some of what is" : "what is");
 	command = own ? remove_tracked(c, w, name) : move_away(c, path);
 	if (own)
-		return call_step(c,
-				 "Other files in it are your own. Remove only those that Git "
-				 "tracks: '" STR_FMT
-				 "'. Then run the command again, and commit the removal.",
-				 STR_ARG(command));
+		return call_step(
+			c,
+			"Other files in it are your own. Remove only those that Git "
+			"tracks, then run the command again, and commit the removal: " STR_FMT,
+			STR_ARG(command));
 	return call_step(c,
-			 "Move it away first: '" STR_FMT
-			 "'. Then have it taken out of the repository; until that is committed, "
-			 "choose another project with --dir.",
+			 "Have it taken out of the repository; until that is committed, choose "
+			 "another project with --dir. Move it away first: " STR_FMT,
 			 STR_ARG(command));
 }
 

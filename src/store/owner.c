@@ -104,5 +104,5 @@ enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir
 		  name.n ? ", " : "", STR_ARG(name), (unsigned long)uid);
 	return call_step(
 		c, "If you trust that user, run: git config --global --add safe.directory " STR_FMT,
-		STR_ARG(spawn_quoted(&c->mem, real.p ? real : dir)));
+		STR_ARG(spawn_word(&c->mem, real.p ? real : dir)));
 }

@@ -230,7 +230,7 @@ static enum err use_bare(struct call *c, struct str dir, struct repository *out)
 		  "safe.bareRepository to 'explicit'",
 		  STR_ARG(dir));
 	return call_step(c, "To use it, run: export GIT_DIR=" STR_FMT,
-			 STR_ARG(spawn_quoted(&c->mem, dir)));
+			 STR_ARG(spawn_word(&c->mem, dir)));
 }
 
 /* A bare repository below a ".git" that Git cannot use: nobody can tell whether it was checked
@@ -242,7 +242,7 @@ static enum err doubt_bare(struct call *c, struct str bare, struct str tree)
 		  "', which looks like a bare repository, may be one of its files",
 		  STR_ARG(tree), STR_ARG(bare));
 	return call_step(c, "If it is your own, run: export GIT_DIR=" STR_FMT,
-			 STR_ARG(spawn_quoted(&c->mem, bare)));
+			 STR_ARG(spawn_word(&c->mem, bare)));
 }
 
 /*

@@ -50,10 +50,11 @@ static struct str fetch_again(struct sync *s)
 
 	return s->remote.url.p ?
 		       arena_fmt(&c->mem, "git -C " STR_FMT " fetch --refetch " STR_FMT " " STR_FMT,
-				 STR_ARG(spawn_quoted(&c->mem, str_of(root))),
-				 STR_ARG(s->remote.name), STR_ARG(s->ref)) :
+				 STR_ARG(spawn_word(&c->mem, str_of(root))),
+				 STR_ARG(spawn_word(&c->mem, s->remote.name)),
+				 STR_ARG(spawn_word(&c->mem, s->ref))) :
 		       arena_fmt(&c->mem, "git -C " STR_FMT " fsck",
-				 STR_ARG(spawn_quoted(&c->mem, str_of(root))));
+				 STR_ARG(spawn_word(&c->mem, str_of(root))));
 }
 
 static void check_ref(struct diagnosis *d, struct str ref)

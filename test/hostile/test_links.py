@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, Project, environment, git
+from hints import pasted
 from test_agent_identity import agent, register
 
 MAIL = ["send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "b-1", "--category", "INFO",
@@ -594,17 +595,6 @@ def test_a_hosts_file_in_the_project_that_leads_out_of_it_is_refused(repo, tmp_p
 
 
 # --- what is said about a folder that is refused ---
-
-
-def pasted(project, text, command):
-    """Runs the command of a hint as a shell would: what is between the outermost quotes."""
-    line = text[text.index(f"'{command}") + 1:]
-    for end in [i for i, ch in enumerate(line) if ch == "'"]:
-        words = subprocess.run(["sh", "-n", "-c", line[:end]], capture_output=True, check=False)
-        if words.returncode == 0 and line[end + 1:end + 2] in (",", ";", ".", " "):
-            subprocess.run(["sh", "-c", line[:end]], cwd=project.path, check=False, capture_output=True, env=environment())
-            return line[:end]
-    raise AssertionError(text)
 
 
 @pytest.fixture(params=["a;touch PWN;b", "it's $(touch PWN) `touch PWN`", "two  words & touch PWN"])

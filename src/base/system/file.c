@@ -20,8 +20,8 @@ static enum err fail_link(struct call *c, const char *verb, struct str path)
 		  "cannot %s '" STR_FMT "': it is a symbolic link, and links are not followed here",
 		  verb, STR_ARG(path));
 	return call_step(c,
-			 "See where it leads with 'ls -l " STR_FMT
-			 "'; if you did not make it, move it away and run the command again.",
+			 "If you did not make it, move it away and run the command again. This "
+			 "shows where it leads: ls -l " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
@@ -157,8 +157,8 @@ static enum err file_refuse_settings(struct call *c, struct str path, int64_t si
 		  "up to %d bytes",
 		  STR_ARG(path), (long long)size, FILE_SETTINGS_MOST);
 	return call_step(c,
-			 "Nothing was changed. Look at it with 'head -c 1000 " STR_FMT
-			 "'; make it smaller, or move it away, and run the command again.",
+			 "Nothing was changed. Make it smaller, or move it away, and run the "
+			 "command again. To look at it: head -c 1000 " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 

@@ -348,7 +348,7 @@ static enum err check_links(struct call *c, const struct repository *repo, struc
 			  "'" STR_FMT
 			  "' is a link that leads out of this repository, or to nothing",
 			  STR_ARG(hook));
-		return call_step(c, "See where it leads with 'ls -l " STR_FMT "'.",
+		return call_step(c, "This shows where it leads: ls -l " STR_FMT,
 				 STR_ARG(spawn_word(&c->mem, hook)));
 	}
 	return ERR_OK;

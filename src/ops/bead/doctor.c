@@ -56,7 +56,9 @@ static void check_mode(struct doctor *d, struct beads *b)
 	bead_doctor_tell(
 		d, "permissions", "warning",
 		arena_fmt(&d->c->mem, "others may look into '" STR_FMT "'", STR_ARG(b->home)),
-		arena_fmt(&d->c->mem, "chmod 700 '" STR_FMT "'", STR_ARG(b->home)).p);
+		arena_fmt(&d->c->mem, "chmod 700 " STR_FMT,
+			  STR_ARG(spawn_word(&d->c->mem, b->home)))
+			.p);
 }
 
 static bool check_journal(struct doctor *d, struct beads *b, struct inspection *i)

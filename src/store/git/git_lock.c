@@ -283,7 +283,7 @@ struct str git_lock_remedy(struct arena *mem, struct str lock)
 	bool folder = !lstat(arena_cstr(mem, lock), &st) && S_ISDIR(st.st_mode);
 
 	return arena_fmt(mem, "%s " STR_FMT, folder ? "rmdir" : "rm",
-			 STR_ARG(spawn_quoted(mem, lock)));
+			 STR_ARG(spawn_word(mem, lock)));
 }
 
 static enum err git_lock_refused(struct call *c, const struct git_lock *l,
@@ -302,7 +302,7 @@ static enum err git_lock_refused(struct call *c, const struct git_lock *l,
 	return call_step(
 		c,
 		"Nothing was lost. A sync removes a lock file that is %d minutes old. If you know "
-		"that no Git program works on that ref any more, run " STR_FMT ", then 'bd sync'.",
+		"that no Git program works on that ref any more, remove it, then run 'bd sync': " STR_FMT,
 		LEFT_MS / 60000, STR_ARG(git_lock_remedy(&c->mem, l->lock)));
 }
 

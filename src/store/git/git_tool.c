@@ -47,7 +47,7 @@ static enum err git_tool_failed(struct call *c, const struct git_question *q, co
 	if (s->timed_out) {
 		call_fail(c, ERR_QUERY_TIMEOUT, "'git %s' did not end within %d s", q->words[0],
 			  (int)(s->timeout_ms / 1000));
-		return call_step(c, "Run 'git -C " STR_FMT " %s' to see what it waits for.",
+		return call_step(c, "To see what it waits for, run: git -C " STR_FMT " %s",
 				 STR_ARG(spawn_word(&c->mem, q->dir)), q->words[0]);
 	}
 	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, q->words[0],

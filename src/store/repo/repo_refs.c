@@ -46,8 +46,8 @@ static enum err repo_refs_broken(struct call *c, struct repo *r, struct str name
 				 "journal and the remote.",
 				 STR_ARG(file));
 	return call_step(c,
-			 "Nothing was changed. Set the ref to its commit again: 'git -C " STR_FMT
-			 " update-ref " STR_FMT " COMMIT'.",
+			 "Nothing was changed. Set the ref to its commit again: git -C " STR_FMT
+			 " update-ref " STR_FMT " COMMIT",
 			 STR_ARG(spawn_word(&c->mem, repo_refs_folder(r))),
 			 STR_ARG(spawn_word(&c->mem, name)));
 }
@@ -192,8 +192,8 @@ static enum err check_room(struct call *c, struct repo *r, struct str name)
 		c, r, name,
 		arena_fmt(&c->mem, "cannot be made beside the ref '" STR_FMT "'", STR_ARG(other)));
 	return call_step(c,
-			 "Nothing was changed. 'git -C " STR_FMT " update-ref -d " STR_FMT
-			 "' removes that ref; then run 'bd sync'.",
+			 "Nothing was changed. Remove that ref, then run 'bd sync': git -C " STR_FMT
+			 " update-ref -d " STR_FMT,
 			 STR_ARG(folder), STR_ARG(spawn_word(&c->mem, other)));
 }
 

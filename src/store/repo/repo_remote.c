@@ -352,11 +352,12 @@ static enum err repo_remote_broken(struct call *c, struct remote *m, struct str 
 	if (at.p)
 		return call_step(c, "Your own work is safe and goes on. 'bd repair --apply' sets "
 				    "the ref to the last commit that can be used.");
-	return call_step(c,
-			 "Your own work is safe and goes on. '" STR_FMT
-			 "' sets the ref to the last commit of this clone. If that is refused, the "
-			 "repository there is damaged: run 'git fsck' in it.",
-			 STR_ARG(repo_remote_force(c, m, ref)));
+	return call_step(
+		c,
+		"Your own work is safe and goes on. Set the ref to the last commit of this "
+		"clone. If that is refused, the repository there is damaged: run 'git "
+		"fsck' in it. Run: " STR_FMT,
+		STR_ARG(repo_remote_force(c, m, ref)));
 }
 
 enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str ref)
@@ -366,14 +367,14 @@ enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str
 		  ") is at the same object as '" STR_FMT
 		  "': it may be a symbolic ref, and then a push would change that one",
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(m->shared));
-	return call_step(c,
-			 "Your own work is safe and goes on. Run 'git ls-remote --symref " STR_FMT
-			 " " STR_FMT
-			 "'. If it prints a line that begins with 'ref:', the symbolic ref has to "
-			 "be removed in the repository there. If not, '" STR_FMT
-			 "' replaces the ref.",
-			 STR_ARG(spawn_word(&c->mem, m->name)), STR_ARG(spawn_word(&c->mem, ref)),
-			 STR_ARG(repo_remote_force(c, m, ref)));
+	return call_step(
+		c,
+		"Your own work is safe and goes on. This replaces the ref, unless it prints "
+		"a line that begins with 'ref:'; then the symbolic ref has to be removed "
+		"in the repository there. Run: refs=$(git ls-remote --symref " STR_FMT " " STR_FMT
+		") && ! echo \"$refs\" | grep ^ref: && " STR_FMT,
+		STR_ARG(spawn_word(&c->mem, m->name)), STR_ARG(spawn_word(&c->mem, ref)),
+		STR_ARG(repo_remote_force(c, m, ref)));
 }
 
 /* Git allows no ref below another one. */
@@ -387,8 +388,8 @@ static enum err repo_remote_no_room(struct call *c, struct remote *m, struct str
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(other));
 	return call_step(
 		c,
-		"Your own work is safe and goes on. '" STR_FMT " " STR_FMT
-		"' removes that ref; then run 'bd sync'.",
+		"Your own work is safe and goes on. Remove that ref, then run 'bd sync': " STR_FMT
+		" " STR_FMT,
 		STR_ARG(repo_remote_push_command(c, m, "")),
 		STR_ARG(spawn_word(&c->mem, arena_fmt(&c->mem, ":" STR_FMT, STR_ARG(other)))));
 }
@@ -637,8 +638,8 @@ static enum err fetch_failed(struct call *c, struct remote *m, int code, struct 
 	return call_step(
 		c,
 		"Nothing was lost: your changes are on this disk. Run 'bd sync' again. If "
-		"it fails in the same way each time, the repository there lacks an object: "
-		"'" STR_FMT "' sets the ref to the last commit of this clone.",
+		"it fails in the same way each time, the repository there lacks an object. "
+		"This sets the ref to the last commit of this clone: " STR_FMT,
 		STR_ARG(repo_remote_force(c, m, ref)));
 }
 

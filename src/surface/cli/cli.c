@@ -8,6 +8,7 @@
 
 #include "base/moment.h"
 #include "base/system/file.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "ops/ops.h"
@@ -208,10 +209,11 @@ static void print_beside(struct call *c, const struct args *a)
 			" log --unread",
 			(long long)count, count == 1 ? "" : "s",
 			STR_ARG(value_str(unread, "highest_priority")), g->actor.p ? " --as " : "",
-			STR_ARG(g->actor));
+			STR_ARG(g->actor.p ? spawn_word(&c->mem, g->actor) : g->actor));
 	if (mail && a->command->op != &op_agent_inbox) /* which has just shown it */
 		out_say("%lld unread in your mail, %lld to accept: bb agent inbox --agent " STR_FMT,
-			(long long)letters, (long long)owed, STR_ARG(c->actor));
+			(long long)letters, (long long)owed,
+			STR_ARG(spawn_word(&c->mem, c->actor)));
 }
 
 static int print_error(struct call *c, const struct args *a, struct str preview)

@@ -48,6 +48,18 @@ static void call_next_step_claims_nothing_by_itself(void **state)
 	call_release(&c);
 }
 
+static void nothing_follows_the_command_of_a_next_step(void **state)
+{
+	struct call c = { .stored = STORED_PART };
+
+	(void)state;
+	call_fail(&c, ERR_UNSAFE_PATH, "x");
+	call_step(&c, "Move it away: mv 'a b' c");
+	check(&c, "A part of this was stored. Look whether it is there before you run the command "
+		  "again. Move it away: mv 'a b' c");
+	call_release(&c);
+}
+
 static void call_warn_tells_each_thing_once_and_stops_when_it_is_enough(void **state)
 {
 	const struct str end = STR(". There are more warnings");
@@ -133,6 +145,7 @@ int call_group(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(call_next_step_says_what_was_stored),
 		cmocka_unit_test(call_next_step_claims_nothing_by_itself),
+		cmocka_unit_test(nothing_follows_the_command_of_a_next_step),
 		cmocka_unit_test(call_warn_tells_each_thing_once_and_stops_when_it_is_enough),
 		cmocka_unit_test(arena_rewind_takes_back_what_came_after_the_mark),
 		cmocka_unit_test(a_forgiven_failure_leaves_nothing),
