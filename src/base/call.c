@@ -3,10 +3,13 @@
 #include "base/buf.h"
 #include "base/text/utf8.h"
 
-enum { PART = 300 }; /* bytes that are kept at each end of a message that is too long */
+enum {
+	PART = 300,        /* bytes that are kept at each end of a message that is too long */
+	STEP_MOST = 16384, /* bytes of a step; a longer one is left out */
+};
 
 /* A message is one line: newlines and tabs are replaced like other control characters. */
-static void call_put_clean(struct buf *b, struct str text)
+static void call_put_safe(struct buf *b, struct str text)
 {
 	uint32_t cp;
 	size_t n;
@@ -27,26 +30,40 @@ static bool is_continuation(char ch)
 	return ((unsigned char)ch & 0xc0) == 0x80;
 }
 
+/* Messages and steps quote text of users, and are shown on terminals and to models: unsafe
+ * characters are replaced. */
+static struct str call_safe(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+
+	call_put_safe(&b, text);
+	return buf_str(&b);
+}
+
 /*
- * Messages quote text of users, and are shown on terminals and to models: unsafe characters are
- * replaced, and of a long message only both ends are kept.
+ * A step may have a command in it, and a part of a command is another command: a step is kept
+ * whole, or the step that the error code has by default takes its place.
  */
-static struct str call_clean(struct arena *mem, struct str text)
+static struct str call_safe_step(struct arena *mem, struct str text)
+{
+	return text.n > STEP_MOST ? STR_NONE : call_safe(mem, text);
+}
+
+/* Of a long message only both ends are kept. */
+static struct str call_safe_message(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
 	size_t head = PART, tail = PART;
 
-	if (text.n <= 2 * PART) {
-		call_put_clean(&b, text);
-		return buf_str(&b);
-	}
+	if (text.n <= 2 * PART)
+		return call_safe(mem, text);
 	while (head && is_continuation(text.p[head]))
 		head--;
 	while (tail && is_continuation(text.p[text.n - tail]))
 		tail--;
-	call_put_clean(&b, str_head(text, head));
+	call_put_safe(&b, str_head(text, head));
 	buf_put(&b, STR("…"));
-	call_put_clean(&b, str_skip(text, text.n - tail));
+	call_put_safe(&b, str_skip(text, text.n - tail));
 	return buf_str(&b);
 }
 
@@ -55,7 +72,7 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	c->message = call_clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
+	c->message = call_safe_message(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	c->step = c->remedy = c->details = STR_NONE;
 	return c->code = code;
@@ -66,7 +83,7 @@ enum err call_step(struct call *c, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	c->step = call_clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
+	c->step = call_safe_step(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	return c->code;
 }
@@ -76,7 +93,7 @@ enum err call_remedy(struct call *c, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	c->remedy = call_clean(&c->mem, arena_vfmt(&c->mem, fmt, ap));
+	c->remedy = call_safe_step(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	return c->code;
 }

@@ -107,7 +107,8 @@ static inline struct str call_present(const struct call *c)
 	return c->looker.p ? c->looker : call_named(c) ? c->actor : STR_NONE;
 }
 
-/* Records the failure and returns its code: `return call_fail(...)`. */
+/* Records the failure and returns its code: `return call_fail(...)`. A long message is cut in the
+ * middle, so it has no command in it. */
 enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -115,7 +116,8 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
  * Replaces the next step that the error code has by default. Returns the code. A short command
  * without values may be in single quotes. A command with a path or a name in it (spawn_word()) may
  * have quotes of its own: it is the last part of the step, after a colon, without quotes around it
- * and without a full stop, so that it can be copied as it is.
+ * and without a full stop, so that it can be copied as it is. It is never cut: a step of more than
+ * 16 KiB is left out.
  */
 enum err call_step(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

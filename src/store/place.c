@@ -78,7 +78,8 @@ static enum err place_check_folder(struct call *c, struct str name, const struct
 	if (owner_is_user(owner) || owner_listed_safe(c, found->root))
 		return ERR_OK;
 	owner_refuse(c, path, owner, found->root);
-	return call_step(c, "Use --dir to name another project. " STR_FMT, STR_ARG(c->step));
+	return call_step(c, "Use --dir to name another project. " STR_FMT,
+			 STR_ARG(call_next_step(c)));
 }
 
 enum err place_find(struct call *c, struct str name, struct str *root)

@@ -60,6 +60,25 @@ static void nothing_follows_the_command_of_a_next_step(void **state)
 	call_release(&c);
 }
 
+/* A part of a command is another command. */
+static void a_next_step_is_never_cut(void **state)
+{
+	char quotes[20000];
+	struct call c = { 0 };
+
+	(void)state;
+	memset(quotes, '\'', sizeof quotes);
+	call_fail(&c, ERR_UNSAFE_PATH, "%.*s", 10000, quotes);
+	assert_true(c.message.n < 1000);
+	call_step(&c, "%.*s", 10000, quotes);
+	assert_int_equal(call_next_step(&c).n, 10000);
+	call_step(&c, "%.*s", 20000, quotes);
+	check(&c, err_steps[ERR_UNSAFE_PATH]);
+	call_remedy(&c, "%.*s", 10000, quotes);
+	assert_int_equal(c.remedy.n, 10000);
+	call_release(&c);
+}
+
 static void call_warn_tells_each_thing_once_and_stops_when_it_is_enough(void **state)
 {
 	const struct str end = STR(". There are more warnings");
@@ -146,6 +165,7 @@ int call_group(void)
 		cmocka_unit_test(call_next_step_says_what_was_stored),
 		cmocka_unit_test(call_next_step_claims_nothing_by_itself),
 		cmocka_unit_test(nothing_follows_the_command_of_a_next_step),
+		cmocka_unit_test(a_next_step_is_never_cut),
 		cmocka_unit_test(call_warn_tells_each_thing_once_and_stops_when_it_is_enough),
 		cmocka_unit_test(arena_rewind_takes_back_what_came_after_the_mark),
 		cmocka_unit_test(a_forgiven_failure_leaves_nothing),
