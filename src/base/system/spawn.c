@@ -15,6 +15,7 @@
 #include "base/system/path.h"
 #include "base/system/platform.h"
 #include "base/system/signals.h"
+#include "base/text/utf8.h"
 
 extern char **environ;
 
@@ -400,13 +401,62 @@ struct str spawn_quoted(struct arena *mem, struct str text)
 	return buf_str(&b);
 }
 
-struct str spawn_word(struct arena *mem, struct str text)
+/* Bytes of the character at the start of `text` if it can be shown, else 0. */
+static size_t spawn_shown(struct str text, uint32_t *cp)
+{
+	size_t n = utf8_decode(text, cp);
+
+	return n && !utf8_is_unsafe(*cp) ? n : 0;
+}
+
+/* Whether it means itself to every shell, without quotes. */
+static bool spawn_plain(uint32_t cp)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:@%+,";
 
-	for (size_t i = 0; i < text.n; i++)
-		if (!memchr(plain, text.p[i], sizeof plain - 1))
-			return spawn_quoted(mem, text);
-	return text.n ? text : STR("''");
+	return cp && cp < 0x80 && strchr(plain, (int)cp);
+}
+
+/*
+ * Bytes that cannot be shown are written in octal, for the format of printf: $'...' would be
+ * shorter, but not every sh has it. Inside of double quotes an interactive shell reads "!", and
+ * printf a first "-": so they are octal too. The shell takes newlines off the end of what it
+ * substitutes; a folder has the same path with "/." after it, and of a file no shell finds that.
+ */
+static struct str spawn_printed(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+	bool first = true;
+	uint32_t cp;
+
+	buf_put(&b, STR("\"$(printf '"));
+	for (struct str rest = text; rest.n; first = false) {
+		size_t n = spawn_shown(rest, &cp);
+
+		if (n && (cp >= 0x80 || cp == ' ' || spawn_plain(cp)) && cp != '%' &&
+		    !(first && cp == '-')) {
+			buf_put(&b, str_head(rest, n));
+			rest = str_skip(rest, n);
+			continue;
+		}
+		buf_fmt(&b, "\\%03o", (unsigned)(unsigned char)rest.p[0]);
+		rest = str_skip(rest, 1);
+	}
+	buf_put(&b, str_ends(text, STR("\n")) ? STR("/.')\"") : STR("')\""));
+	return buf_str(&b);
+}
+
+struct str spawn_word(struct arena *mem, struct str text)
+{
+	bool plain = text.n > 0;
+	uint32_t cp;
+	size_t n;
+
+	for (struct str rest = text; rest.n; rest = str_skip(rest, n)) {
+		if (!(n = spawn_shown(rest, &cp)))
+			return spawn_printed(mem, text);
+		plain = plain && spawn_plain(cp);
+	}
+	return plain ? text : spawn_quoted(mem, text);
 }

@@ -31,11 +31,15 @@ enum err spawn_run(struct call *c, struct spawn *s);
  */
 bool spawn_away(const char *const *argv);
 
-/* A word for a shell, in quotes. */
+/* A word of a shell script in a file: in quotes, byte by byte. */
 struct str spawn_quoted(struct arena *mem, struct str text);
 
-/* The same for a command that a person or an agent is told to run: in quotes only where it needs
- * them. Every path, name or id in such a command goes through this. */
+/*
+ * A word of a command that a person or an agent is told to run: in quotes only where it needs them.
+ * Every path, name or id in such a command goes through this. The word consists of characters that
+ * are shown as they are, and every POSIX shell makes the same bytes from it: what cannot be shown
+ * is written as "$(printf 'a\033b')".
+ */
 struct str spawn_word(struct arena *mem, struct str text);
 
 /* This program's own file, after symbolic links; an absolute path, or absent if the system cannot

@@ -46,6 +46,13 @@ static void a_word_of_a_hint_is_quoted_where_a_shell_would_read_it(void **state)
 		{ "~/x", "'~/x'" },
 		{ "*", "'*'" },
 		{ "\xc3\xa4", "'\xc3\xa4'" },
+		{ "\xef\xbf\xbd", "'\xef\xbf\xbd'" },
+		{ "a\xff", "\"$(printf 'a\\377')\"" },
+		{ "-\033[1m", "\"$(printf '\\055\\033\\1331m')\"" },
+		{ "100% it's \xe2\x80\xaeit!",
+		  "\"$(printf '100\\045 it\\047s \\342\\200\\256it\\041')\"" },
+		{ "a\n", "\"$(printf 'a\\012/.')\"" },
+		{ "\xc3\xa4\t", "\"$(printf '\xc3\xa4\\011')\"" },
 	};
 	struct arena mem = { 0 };
 
