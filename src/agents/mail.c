@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/moment.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "store/agent_pending.h"
@@ -335,8 +336,10 @@ static enum err mail_most(struct call *c, struct agent_files *f, struct str agen
 
 static enum err mail_not_found(struct call *c, struct str id)
 {
-	return call_fail(c, ERR_MESSAGE_NOT_FOUND, "there is no message '" STR_FMT "'",
-			 STR_ARG(id));
+	call_fail(c, ERR_MESSAGE_NOT_FOUND, "there is no message '" STR_FMT "'", STR_ARG(id));
+	return call_step(c,
+			 "'bb agent inbox --agent " STR_FMT "' lists what was sent to that agent.",
+			 STR_ARG(spawn_word(&c->mem, c->actor)));
 }
 
 /* The walk begins before mail_most() counts, so every message that the walk meets is counted. */

@@ -186,7 +186,12 @@ enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 
 	if ((e = check_id(c, id)) || (e = registry_look_up(c, f, id, out)) || *out)
 		return e;
-	return call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
+	call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
+	return call_step(
+		c,
+		"'bb agent list' shows who is registered; 'bb agent register --name " STR_FMT
+		" --role agent' adds this one.",
+		STR_ARG(spawn_word(&c->mem, id)));
 }
 
 /* All lines are searched: a later registration of the same agent has another mark. */

@@ -41,6 +41,16 @@ static enum err reservation_taken(struct call *c, enum err code, const struct re
 	return call_detail(c, json_text(&j));
 }
 
+static enum err reservation_conflict(struct call *c, const struct reservation *r)
+{
+	reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+	return call_step(c,
+			 "Work on something else, or wait until it is free: bb agent wait "
+			 "--agent " STR_FMT " --freed " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, c->actor)),
+			 STR_ARG(spawn_word(&c->mem, r->scope)));
+}
+
 /*
  * An agent whose clock was once far ahead counts as active until that time comes. No program can
  * tell whether the agent still works, so the error names the command that releases the scope.
@@ -49,10 +59,10 @@ static enum err reservation_held(struct call *c, const struct reservation *r,
 				 const struct registered *a)
 {
 	enum { DAY_MS = 86400000 };
-	enum err e = reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
 
+	reservation_conflict(c, r);
 	if (a->seen_ms - c->now_ms < DAY_MS)
-		return e;
+		return c->code;
 	return call_step(c,
 			 "Its clock was wrong: it was last seen in the future, at %s. If it is not "
 			 "at work any more, run: bb agent release --agent " STR_FMT
@@ -67,7 +77,7 @@ static enum err reservation_held(struct call *c, const struct reservation *r,
  * may be active.
  */
 static enum err reservation_may_take(struct call *c, struct agent_files *f,
-				     const struct reservation *r, bool takeover)
+				     const struct reservation *r, const struct reserve_ask *ask)
 {
 	bool over = r->expires_ms <= c->now_ms;
 	struct registered *a;
@@ -78,10 +88,17 @@ static enum err reservation_may_take(struct call *c, struct agent_files *f,
 	if (!e && !over && liveness_of(a->seen_ms, c->now_ms, c->stale_minutes) == LIVENESS_ACTIVE)
 		return reservation_held(c, r, a);
 	call_forgive(c);
-	if (takeover)
+	if (ask->takeover)
 		return ERR_OK;
-	return reservation_taken(c, ERR_RESERVATION_STALE_FOUND, r,
-				 over ? "and that ended at" : "who is not there, until");
+	reservation_taken(c, ERR_RESERVATION_STALE_FOUND, r,
+			  over ? "and that ended at" : "who is not there, until");
+	return call_step(c,
+			 "Look first whether its owner is still at work. This takes it over: bb "
+			 "agent reserve --takeover-stale --agent " STR_FMT " --bead " STR_FMT
+			 " --scope " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, ask->agent)),
+			 STR_ARG(spawn_word(&c->mem, ask->bead)),
+			 STR_ARG(spawn_word(&c->mem, r->scope)));
 }
 
 static enum err reservation_find_incursions(struct call *c, struct agent_files *f,
@@ -97,7 +114,7 @@ static enum err reservation_find_incursions(struct call *c, struct agent_files *
 		if (str_eq(r->agent, ask->agent) || (!exact && r->expires_ms <= c->now_ms))
 			continue;
 		if (ask->strict && !exact)
-			return reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+			return reservation_conflict(c, r);
 		*out = arena_new(&c->mem, struct incursion);
 		if (exact) /* reservation_may_take() allowed the takeover */
 			reservation_expire(r);
@@ -204,7 +221,7 @@ enum err reservation_make(struct call *c, struct agent_files *f, const struct re
 	found = book_find(c, &b, key, &there);
 	others = found && !str_eq(there.agent, ask->agent);
 	held = found && !others && there.expires_ms > c->now_ms;
-	if ((others && (e = reservation_may_take(c, f, &there, ask->takeover))) ||
+	if ((others && (e = reservation_may_take(c, f, &there, ask))) ||
 	    (e = reservation_find_incursions(c, f, &b, ask, key, incursions)))
 		return e;
 	*out = reservation_renewed(c, ask, key, b.epoch + 1, found && !others ? &there : NULL);

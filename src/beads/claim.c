@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/moment.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 
 static struct str claim_holder(const struct edit *e)
@@ -80,8 +81,11 @@ static void claim_set_end(struct edit *e, int64_t lease_ms)
 
 enum err claim_take(struct edit *e, int64_t lease_ms)
 {
-	if (bead_status(&e->now) == BEAD_CLOSED)
-		return call_fail(e->c, ERR_CLOSED, "'" STR_FMT "' is closed", STR_ARG(e->row->id));
+	if (bead_status(&e->now) == BEAD_CLOSED) {
+		call_fail(e->c, ERR_CLOSED, "'" STR_FMT "' is closed", STR_ARG(e->row->id));
+		return call_step(e->c, "'bd reopen " STR_FMT "' opens it again.",
+				 STR_ARG(spawn_word(&e->c->mem, e->row->id)));
+	}
 	if (claim_held(e) && !claim_mine(e))
 		return claim_refuse_held(e);
 	if (!claim_mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS ||
@@ -96,7 +100,7 @@ enum err claim_take(struct edit *e, int64_t lease_ms)
 
 static enum err claim_refuse_other(struct edit *e)
 {
-	struct str name = claim_holder(e);
+	struct str name = claim_holder(e), id = spawn_word(&e->c->mem, e->row->id);
 
 	if (name.p)
 		call_fail(e->c, ERR_NOT_CLAIMED, "'" STR_FMT "' is not yours: " STR_FMT " has it%s",
@@ -104,6 +108,10 @@ static enum err claim_refuse_other(struct edit *e)
 	else
 		call_fail(e->c, ERR_NOT_CLAIMED, "nobody has claimed '" STR_FMT "'",
 			  STR_ARG(e->row->id));
+	call_step(e->c,
+		  "Look at it with 'bd show " STR_FMT "'; 'bd claim " STR_FMT
+		  "' takes it if it is free.",
+		  STR_ARG(id), STR_ARG(id));
 	return call_detail(e->c, claim_put_detail(e, NULL));
 }
 
@@ -161,6 +169,10 @@ enum err claim_check(struct edit *e, struct stamp epoch)
 		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT "' is over%s" STR_FMT,
 		  epoch.ms, epoch.n, STR_ARG(e->row->id),
 		  claim_holder(e).p ? ": it is held by " : "", STR_ARG(claim_holder(e)));
+	call_step(e->c,
+		  "Stop working on it: somebody else may have it now. 'bd show " STR_FMT
+		  "' tells who.",
+		  STR_ARG(spawn_word(&e->c->mem, e->row->id)));
 	return call_detail(e->c, claim_put_detail(e, &epoch));
 }
 

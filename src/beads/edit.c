@@ -1,6 +1,7 @@
 #include "beads/edit.h"
 
 #include "base/id.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/claim.h"
@@ -44,6 +45,10 @@ static enum err edit_refuse_changed(struct edit *e, struct str expected, struct 
 	call_fail(c, ERR_CAS_MISMATCH,
 		  "'" STR_FMT "' has changed: its content_hash is " STR_FMT ", not " STR_FMT,
 		  STR_ARG(e->row->id), STR_ARG(actual), STR_ARG(expected));
+	call_step(c,
+		  "Read it again with 'bd show " STR_FMT
+		  " --json', decide again, and pass its content_hash.",
+		  STR_ARG(spawn_word(&c->mem, e->row->id)));
 	return call_detail(c, json_text(&j));
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 
 /* --- the beads that a bead leads to --- */
@@ -29,7 +30,7 @@ static enum err graph_refuse_cycle(struct call *c, const struct map *seen, struc
 {
 	struct buf text = { .mem = &c->mem };
 	struct json j = json_new(&c->mem);
-	struct str at = from;
+	struct str at = from, before = from;
 
 	json_object(&j);
 	json_put_array(&j, "path");
@@ -40,6 +41,7 @@ static enum err graph_refuse_cycle(struct call *c, const struct map *seen, struc
 		buf_fmt(&text, STR_FMT " ← ", STR_ARG(at));
 		if (str_eq(at, to))
 			break;
+		before = at;
 		at = *led ? seen->entry[(uintptr_t)*led - 1].key : to;
 	}
 	buf_put(&text, from);
@@ -48,6 +50,10 @@ static enum err graph_refuse_cycle(struct call *c, const struct map *seen, struc
 	call_fail(c, ERR_CYCLE,
 		  "'" STR_FMT "' cannot depend on '" STR_FMT "', which depends on it already: %s",
 		  STR_ARG(from), STR_ARG(to), buf_str(&text).p);
+	call_step(c,
+		  "Remove one of the dependencies on the way, for example 'bd dep remove " STR_FMT
+		  " " STR_FMT "'.",
+		  STR_ARG(spawn_word(&c->mem, to)), STR_ARG(spawn_word(&c->mem, before)));
 	return call_detail(c, json_text(&j));
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/moment.h"
 #include "base/number.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/autosync.h"
@@ -405,9 +406,13 @@ static enum err tasks_edit(struct call *c, const char *what, struct str id,
 static enum err task_begin_step(struct edit *e, struct state *change, const void *arg)
 {
 	(void)change, (void)arg;
-	if (bead_status(&e->now) == BEAD_OPEN && e->row->blockers)
-		return call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for " STR_FMT,
-				 STR_ARG(e->row->id), STR_ARG(e->row->waits));
+	if (bead_status(&e->now) == BEAD_OPEN && e->row->blockers) {
+		call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for " STR_FMT,
+			  STR_ARG(e->row->id), STR_ARG(e->row->waits));
+		return call_step(e->c,
+				 "Close what it waits for first; 'bd why " STR_FMT "' lists it.",
+				 STR_ARG(spawn_word(&e->c->mem, e->row->id)));
+	}
 	edit_extra(e, "blocked_reason", STR_NONE);
 	return claim_take(e, e->b->lease_ms);
 }

@@ -147,12 +147,17 @@ static void handler_put_mail(struct call *c, struct buf *b, struct str name, con
 				    STR_ARG(m->bead));
 
 	buf_fmt(b, "Mail from another agent (%s). ", names_word(&categories, m->category));
-	if (id_is_minted(m->id, "msg"))
-		buf_fmt(b, "Read it: bb agent read --agent " STR_FMT " --message " STR_FMT "%s\n",
-			STR_ARG(name), STR_ARG(m->id),
-			m->requires_ack ? "; accept it: bb agent ack" : "");
-	else
+	if (id_is_minted(m->id, "msg")) {
+		buf_fmt(b, "Read it: bb agent read --agent " STR_FMT " --message " STR_FMT "\n",
+			STR_ARG(name), STR_ARG(m->id));
+		if (m->requires_ack)
+			buf_fmt(b,
+				"Accept it: bb agent ack --agent " STR_FMT " --message " STR_FMT
+				"\n",
+				STR_ARG(name), STR_ARG(m->id));
+	} else {
 		buf_fmt(b, "Read it: bb agent inbox --agent " STR_FMT "\n", STR_ARG(name));
+	}
 	buf_put(b, quote_line(&c->mem, head, 200));
 	buf_put(b, quote_line(&c->mem, m->subject, 200));
 	buf_put(b, quote_lines(&c->mem, m->body, 1000));

@@ -1,7 +1,9 @@
 """Commands in the hints of errors, run as somebody who copies them would."""
+import os
+import re
 import subprocess
 
-from conftest import environment
+from conftest import BIN, Result, environment
 
 SHELLS = ("sh", "bash")
 
@@ -18,3 +20,15 @@ def pasted(project, text, verb, shell="sh"):
     subprocess.run([shell, "-n", "-c", command], check=True, capture_output=True)
     subprocess.run([shell, "-c", command], cwd=project.path, check=False, capture_output=True, env=environment())
     return command
+
+
+def quoted_commands(text):
+    """The commands of a hint that are in single quotes."""
+    return re.findall(r"'((?:bd|bb|vybe|abacus|git) [^']*)'", text)
+
+
+def run_command(project, command, env=None):
+    """Runs a command of a hint, with the programs of this build."""
+    more = {**project.env, **(env or {}), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    return Result(subprocess.run(["sh", "-c", command], cwd=project.path, capture_output=True, check=False,
+                                 env=environment(**more)))

@@ -199,6 +199,7 @@ static enum err agent_guard_deny(struct call *c, const struct body *in,
 				 const struct guard_answer *answer)
 {
 	const struct guard_finding *f = answer->denied;
+	struct str agent = in->agent.p ? spawn_word(&c->mem, in->agent) : STR("NAME");
 	size_t more = 0;
 
 	if (answer->lost) {
@@ -218,12 +219,15 @@ static enum err agent_guard_deny(struct call *c, const struct body *in,
 		return call_step(
 			c,
 			"Leave it out, or ask " STR_FMT
-			" for it. This waits until it is free: bb agent wait --freed " STR_FMT,
-			STR_ARG(f->held.agent), STR_ARG(spawn_word(&c->mem, f->held.scope)));
+			" for it. This waits until it is free: bb agent wait --agent " STR_FMT
+			" --freed " STR_FMT,
+			STR_ARG(f->held.agent), STR_ARG(agent),
+			STR_ARG(spawn_word(&c->mem, f->held.scope)));
 	return call_step(c,
 			 "Its owner is %s. Look whether it is still at work. This takes it over: "
-			 "bb agent reserve --takeover-stale --bead " STR_FMT " --scope " STR_FMT,
-			 names_word(&liveness_words, (int)f->owner),
+			 "bb agent reserve --takeover-stale --agent " STR_FMT " --bead " STR_FMT
+			 " --scope " STR_FMT,
+			 names_word(&liveness_words, (int)f->owner), STR_ARG(agent),
 			 STR_ARG(spawn_word(&c->mem, f->held.bead)),
 			 STR_ARG(spawn_word(&c->mem, f->held.scope)));
 }

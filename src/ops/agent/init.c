@@ -136,7 +136,7 @@ static enum err agent_init_ambiguous(struct call *c, const struct advice *a)
 		  STR_ARG(a->agent));
 	call_step(c,
 		  "Choose: 'bb agent init --adopt " STR_FMT
-		  "', or 'bb agent init --register' with a new name.",
+		  "', or 'bb agent init --register NAME' with a new name.",
 		  STR_ARG(spawn_word(&c->mem, a->agent)));
 	return with_advice(c, a);
 }
