@@ -96,11 +96,10 @@ static enum err mail_check_draft(struct call *c, const struct mail_draft *d)
 	enum err e;
 
 	if (!str_trim(d->bead).n)
-		return call_fail(c, ERR_MISSING_BEAD_ID,
-				 "a message has to say which bead it is about");
+		return call_fail(c, ERR_MISSING_BEAD_ID, "a message requires a bead id");
 	if (utf8_has_control(d->bead))
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "the id of a bead has no control characters");
+				 "a bead id can't contain control characters");
 	if ((urgency && d->category != CATEGORY_BLOCKED) ||
 	    (d->action.p && !category_requires_ack(d->category)))
 		return call_fail(c, ERR_INVALID_INPUT, "a message of the category %s has no %s",
@@ -123,7 +122,7 @@ static enum err mail_known(struct call *c, struct agent_files *f, struct str id,
 
 	if (e == ERR_AGENT_NOT_FOUND || e == ERR_INVALID_INPUT) {
 		call_fail(c, what, "there is no agent '" STR_FMT "'", STR_ARG(id));
-		return call_step(c, "'bb agent list' shows who is registered.");
+		return call_step(c, "Run 'bb agent list' to see the registered agents.");
 	}
 	return e;
 }
@@ -286,7 +285,7 @@ static enum err mail_address(struct call *c, struct agent_files *f, const struct
 		return e;
 	call_fail(c, ERR_UNKNOWN_RECIPIENT, "no other agent has the role '" STR_FMT "'",
 		  STR_ARG(role));
-	return call_step(c, "'bb agent list' shows the agents and their roles.");
+	return call_step(c, "Run 'bb agent list' to see the agents and their roles.");
 }
 
 enum err mail_send(struct call *c, struct agent_files *f, const struct mail_draft *draft,

@@ -97,7 +97,7 @@ static void mend_end_lost(struct mend_mending *k, struct mend_record *r)
 {
 	if (r->bad > LISTED_MOST)
 		json_str(&r->lost,
-			 arena_fmt(&k->c->mem, "and %zu lines more", r->bad - LISTED_MOST));
+			 arena_fmt(&k->c->mem, "and %zu more lines", r->bad - LISTED_MOST));
 	json_end(&r->lost);
 }
 
@@ -219,14 +219,14 @@ static enum err mend_full(struct mend_mending *k, struct mend_record *r, int64_t
 	if (e)
 		return e;
 	k->damaged++;
-	found.lost = STR("[\"lines of which no other file knows\"]");
-	found.message =
-		arena_fmt(&c->mem,
-			  "it is full: it has %lld bytes, and nothing is added beyond %d; "
-			  "%s what other files know of it (%zu %s)",
-			  (long long)size, AGENT_RECORD_FULL,
-			  k->m->fix ? "a new file was begun with" : "--fix begins a new file with",
-			  r->restored, r->restored == 1 ? "entry" : "entries");
+	found.lost = STR("[\"lines that are in no other file\"]");
+	found.message = arena_fmt(
+		&c->mem,
+		"it is full: it has %lld bytes of at most %d; %s the entries that are "
+		"in other files too (%zu %s)",
+		(long long)size, AGENT_RECORD_FULL,
+		k->m->fix ? "a new file was started with" : "--fix starts a new file with",
+		r->restored, r->restored == 1 ? "entry" : "entries");
 	if (k->m->fix &&
 	    ((e = mend_set_aside(c, found.file, &found.kept)) || (e = mend_replace(k, r))))
 		return e;
@@ -293,12 +293,10 @@ static void mend_inboxes(struct mend_mending *k)
 static struct str mend_agent_words(enum registry_file file, bool recorded)
 {
 	if (file == REGISTRY_MISSING)
-		return STR("it is missing; what the agent registered as is in "
-			   "'agents/history.jsonl'");
-	return recorded ? STR("it is damaged; what the agent registered as is in "
-			      "'agents/history.jsonl'") :
-			  STR("it is damaged, and nothing else says what the agent "
-			      "registered as: it has to register again");
+		return STR("it is missing; the registration is in 'agents/history.jsonl'");
+	return recorded ? STR("it is damaged; the registration is in 'agents/history.jsonl'") :
+			  STR("it is damaged, and no other file has the registration: the agent "
+			      "must register again");
 }
 
 /* `recorded` is the agent's registration in the record, or NULL. */
@@ -379,8 +377,8 @@ static void mend_pending(struct mend_mending *k)
 	enum err e = agent_pending_check(k->c, &k->f);
 
 	if (e) {
-		put_away(k, "pending.jsonl", "it is damaged, and stops all writes",
-			 "lines that were being added to several records");
+		put_away(k, "pending.jsonl", "it is damaged and prevents all writes",
+			 "lines that were about to be added to several records");
 		return;
 	}
 	mend_large_pending(k);
@@ -400,7 +398,7 @@ static void mend_receipts(struct mend_mending *k)
 	receipt_db_close(&db);
 	if (e == ERR_DAMAGED)
 		put_away(k, "receipts.db", "it is damaged",
-			 "answers to request ids: repeats are not recognised");
+			 "replies to request ids: repeated requests are not recognised");
 	else if (e)
 		mend_fail(k->c, k->m, path);
 	call_forgive(k->c);
@@ -428,6 +426,6 @@ enum err agents_mend(struct call *c, struct mend *m)
 		mend_tell(m, &(struct mend_finding){
 				     .file = k.f.home,
 				     .status = "ok",
-				     .message = STR("every record and every snapshot is sound") });
+				     .message = STR("every record and every snapshot is intact") });
 	return ERR_OK;
 }

@@ -41,7 +41,7 @@ enum err urgency_parse(struct call *c, struct str word, int *out)
 	*out = word.p ? names_exact(&urgencies, word) : -1;
 	if (word.p && *out < 0)
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "the urgency is low, medium or high, not '" STR_FMT "'",
+				 "the urgency must be low, medium or high, not '" STR_FMT "'",
 				 STR_ARG(word));
 	return ERR_OK;
 }

@@ -41,10 +41,9 @@ static enum err check_id(struct call *c, struct str id)
 {
 	if (registry_id_valid(id))
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be the id of an agent", STR_ARG(id));
-	return call_step(
-		c,
-		"Use 3 to 48 lower-case letters, digits and single dashes, such as amber-otter.");
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a valid agent id", STR_ARG(id));
+	return call_step(c, "Use 3 to 48 lower-case letters, digits and single dashes, for example "
+			    "amber-otter.");
 }
 
 /* --- files --- */
@@ -130,8 +129,8 @@ static enum err registry_read_history(struct call *c, struct agent_files *f, str
 static enum err registry_damaged(struct call *c, struct str id)
 {
 	call_fail(c, ERR_IO_READ_FAILED, "'agents/" STR_FMT ".json' is damaged", STR_ARG(id));
-	return call_remedy(c, "Run 'abacus doctor --fix', which keeps the file aside, and let the "
-			      "agent register again");
+	return call_remedy(c, "Run 'abacus doctor --fix', which sets the file aside, then "
+			      "register the agent again");
 }
 
 static enum err registry_read_file(struct call *c, struct agent_files *f, struct str id,
@@ -158,8 +157,8 @@ static enum err registry_restore(struct call *c, const struct map *history, stru
 	*out = *at;
 	call_warn(c,
 		  "'agents/" STR_FMT
-		  ".json' is %s; what it registered as was taken from 'agents/history.jsonl', and "
-		  "'abacus doctor --fix' writes the file again",
+		  ".json' is %s; the registration was read from 'agents/history.jsonl', and "
+		  "'abacus doctor --fix' restores the file",
 		  STR_ARG(id), there ? "damaged" : "missing");
 	return ERR_OK;
 }
@@ -222,7 +221,7 @@ static void leave_out(struct call *c, struct str id)
 {
 	call_warn(c,
 		  STR_FMT "; '" STR_FMT
-			  "' was left out, and 'abacus doctor --fix' keeps the file aside",
+			  "' was skipped, and 'abacus doctor --fix' sets the file aside",
 		  STR_ARG(c->message), STR_ARG(id));
 	call_forgive(c);
 }
@@ -273,10 +272,10 @@ static enum err check_words(struct call *c, struct str display, struct str role)
 {
 	if (!str_trim(role).n || utf8_has_control(role))
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "a role is a text that is not blank, on one line");
+				 "a role must be one line of text, and not blank");
 	if (display.p && (!str_trim(display).n || utf8_has_control(display)))
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "a name to show is a text that is not blank, on one line");
+				 "a display name must be one line of text, and not blank");
 	return ERR_OK;
 }
 
@@ -287,7 +286,9 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 	enum err e;
 
 	if (recipient_parse(id, &(struct str){ 0 }) == RECIPIENT_ALL) {
-		call_fail(c, ERR_INVALID_INPUT, "'broadcast' is what all agents go by");
+		call_fail(c, ERR_INVALID_INPUT,
+			  "'broadcast' is reserved for messages to all "
+			  "agents");
 		return call_step(c, "Choose another id.");
 	}
 	if ((e = check_id(c, id)) || (e = check_words(c, display, role)) ||
@@ -300,7 +301,7 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 			  STR_ARG(id));
 		return call_step(c,
 				 "Choose another id. 'bb agent init --adopt " STR_FMT
-				 "' goes on as that one, if it has left work here.",
+				 "' resumes that agent, if it left unfinished work here.",
 				 STR_ARG(spawn_word(&c->mem, id)));
 	}
 	if (!*out) {

@@ -64,8 +64,8 @@ static enum err reservation_held(struct call *c, const struct reservation *r,
 	if (a->seen_ms - c->now_ms < DAY_MS)
 		return c->code;
 	return call_step(c,
-			 "Its clock was wrong: it was last seen in the future, at %s. If it is not "
-			 "at work any more, run: bb agent release --agent " STR_FMT
+			 "Its clock was wrong: it was last seen in the future, at %s. If it is "
+			 "no longer at work, run: bb agent release --agent " STR_FMT
 			 " --scope " STR_FMT,
 			 moment_format(&c->mem, a->seen_ms).p, STR_ARG(r->agent),
 			 STR_ARG(spawn_word(&c->mem, r->scope)));
@@ -145,10 +145,10 @@ static enum err reservation_incursion_lines(struct call *c, struct agent_files *
 			.overlap = i->kind,
 			.owner = i->owner,
 			.action = i->kind == OVERLAP_EXACT ?
-					  STR("The scope was taken over; agree with its owner "
-					      "before it goes on.") :
-					  STR("Both work here; write to each other before you "
-					      "change the same file."),
+					  STR("The scope was taken over. Agree with its former "
+					      "owner before changing files.") :
+					  STR("Both agents work here. Agree by message before "
+					      "changing the same file."),
 		};
 
 		if (!(e = protocol_line(c, f, &event, out)))
@@ -188,11 +188,10 @@ static struct reservation *reservation_renewed(struct call *c, const struct rese
 static enum err reservation_check_bead(struct call *c, struct str bead)
 {
 	if (!str_trim(bead).n)
-		return call_fail(c, ERR_MISSING_BEAD_ID,
-				 "a reservation has to say for which bead it is");
+		return call_fail(c, ERR_MISSING_BEAD_ID, "a reservation requires a bead id");
 	if (utf8_has_control(bead))
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "the id of a bead has no control characters");
+				 "a bead id can't contain control characters");
 	return ERR_OK;
 }
 

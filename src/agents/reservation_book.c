@@ -308,7 +308,7 @@ enum err book_open(struct call *c, struct agent_files *f, bool lenient, struct b
 			c->warning = arena_fmt(
 				&c->mem,
 				"'" STR_FMT
-				"' is damaged; what is reserved was taken from '" STR_FMT "'",
+				"' is damaged; the reservations were read from '" STR_FMT "'",
 				STR_ARG(active_file), STR_ARG(history_file));
 	}
 	if ((e = agent_file_size(c, f, history_file, &size)))

@@ -113,8 +113,8 @@ enum err scope_normalise(struct call *c, struct str root, struct str text, struc
 {
 	static const char *const why[] = {
 		[SCOPE_NO_TEXT] = "cannot be a scope",
-		[SCOPE_STAR] = "has a star that is not all of its last name",
-		[SCOPE_OUTSIDE] = "is outside of the project",
+		[SCOPE_STAR] = "has a '*' that is not its whole last part",
+		[SCOPE_OUTSIDE] = "is outside the project",
 	};
 	enum scope_fault fault = scope_parse(&c->mem, root, text, out);
 

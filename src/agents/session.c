@@ -62,8 +62,7 @@ static enum err session_see_beads(struct call *c, struct scene *s)
 		return e;
 	if (b.damaged) { /* the damaged part may have a claim */
 		call_fail(c, ERR_JOURNAL_LOST,
-			  "the journal of the beads is damaged, so it is not known who works on "
-			  "which bead");
+			  "the journal of the beads is damaged, so claims can't be checked");
 		call_step(c, "Run 'bd repair --apply', then run the command again.");
 		e = c->code;
 	} else {
@@ -197,7 +196,7 @@ enum err session_confirmed(struct call *c, struct agent_files *f, struct str age
 		.bead = filter->bead.p ? filter->bead : STR(""),
 		.scope = filter->scope,
 		.text = STR(
-			"no evidence was found; a person confirmed the adoption at the terminal"),
+			"no evidence was found; a person confirmed the adoption on the terminal"),
 	};
 	return ERR_OK;
 }
@@ -243,14 +242,13 @@ enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 		found = found->next;
 	if (!found)
 		return call_fail(c, ERR_ADOPTION_REJECTED,
-				 "'" STR_FMT "' has left nothing here that could be gone on with",
-				 STR_ARG(agent));
+				 "'" STR_FMT "' left no unfinished work here", STR_ARG(agent));
 	*out = found;
 	found->agent = a; /* read again under the lock */
 	if ((*out)->liveness == LIVENESS_ACTIVE)
 		call_warn(c,
-			  "'" STR_FMT "' was seen less than %lld minutes ago: make sure that "
-			  "nobody else goes on as it",
+			  "'" STR_FMT "' was seen less than %lld minutes ago: make sure that no "
+			  "other session uses its name",
 			  STR_ARG(agent), (long long)c->stale_minutes);
 	event.bead = (*out)->bead;
 	event.from = event.to = a->id;

@@ -20,7 +20,7 @@ static struct arena_page *page_sized(struct arena_page *page, size_t cap)
 		abort();
 	page = realloc(page, sizeof *page + cap);
 	if (!page) {
-		fputs("error: out of memory. 'ulimit -v' shows what a process may have.\n", stderr);
+		fputs("error: out of memory. 'ulimit -v' shows the limit of a process.\n", stderr);
 		_exit(ARENA_EXHAUSTED);
 	}
 	return page;

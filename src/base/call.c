@@ -181,7 +181,7 @@ enum err call_detail(struct call *c, struct str json)
 static const char *call_retry_step(const struct call *c)
 {
 	if (!c->request_id.p)
-		return "Look whether it is there before you run the command again.";
+		return "Check whether it is there before running the command again.";
 	return c->wire ? "Send it again with the same request_id: it is stored once." :
 			 "Run the command again with the same --request-id: it is stored once.";
 }
@@ -193,7 +193,7 @@ struct str call_next_step(struct call *c)
 	static const char *const left[] = {
 		[STORED_NOTHING] = "Nothing was changed.",
 		[STORED_MAYBE] = "It is not known whether this was stored.",
-		[STORED_PART] = "A part of this was stored.",
+		[STORED_PART] = "Only part of it was stored.",
 		[STORED_SAFE] = "Nothing was lost.",
 	};
 	struct str step = c->step.p   ? c->step :

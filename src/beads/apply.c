@@ -178,8 +178,7 @@ struct meeting {
 
 static enum err apply_refuse_line(struct call *c, struct str why)
 {
-	return call_fail(c, ERR_DAMAGED, "the cache has a line that is none: " STR_FMT,
-			 STR_ARG(why));
+	return call_fail(c, ERR_DAMAGED, "the cache has an invalid line: " STR_FMT, STR_ARG(why));
 }
 
 static enum err apply_read_line(struct meeting *m, struct str line,
@@ -348,11 +347,12 @@ static enum err apply_put_tombstone(struct meeting *m, const struct slot *slot, 
 static enum err apply_refuse_growth(struct call *c, struct str id, const struct growth *growth,
 				    const struct excess *excess)
 {
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' would have %zu %s; it may have %zu",
+	call_fail(c, ERR_INVALID_INPUT,
+		  "'" STR_FMT "' would have %zu %s, and at most %zu are "
+		  "allowed",
 		  STR_ARG(id), excess->count, excess->what, excess->most);
 	if (growth->restored)
-		return call_step(c, "It stays deleted, with all it has. Use another bead: 'bd "
-				    "create \"Title\"'.");
+		return call_step(c, "It stays deleted. Use another bead: 'bd create \"Title\"'.");
 	return call_step(c,
 			 "Use another bead for it: 'bd create \"Title\" --deps related:" STR_FMT
 			 "'. 'bd delete " STR_FMT "' works at any size.",

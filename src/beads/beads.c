@@ -42,7 +42,7 @@ static enum err beads_find_start(struct call *c, struct str *dir)
 	if (dir->p && file_is_dir(&c->mem, *dir))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory", STR_ARG(named));
-	return call_step(c, "Give --dir (or BEADS_DIR) a folder of a Git repository.");
+	return call_step(c, "Set --dir (or BEADS_DIR) to a folder of a Git repository.");
 }
 
 enum err beads_locate(struct call *c, struct beads *out)
@@ -80,7 +80,7 @@ static enum err beads_not_initialized(struct call *c, const struct beads *b)
 {
 	call_fail(c, ERR_NOT_INITIALIZED, "there are no beads in '" STR_FMT "' yet",
 		  STR_ARG(b->repo.tree));
-	return call_step(c, "Run 'bd init' to begin; it touches none of your files.");
+	return call_step(c, "Run 'bd init' to set them up; no file of yours is changed.");
 }
 
 enum err beads_take_lock(struct call *c, struct beads *b)
@@ -172,8 +172,8 @@ static enum err beads_open_damaged(struct call *c, struct beads *b)
 	b->damaged = true;
 	call_warn(c,
 		  STR_FMT
-		  ". This answer has what is published and what precedes the damage; writes are "
-		  "refused until 'bd repair --apply' has set the damaged file aside",
+		  ". This reply contains the published beads and the changes before the damage; "
+		  "writes are refused until 'bd repair --apply' has set the damaged file aside",
 		  STR_ARG(c->message));
 	return call_forgive(c);
 }
@@ -272,8 +272,8 @@ static void beads_warn_of_loss(struct call *c, const struct beads *b)
 	if (sync_state_read(c, b->home).succeeded_ms)
 		c->warning = arena_fmt(&c->mem,
 				       "the journal in '" STR_FMT
-				       "' is gone. The beads were read from the published commit; "
-				       "changes that were not published are lost.",
+				       "' is missing. The beads were read from the published "
+				       "commit; unpublished changes are lost.",
 				       STR_ARG(b->home));
 }
 

@@ -133,12 +133,13 @@ static void beads_set_longer_cache_aside(struct call *c, struct beads *b)
 	cache_close(&b->cache);
 	if (cache_set_aside(c, path, id_mint(&c->mem, "ahead", c->now_ms), &kept))
 		call_forgive(c); /* the new cache replaces the file anyway */
-	call_warn(
-		c,
-		"'" STR_FMT
-		"/journal.%lld' ends before byte %lld, up to which the cache knew it: records are "
-		"missing at its end. The cache was made anew; the old one is kept as '" STR_FMT "'",
-		STR_ARG(b->home), (long long)known.segment, (long long)known.offset, STR_ARG(kept));
+	call_warn(c,
+		  "'" STR_FMT
+		  "/journal.%lld' ends before byte %lld, although the cache has records up to "
+		  "there: its last records are missing. The cache was rebuilt; the old one is kept "
+		  "as '" STR_FMT "'",
+		  STR_ARG(b->home), (long long)known.segment, (long long)known.offset,
+		  STR_ARG(kept));
 }
 
 enum err beads_open_caught_up(struct call *c, struct beads *b)

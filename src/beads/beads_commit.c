@@ -17,10 +17,11 @@ static enum err beads_refuse_after_end(struct call *c, struct str id)
 {
 	call_fail(c, ERR_INVALID_INPUT,
 		  "'" STR_FMT
-		  "' was last written at the end of time (%s): nothing can be written after that",
+		  "' has the highest possible stamp (%s), so nothing can be written after it",
 		  STR_ARG(id), moment_format(&c->mem, MOMENT_LAST).p);
 	return call_step(
-		c, "'bd repair --stamps --apply' copies it to a new bead, and deletes this one.");
+		c, "Run 'bd repair --stamps --apply', which copies it to a new bead and deletes "
+		   "this one.");
 }
 
 /* Checks the change alone; apply_write() checks the beads that it results in. */
@@ -35,9 +36,11 @@ static enum err beads_check_slot(struct call *c, const struct slot *slot)
 	bead_labels(&c->mem, slot->bead, &labels);
 	if (labels <= LIMIT_LABELS)
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' would have %zu labels; it may have %d",
+	call_fail(c, ERR_INVALID_INPUT,
+		  "'" STR_FMT "' would have %zu labels, and at most %d are "
+		  "allowed",
 		  STR_ARG(slot->id), labels, LIMIT_LABELS);
-	return call_step(c, "Leave out labels that nobody searches for.");
+	return call_step(c, "Remove labels that are not needed.");
 }
 
 enum err beads_put(struct call *c, struct beads *b, struct state *change)

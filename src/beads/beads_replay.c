@@ -19,8 +19,8 @@ enum err beads_not_a_record(struct call *c, const struct beads *b, const struct 
 		"'" STR_FMT
 		"/journal.%lld' has a record at byte %lld that this program cannot read: " STR_FMT,
 		STR_ARG(b->home), (long long)r->segment, (long long)r->offset, STR_ARG(why));
-	return call_remedy(c,
-			   "Look whether a later version wrote it, and keep a copy of that folder");
+	return call_remedy(c, "Check whether a newer version wrote it, and keep a copy of that "
+			      "folder");
 }
 
 enum err replay_decode(struct call *c, struct replay *replay, const struct journal_record *r,
@@ -200,9 +200,9 @@ static void base_warn(struct call *c, struct str ref, struct str commit)
 {
 	c->warning = arena_fmt(&c->mem,
 			       "the journal does not reach commit %.10s of '" STR_FMT
-			       "': its last records are missing, or the ref was moved. What is "
-			       "published is shown; changes that were not published may be lost. "
-			       "Run 'bd sync' to go on from that commit.",
+			       "': its last records are missing, or the ref was moved. The "
+			       "published beads are shown; unpublished changes may be lost. Run "
+			       "'bd sync' to continue from that commit.",
 			       commit.p, STR_ARG(ref));
 }
 

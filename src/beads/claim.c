@@ -54,7 +54,7 @@ static struct str claim_until(const struct edit *e)
 
 static enum err claim_refuse_held(struct edit *e)
 {
-	call_fail(e->c, ERR_ALREADY_CLAIMED, "'" STR_FMT "' is held by " STR_FMT "%s",
+	call_fail(e->c, ERR_ALREADY_CLAIMED, "'" STR_FMT "' is claimed by " STR_FMT "%s",
 		  STR_ARG(e->row->id), STR_ARG(claim_holder(e)), claim_until(e).p);
 	return call_detail(e->c, claim_put_detail(e, NULL));
 }
@@ -70,8 +70,8 @@ enum err claim_permit(struct edit *e)
 	if (e->force || !claim_is_anothers(e))
 		return ERR_OK;
 	claim_refuse_held(e);
-	return call_step(e->c, "Take another bead: 'bd ready --claim'. A person can overrule the "
-			       "claim with --force.");
+	return call_step(e->c, "Claim another bead: 'bd ready --claim'. A person can override "
+			       "the claim with --force.");
 }
 
 static void claim_set_end(struct edit *e, int64_t lease_ms)
@@ -103,7 +103,8 @@ static enum err claim_refuse_other(struct edit *e)
 	struct str name = claim_holder(e), id = spawn_word(&e->c->mem, e->row->id);
 
 	if (name.p)
-		call_fail(e->c, ERR_NOT_CLAIMED, "'" STR_FMT "' is not yours: " STR_FMT " has it%s",
+		call_fail(e->c, ERR_NOT_CLAIMED,
+			  "'" STR_FMT "' is not claimed by you: " STR_FMT " has claimed it%s",
 			  STR_ARG(e->row->id), STR_ARG(name), claim_until(e).p);
 	else
 		call_fail(e->c, ERR_NOT_CLAIMED, "nobody has claimed '" STR_FMT "'",
@@ -166,9 +167,9 @@ enum err claim_check(struct edit *e, struct stamp epoch)
 	if (e->now.member[MEMBER_ASSIGNEE_AT].p && !stamp_cmp(now, epoch) && claim_mine(e))
 		return ERR_OK;
 	call_fail(e->c, ERR_STALE_CLAIM,
-		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT "' is over%s" STR_FMT,
+		  "the claim [%" PRId64 ",%" PRId64 "] on '" STR_FMT "' has ended%s" STR_FMT,
 		  epoch.ms, epoch.n, STR_ARG(e->row->id),
-		  claim_holder(e).p ? ": it is held by " : "", STR_ARG(claim_holder(e)));
+		  claim_holder(e).p ? ": it is now claimed by " : "", STR_ARG(claim_holder(e)));
 	call_step(e->c,
 		  "Stop working on it: somebody else may have it now. 'bd show " STR_FMT
 		  "' tells who.",

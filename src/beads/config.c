@@ -83,17 +83,17 @@ static const struct rule {
 	const char *help, *otherwise, *want;
 	bool (*fits)(struct str value);
 } rules[] = {
-	[CONFIG_CLAIM_LEASE] = { "how long a claim lasts", "1h", "a duration such as 30m or 2h",
+	[CONFIG_CLAIM_LEASE] = { "lease duration of a claim", "1h", "a duration such as 30m or 2h",
 				 config_is_duration },
-	[CONFIG_SYNC_AUTO] = { "publish by itself after changes", "true", "true or false",
+	[CONFIG_SYNC_AUTO] = { "publish changes automatically", "true", "true or false",
 			       config_is_bool },
-	[CONFIG_SYNC_MAX_FILE] = { "the largest file of a commit that is read", "256m",
+	[CONFIG_SYNC_MAX_FILE] = { "size limit of a file in a commit", "256m",
 				   "a size such as 256m or 1g", config_is_size },
-	[CONFIG_SYNC_PUSH_INTERVAL] = { "how long to wait between two pushes", "5s",
+	[CONFIG_SYNC_PUSH_INTERVAL] = { "minimum time between two pushes", "5s",
 					"a duration such as 5s or 1m", config_is_duration },
-	[CONFIG_SYNC_REF] = { "the Git ref to publish to", "refs/beads/store",
+	[CONFIG_SYNC_REF] = { "Git ref to publish to", "refs/beads/store",
 			      "a ref such as refs/beads/store", config_is_ref },
-	[CONFIG_SYNC_REMOTE] = { "the Git remote to publish to", "origin", "the name of a remote",
+	[CONFIG_SYNC_REMOTE] = { "Git remote to publish to", "origin", "the name of a remote",
 				 config_is_remote },
 };
 

@@ -27,8 +27,8 @@ enum err draft_need_text(struct call *c, struct draft *d, struct str text)
 		rest = text;
 	if (kind < 0)
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "'" STR_FMT "' is no kind of dependency; there are blocks, "
-				 "parent, related, discovered_from",
+				 "'" STR_FMT "' is not a kind of dependency; the kinds are "
+				 "blocks, parent, related, discovered_from",
 				 STR_ARG(word));
 	if (!bead_id_valid(rest))
 		return call_fail(c, ERR_INVALID_INPUT,
@@ -181,7 +181,7 @@ static enum err draft_check_line(struct call *c, const struct draft *d, const ch
 		return draft_too_long(c, d, what, most);
 	if (!utf8_has_control(text))
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "the %s '" STR_FMT "' has control characters in it", what,
+	call_fail(c, ERR_INVALID_INPUT, "the %s '" STR_FMT "' contains control characters", what,
 		  STR_ARG(utf8_shorten(&c->mem, text, 60)));
 	return call_step(c, "Write the %s on one line, without tabs or escapes.", what);
 }

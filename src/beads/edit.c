@@ -43,7 +43,7 @@ static enum err edit_refuse_changed(struct edit *e, struct str expected, struct 
 	json_put_str(&j, "actual", actual);
 	json_end(&j);
 	call_fail(c, ERR_CAS_MISMATCH,
-		  "'" STR_FMT "' has changed: its content_hash is " STR_FMT ", not " STR_FMT,
+		  "'" STR_FMT "' has changed; its content_hash is now " STR_FMT ", not " STR_FMT,
 		  STR_ARG(e->row->id), STR_ARG(actual), STR_ARG(expected));
 	call_step(c,
 		  "Read it again with 'bd show " STR_FMT
@@ -198,8 +198,7 @@ static enum err edit_refuse_close(struct edit *e, struct open_beads *open, const
 	json_end(&j);
 	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' %s: " STR_FMT, STR_ARG(e->row->id), what,
 		  STR_ARG(open->first));
-	call_step(e->c,
-		  "Close those first; or, if it is done all the same, close it with --force.");
+	call_step(e->c, "Close those first, or close it anyway with --force.");
 	return call_detail(e->c, json_text(&j));
 }
 
@@ -241,7 +240,7 @@ static enum err edit_check_blockers(struct edit *e)
 	while (str_next(&rest, ',', &id))
 		if (!edit_in_batch(e, id))
 			open_beads_add(e, &open, id);
-	return open.count ? edit_refuse_close(e, &open, "waits for", "blockers") : ERR_OK;
+	return open.count ? edit_refuse_close(e, &open, "is blocked by", "blockers") : ERR_OK;
 }
 
 enum err edit_may_close(struct edit *e)
@@ -312,12 +311,12 @@ enum err edit_edge_at_the_end(struct call *c, struct beads *b, const struct edge
 		return e;
 	call_fail(c, ERR_INVALID_INPUT,
 		  "the dependency of '" STR_FMT "' on '" STR_FMT "' (" STR_FMT
-		  ") was last written at the end of time: nothing can be written after that",
+		  ") has the highest possible stamp, so nothing can be written after it",
 		  STR_ARG(edge->from), STR_ARG(edge->to), STR_ARG(edge->kind));
 	if (!from)
 		return call_step(c,
-				 "It has no effect, because '" STR_FMT "' is deleted: 'bd "
-				 "deleted' tells why.",
+				 "It has no effect, because '" STR_FMT "' is deleted; 'bd deleted' "
+				 "shows the reason.",
 				 STR_ARG(edge->from));
 	return call_step(c,
 			 "'bd repair --stamps --apply' copies '" STR_FMT

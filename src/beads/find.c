@@ -23,7 +23,7 @@ static enum err find_ambiguous(struct call *c, struct str text, const struct str
 	}
 	json_end(&j);
 	json_end(&j);
-	call_fail(c, ERR_AMBIGUOUS_ID, "'" STR_FMT "' can mean %s%s", STR_ARG(text),
+	call_fail(c, ERR_AMBIGUOUS_ID, "'" STR_FMT "' is ambiguous: %s%s", STR_ARG(text),
 		  buf_str(&all).p, count > SHOWN ? " and more" : "");
 	return call_detail(c, json_text(&j));
 }
@@ -44,7 +44,7 @@ static enum err find_refuse_deleted(struct call *c, struct str id, struct str li
 	call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted by " STR_FMT " at " STR_FMT,
 		  STR_ARG(id), STR_ARG(value_str(v, "deleted_by")),
 		  STR_ARG(moment_format(&c->mem, at.ms)));
-	call_step(c, "'bd undelete " STR_FMT "' brings it back.", STR_ARG(spawn_word(&c->mem, id)));
+	call_step(c, "'bd undelete " STR_FMT "' restores it.", STR_ARG(spawn_word(&c->mem, id)));
 	return call_detail(c, json_text(&j));
 }
 
@@ -74,7 +74,8 @@ static enum err find_candidates(struct call *c, struct beads *b, struct str text
 static enum err find_not_found(struct call *c, struct str text)
 {
 	call_fail(c, ERR_NOT_FOUND, "there is no bead '" STR_FMT "'", STR_ARG(text));
-	return call_step(c, "'bd list' shows those that are open, 'bd search' finds by words.");
+	return call_step(c, "Run 'bd list' to list open beads, or 'bd search WORD' to search all "
+			    "beads.");
 }
 
 enum err find_bead(struct call *c, struct beads *b, struct str text, struct bead_row **out)

@@ -23,25 +23,25 @@ static enum err git_process_broken(struct call *c, const struct git_process *h,
 				   const struct spawn *s)
 {
 	if (s->timed_out)
-		return call_fail(c, ERR_SYNC_TIMEOUT, "it took longer than %lld s; it was " STR_FMT,
+		return call_fail(c, ERR_SYNC_TIMEOUT, "it took longer than %lld s, while " STR_FMT,
 				 (long long)(h->timeout_ms + 999) / 1000,
 				 STR_ARG(h->doing.n ? h->doing : STR("starting")));
 	if (s->status == ARENA_EXHAUSTED) {
-		call_fail(c, ERR_SYNC_FAILED, "the git process needs more memory than it may have");
-		return call_step(c, "Nothing was lost. Its limit is 512 MB and four times "
-				    "sync.max_file; to allow more: 'bd config set sync.max_file "
+		call_fail(c, ERR_SYNC_FAILED, "the git process needs more memory than its limit");
+		return call_step(c, "Nothing was lost. The limit is 512 MB plus four times "
+				    "sync.max_file; raise it with 'bd config set sync.max_file "
 				    "1g'.");
 	}
 	if (s->status < 0) {
-		call_fail(c, ERR_SYNC_FAILED, "the git process died; it was " STR_FMT,
+		call_fail(c, ERR_SYNC_FAILED, "the git process died while " STR_FMT,
 			  STR_ARG(h->doing.n ? h->doing : STR("starting")));
-		return call_step(c,
-				 "Nothing was lost. If it happens again, what it reads is damaged: "
-				 "run 'git fsck' here, and in the remote if that is a folder.");
+		return call_step(c, "Nothing was lost. If it happens again, the repository may be "
+				    "damaged: run 'git fsck' here, and in the remote if it is a "
+				    "folder.");
 	}
 	call_fail(c, ERR_SYNC_FAILED, "'%s' ended without an answer (status %d)", s->argv[0],
 		  s->status);
-	return call_step(c, "Is it installed whole? Build and install it again.");
+	return call_step(c, "The installation may be incomplete. Build and install Abacus again.");
 }
 
 struct listening {
@@ -103,7 +103,7 @@ static enum err git_process_read_files(struct call *c, struct git_process *h, st
 		if (!value_int(sizes, snapshot_name((enum snapshot_file)i), &n))
 			continue;
 		if (n < 0 || (size_t)n > h->rest.n)
-			return call_fail(c, ERR_SYNC_FAILED, "a file came only in part");
+			return call_fail(c, ERR_SYNC_FAILED, "a file is incomplete");
 		out->file[i] = str_head(h->rest, (size_t)n);
 		h->rest = str_skip(h->rest, (size_t)n);
 	}

@@ -48,7 +48,7 @@ static enum err graph_refuse_cycle(struct call *c, const struct map *seen, struc
 	json_end(&j);
 	json_end(&j);
 	call_fail(c, ERR_CYCLE,
-		  "'" STR_FMT "' cannot depend on '" STR_FMT "', which depends on it already: %s",
+		  "'" STR_FMT "' cannot depend on '" STR_FMT "', which already depends on it: %s",
 		  STR_ARG(from), STR_ARG(to), buf_str(&text).p);
 	call_step(c,
 		  "Remove one of the dependencies on the way, for example 'bd dep remove " STR_FMT

@@ -55,8 +55,8 @@ static enum err setup_check_prefix(struct call *c, struct str prefix)
 {
 	if (!prefix.p || setup_may_choose(prefix))
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' cannot be a prefix of ids", STR_ARG(prefix));
-	return call_step(c, "Use letters, digits, '-' and '_', beginning with a letter.");
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a valid id prefix", STR_ARG(prefix));
+	return call_step(c, "Use letters, digits, '-' and '_', starting with a letter.");
 }
 
 /* The mark of a default prefix is the earliest possible, so that any prefix that was chosen on

@@ -28,12 +28,12 @@ static enum err artifacts_normalise(struct call *c, struct str tree, struct str 
 		return call_fail(c, ERR_PATH_TRAVERSAL, "'" STR_FMT "' is an absolute path",
 				 STR_ARG(path));
 	if (artifacts_climbs(path))
-		return call_fail(c, ERR_PATH_TRAVERSAL, "'" STR_FMT "' climbs with '..'",
+		return call_fail(c, ERR_PATH_TRAVERSAL, "'" STR_FMT "' contains '..'",
 				 STR_ARG(path));
 	full = path_resolve(&c->mem, tree, path);
 	if (full.n <= tree.n)
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "'" STR_FMT "' is the project itself, not a file of it",
+				 "'" STR_FMT "' is the project's folder, not a file",
 				 STR_ARG(path));
 	*out = str_skip(full, tree.n > 1 ? tree.n + 1 : 1);
 	return ERR_OK;
@@ -54,7 +54,7 @@ static enum err artifacts_missing(struct call *c, struct str tree, struct str pa
 {
 	call_fail(c, ERR_INVALID_INPUT, "there is no file '" STR_FMT "' in '" STR_FMT "'",
 		  STR_ARG(path), STR_ARG(tree));
-	call_step(c, "Write the file first, or correct its path.");
+	call_step(c, "Create the file first, or correct its path.");
 	return from_the_root(c, tree, path);
 }
 
@@ -68,7 +68,7 @@ static enum err artifacts_check_file(struct call *c, struct str tree, struct str
 		return artifacts_missing(c, tree, path);
 	if (!path_within(path_real(&c->mem, tree), real))
 		return call_fail(c, ERR_PATH_TRAVERSAL,
-				 "'" STR_FMT "' is a link that leads out of the project",
+				 "'" STR_FMT "' is a link to a place outside the project",
 				 STR_ARG(path));
 	if (file_is_dir(&c->mem, real))
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is a folder, not a file",
@@ -104,7 +104,7 @@ enum err artifact_get(struct call *c, struct board *b, struct str path, struct a
 	    (e = artifact_find(c, b, stored, out)) || *out)
 		return e;
 	call_fail(c, ERR_NOT_FOUND, "there is no artifact '" STR_FMT "'", STR_ARG(stored));
-	call_step(c, "Run 'bb artifacts' to see those there are.");
+	call_step(c, "Run 'bb artifacts' to list the artifacts.");
 	return from_the_root(c, tree, stored);
 }
 

@@ -16,7 +16,7 @@ static enum err posts_require(struct call *c, struct board *b, int64_t id, const
 	if (e || *out)
 		return e;
 	call_fail(c, ERR_NOT_FOUND, "there is no message #%" PRId64 "%s", id, what);
-	return call_step(c, "Run 'bb log' to see the messages there are.");
+	return call_step(c, "Run 'bb log' to list the messages.");
 }
 
 enum err post_add(struct call *c, struct board *b, const struct post *draft, struct message **out)
@@ -86,17 +86,14 @@ static void posts_catch_up(struct call *c, struct board *b, const struct message
 	for (; shown; shown = shown->next)
 		all.last = shown->id > all.last ? shown->id : all.last;
 	if (all.last && !reads_note(b, c->actor, &all))
-		c->warning = STR("somebody is writing just now, and what is older could not be "
-				 "noted as read; run it again");
+		c->warning = STR("the board is busy, so older messages could not be marked as "
+				 "read; run the command again");
 }
 
 static enum err who_asks(struct call *c)
 {
-	call_fail(c, ERR_IDENTITY_REQUIRED,
-		  "unread messages are an agent's, and no agent was named");
-	return call_step(
-		c,
-		"Say who you are: --as NAME or BB_AGENT_ID on a command line, \"agent\" over MCP.");
+	call_fail(c, ERR_IDENTITY_REQUIRED, "--unread requires your name");
+	return call_step(c, "Pass --as NAME or set ABACUS_AGENT; over MCP, pass \"agent\".");
 }
 
 enum err post_read(struct call *c, struct board *b, const struct post_query *query,

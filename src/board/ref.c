@@ -25,7 +25,7 @@ enum err ref_make(struct call *c, struct str where, struct str what, struct str 
 
 	if (!where.n || !what.n || !ref.n)
 		return call_fail(c, ERR_INVALID_REF_FORMAT,
-				 "a reference has three parts, and none of '" STR_FMT ":" STR_FMT
+				 "a reference has three parts, and no part of '" STR_FMT ":" STR_FMT
 				 ":" STR_FMT "' may be empty",
 				 STR_ARG(where), STR_ARG(what), STR_ARG(ref));
 	if (memchr(where.p, ':', where.n) || memchr(what.p, ':', what.n) ||

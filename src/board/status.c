@@ -134,7 +134,7 @@ enum err status_get(struct call *c, struct board *b, struct str id, struct agent
 		return e;
 	if (!*out) {
 		call_fail(c, ERR_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
-		return call_step(c, "Run 'bb status' to see the agents there are.");
+		return call_step(c, "Run 'bb status' to list the agents.");
 	}
 	derive_offline(c, b, *out);
 	return ERR_OK;

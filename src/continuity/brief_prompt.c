@@ -60,7 +60,7 @@ static bool prompt_has_room(const struct prompt *p)
 static void prompt_put_task(struct call *c, struct prompt *p, const struct task *t)
 {
 	if (!t) {
-		SAY(p, "No task is waiting for you.\n");
+		SAY(p, "No task is ready for you.\n");
 		return;
 	}
 	SAY(p, "Your task: " STR_FMT " (%s, priority %lld)\n", STR_ARG(t->id),
@@ -152,7 +152,7 @@ static void prompt_put_agent(struct call *c, struct prompt *p, const struct brie
 
 static void prompt_put_memory(struct call *c, struct prompt *p, const struct brief *b, bool pinned)
 {
-	TITLE(p, "%s", pinned ? "To be remembered first:" : "Remembered:");
+	TITLE(p, "%s", pinned ? "Pinned memory:" : "Remembered:");
 	for (const struct memory_row *m = b->memory; m && prompt_has_room(p); m = m->next)
 		if (m->pinned == pinned)
 			QUOTE(p, 320, STR_FMT " " STR_FMT ": " STR_FMT,
@@ -191,7 +191,7 @@ static void prompt_put_adopted(struct call *c, struct prompt *p, const struct ad
 		return;
 	SAY(p, "You continue the session " STR_FMT ", " STR_FMT ".\n", STR_ARG(a->from),
 	    STR_ARG(a->why));
-	TITLE(p, "Adopted from it, yours from now on:");
+	TITLE(p, "Adopted from it, and now yours:");
 	for (const struct task *t = a->tasks; t; t = t->next)
 		QUOTE(p, 140, "task " STR_FMT " " STR_FMT, STR_ARG(t->id), STR_ARG(t->title));
 	for (const struct reservation *r = a->reserved; r; r = r->next)
@@ -202,8 +202,8 @@ static void prompt_put_others(struct call *c, struct prompt *p, const struct oth
 			      bool over)
 {
 	TITLE(p, "%s",
-	      over ? "Left by other sessions that are over; a new session adopts it:" :
-		     "Other sessions are at work here; leave their tasks to them:");
+	      over ? "Left by other ended sessions, for a new session to adopt:" :
+		     "Other sessions are active here; do not work on their tasks:");
 	for (; o; o = o->next)
 		for (const struct task *t = o->over == over ? o->task : NULL; t; t = t->next)
 			QUOTE(p, 140, STR_FMT ": " STR_FMT " " STR_FMT, STR_ARG(o->agent),

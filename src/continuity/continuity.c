@@ -42,9 +42,8 @@ static enum err user_store_need_home(struct call *c)
 {
 	if (path_home_known())
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT,
-		  "this folder is in no repository, and HOME does not say where yours is");
-	return call_step(c, "Set HOME, or name a store with --db-path.");
+	call_fail(c, ERR_INVALID_INPUT, "this folder is not in a repository, and HOME is not set");
+	return call_step(c, "Set HOME, or pass a database with --db-path.");
 }
 
 /* The user's own store, a repository for nothing else. Readers do not create it. */

@@ -49,8 +49,8 @@ enum err memory_where(struct call *c, struct continuity *k, struct memory_where 
 		call_fail(c, ERR_INVALID_INPUT, "the scope '%s' needs a scope id",
 			  names_word(&memory_scopes, where->scope));
 		return call_step(c, where->scope == SCOPE_TASK ?
-					    "Give --scope-id the id of the task." :
-					    "Give --scope-id the agent's name, or --agent.");
+					    "Pass the task's id as --scope-id." :
+					    "Pass the agent's name as --scope-id or --agent.");
 	}
 	if (!where->id.p)
 		where->id = STR("");
@@ -94,7 +94,8 @@ static enum err memory_check_key(struct call *c, struct str key)
 	if (str_trim(key).n && key.n <= KEY_MOST && utf8_valid(key) && !utf8_has_control(key))
 		return ERR_OK;
 	return call_fail(c, ERR_INVALID_INPUT,
-			 "a key is 1 to %d bytes of text without control characters", KEY_MOST);
+			 "a key must be 1 to %d bytes of text without control characters",
+			 KEY_MOST);
 }
 
 static struct str memory_scope_word(const struct memory_where *where)
@@ -134,7 +135,7 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 	if ((e = memory_check_key(c, ask->key)) || (e = memory_check_value(c, type, ask->value)))
 		return e;
 	if (ask->expires_ms && ask->expires_ms <= c->now_ms)
-		return call_fail(c, ERR_INVALID_INPUT, "it would have expired already");
+		return call_fail(c, ERR_INVALID_INPUT, "the expiry time is in the past");
 	if ((e = vybe_memory_put(c, &k->db, &row)))
 		return e;
 	return memory_note(c, k, "memory_upserted", &ask->where, ask->key, event);
@@ -148,9 +149,8 @@ enum err memory_find(struct call *c, struct continuity *k, const struct memory_w
 	if (e || (e = vybe_memory_find(c, &k->db, memory_scope_word(where), where->id, key, out)) ||
 	    *out)
 		return e;
-	return call_fail(c, ERR_NOT_FOUND,
-			 "nothing is remembered as '" STR_FMT "' in the scope '%s'", STR_ARG(key),
-			 names_word(&memory_scopes, where->scope));
+	return call_fail(c, ERR_NOT_FOUND, "there is no memory '" STR_FMT "' in the scope '%s'",
+			 STR_ARG(key), names_word(&memory_scopes, where->scope));
 }
 
 enum err memory_pin(struct call *c, struct continuity *k, const struct memory_where *where,

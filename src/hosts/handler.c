@@ -369,8 +369,8 @@ static struct str tell_loss(struct call *c, struct continuity *k, const struct t
 	if (continuity_set_focus(c, k, STR_NONE))
 		return STR("");
 	return arena_fmt(&c->mem,
-			 "You no longer hold your task " STR_FMT
-			 ". Stop work on it, and ask for another one: vybe resume --agent " STR_FMT
+			 "You have lost the claim on your task " STR_FMT
+			 ". Stop working on it, and get another task: vybe resume --agent " STR_FMT
 			 " --request-id REQ\n" STR_FMT,
 			 STR_ARG(t->id), STR_ARG(spawn_word(&c->mem, c->actor)), STR_ARG(by));
 }
@@ -431,7 +431,7 @@ static void finish_task(struct call *c, struct continuity *k, struct str focus)
 {
 	struct task_move done = { .id = focus,
 				  .to = TASK_COMPLETED,
-				  .summary = STR("the host said that it is completed") };
+				  .summary = STR("completed by the host") };
 	struct task_moved moved;
 	struct task t;
 

@@ -46,10 +46,11 @@ enum err install_check(struct call *c, struct str path, struct str project)
 	if (inside && !place_is_reserved(c, root, real))
 		return ERR_OK;
 	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads %s, to '" STR_FMT "'", STR_ARG(path),
-		  inside ? "into a folder of Git's or of this program's" : "out of the project",
+		  inside ? "to a place inside a folder of Git or of this program" :
+			   "to a place outside the project",
 		  STR_ARG(real));
 	return call_step(c, "It is a link, perhaps one that came with the repository. Replace it "
-			    "by a file, or use the user's own file instead (--user).");
+			    "with a file, or use the user's file (--user).");
 }
 
 enum err install_add(struct call *c, struct str path, const struct install_edit *g,

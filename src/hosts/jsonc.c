@@ -303,7 +303,7 @@ static enum err jsonc_follow(struct call *c, const struct jsonc_doc *d, const ch
 
 		if (outer.value->type != VALUE_OBJECT)
 			return jsonc_refuse(c, d, outer.hit.from,
-					    "a value on the way of the path is not an object");
+					    "a value on the path is not an object");
 		*p = jsonc_look(d, outer.value, outer.hit.from, path[outer.keys]);
 		p->keys = outer.keys + 1;
 		p->flat |= outer.flat && !p->object->count;

@@ -97,7 +97,7 @@ static enum err line_from_text(struct call *c, const struct field *f, struct str
 	enum err e = str_from_text(c, f, text, at);
 
 	if (!e && utf8_has_control(text))
-		return call_fail(c, INVALID(f), "%s is one line, without control characters",
+		return call_fail(c, INVALID(f), "%s must be one line without control characters",
 				 field_label(c, f));
 	*(struct str *)at = str_trim(text);
 	return e;
@@ -120,9 +120,9 @@ static enum err tag_from_text(struct call *c, const struct field *f, struct str 
 
 	if (e || (!utf8_has_control(text) && !memchr(text.p, ' ', text.n)))
 		return e;
-	call_fail(c, INVALID(f), "%s '" STR_FMT "' has a blank or a control character in it",
+	call_fail(c, INVALID(f), "%s '" STR_FMT "' contains a blank or a control character",
 		  field_label(c, f), STR_ARG(text));
-	return call_step(c, "Write it as one word, such as needs-review.");
+	return call_step(c, "Use one word, for example needs-review.");
 }
 
 const struct kind kind_tag = {
@@ -519,7 +519,7 @@ const struct kind kind_when = {
 static enum err bead_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
 	if (!bead_id_valid(text))
-		return call_fail(c, INVALID(f), "%s '" STR_FMT "' cannot be the id of a bead",
+		return call_fail(c, INVALID(f), "%s '" STR_FMT "' is not a valid bead id",
 				 field_label(c, f), STR_ARG(text));
 	*(struct str *)at = text;
 	return ERR_OK;
@@ -582,7 +582,7 @@ static enum err stamp_from_json(struct call *c, const struct field *f, const str
 	if (stamp_decode(v, at))
 		return ERR_OK;
 	call_fail(c, INVALID(f), "%s must be two numbers, [ms,n]", field_label(c, f));
-	return call_step(c, "Pass the epoch as the claim printed it.");
+	return call_step(c, "Pass the epoch exactly as the claim printed it.");
 }
 
 static enum err stamp_from_text(struct call *c, const struct field *f, struct str text, void *at)

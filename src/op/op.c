@@ -47,9 +47,9 @@ void op_input_schema(struct json *j, const struct op *op, enum audience whom)
 		required = required || field_required(f);
 	}
 	if (op->flags & (OP_ACTOR | OP_READER))
-		op_put_string(j, "agent", "who you are");
+		op_put_string(j, "agent", "your name");
 	if (op->flags & OP_RECEIPT)
-		op_put_string(j, "request_id", "to repeat safely");
+		op_put_string(j, "request_id", "id that makes a repeat safe");
 	json_end(j);
 	if (required) {
 		json_put_array(j, "required");
@@ -78,7 +78,7 @@ void op_args_schema(struct json *j, const struct op *op)
 		json_end(j);
 	}
 	if (op->flags & (OP_ACTOR | OP_READER))
-		op_put_string(j, "agent", "who you are");
+		op_put_string(j, "agent", "your name");
 	if (once)
 		op_put_string(j, "request-id", "of this write");
 	json_end(j);

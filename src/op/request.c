@@ -124,7 +124,7 @@ enum err request_check(struct call *c, struct request *r)
 static enum err request_check_actor(struct call *c, const struct op *op)
 {
 	if (!c->actor.p) {
-		call_fail(c, ERR_IDENTITY_REQUIRED, "this needs the name of an agent");
+		call_fail(c, ERR_IDENTITY_REQUIRED, "this command requires your name");
 		return !c->wire && (op->flags & (OP_VYBE | OP_NAMES)) ?
 			       call_step(c, "Pass --agent NAME, or set VYBE_AGENT.") :
 			       c->code;
@@ -143,8 +143,8 @@ static enum err request_name_actor(struct call *c, const struct field *f, struct
 		if (!(f->flags & FIELD_REQUIRED))
 			return ERR_OK;
 		call_fail(c, ERR_USAGE, "%s is missing", field_label(c, f));
-		return call_step(c, c->wire ? "Say who you are." :
-					      "Pass it, or --as AGENT, or set BB_AGENT_ID.");
+		return call_step(c, c->wire ? "Pass your name as \"agent\"." :
+					      "Pass it, pass --as NAME, or set ABACUS_AGENT.");
 	}
 	if (!name->p)
 		*name = c->actor;
@@ -172,7 +172,8 @@ static enum err request_check_call(struct call *c, const struct request *r)
 	if (c->request_id.p && (!c->request_id.n || c->request_id.n > REQUEST_ID_MOST ||
 				!utf8_valid(c->request_id) || utf8_has_control(c->request_id)))
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "a request id is 1 to %d bytes of text without control characters",
+				 "a request id must be 1 to %d bytes of text without control "
+				 "characters",
 				 REQUEST_ID_MOST);
 	return ERR_OK;
 }

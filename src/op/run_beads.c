@@ -43,8 +43,8 @@ static enum err beads_renew_reply(struct call *c, struct beads *b, struct receip
 		e = beads_put_bead(c, b, list ? about->item[i].text : about->text, &j);
 	if (list)
 		json_end(&j);
-	c->warning = STR("this request was carried out before; its first answer is no longer kept, "
-			 "so the beads are shown as they are now");
+	c->warning = STR("this request was carried out before; its reply is no longer stored, so "
+			 "the beads are shown as they are now");
 	old->reply = json_text(&j);
 	return e;
 }
@@ -70,10 +70,10 @@ static enum err beads_find_created(struct call *c, struct beads *b, struct recei
 	bead_request(&c->mem, &edit.now, &args);
 	if (!str_starts(ask->args, args)) {
 		call_fail(c, ERR_REQUEST_MISMATCH,
-			  "request id '" STR_FMT "' has created '" STR_FMT
+			  "request id '" STR_FMT "' created '" STR_FMT
 			  "' in another clone, with other arguments",
 			  STR_ARG(ask->id), STR_ARG(ids[0]));
-		return call_step(c, "Give each request an id that no other clone uses.");
+		return call_step(c, "Use a request id that no other clone uses.");
 	}
 	if (count > 1)
 		json_array(&about);
@@ -145,7 +145,9 @@ static enum err beads_run_past(struct call *c, const struct request *r, const st
 	enum err e;
 
 	if (request_writes(r))
-		return call_fail(c, ERR_INVALID_INPUT, "a past state cannot be changed");
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "--at shows a past state, which can't be "
+				 "changed");
 	if ((e = beads_open_at(c, when, &b)))
 		return e;
 	e = beads_run_opened(c, &b, r, reply);

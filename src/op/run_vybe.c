@@ -49,7 +49,8 @@ static enum err vybe_need_request_id(struct call *c)
 	if (c->request_id.p)
 		return ERR_OK;
 	call_fail(c, ERR_USAGE, "--request-id is missing");
-	return call_step(c, "Give every write an id of its own, and repeat it with the same one.");
+	return call_step(c, "Add a new id to each write, for example --request-id \"$(date "
+			    "+%%s%%N)\", and repeat a failed write with the same id.");
 }
 
 enum err request_run_vybe(struct call *c, const struct request *r, struct json *reply)

@@ -159,18 +159,20 @@ enum MHD_Result send_reply(struct http_request *r, struct MHD_Connection *connec
 	unsigned status;
 
 	if (r->job.refused)
-		return answer_refuse(r, connection,
-				     &(const struct refusal){
-					     MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
-					     "too many requests wait already, or the service ends",
-					     "Nothing was changed; send it again in a moment." });
+		return answer_refuse(
+			r, connection,
+			&(const struct refusal){ MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
+						 "too many requests are waiting, or the service is "
+						 "stopping",
+						 "Nothing was changed. Send the request again in a "
+						 "moment." });
 	if (!reply.p)
 		return answer_refuse(
 			r, connection,
 			&(const struct refusal){
 				MHD_HTTP_INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
-				"the process that worked on it ended before it answered",
-				"Look whether it was done; with a request_id it is safe to "
+				"the worker process ended before it answered",
+				"Check whether it was done. With a request_id, it is safe to "
 				"send it again." });
 	status = api_status_of(r, reply);
 	if (r->plain && status == MHD_HTTP_OK) {

@@ -104,12 +104,12 @@ static struct refusal auth_local(struct MHD_Connection *connection)
 
 	if (!known || known->foreign)
 		return (struct refusal){ MHD_HTTP_FORBIDDEN, "FORBIDDEN",
-					 "this socket is another user's",
+					 "this socket belongs to another user",
 					 "Start a service of your own: 'abacus serve'." };
 	if (answer_header(connection, "Origin").p)
 		return (struct refusal){ MHD_HTTP_FORBIDDEN, "FORBIDDEN",
-					 "no page speaks over this socket",
-					 "Leave the Origin header out." };
+					 "a page can't use this socket",
+					 "Remove the Origin header." };
 	return (struct refusal){ 0 };
 }
 
@@ -122,7 +122,7 @@ static struct refusal auth_loopback(struct http_request *r, struct MHD_Connectio
 
 	if (!host_is_ours(r->h, answer_header(connection, "Host")))
 		return (struct refusal){ MHD_HTTP_MISDIRECTED_REQUEST, "FORBIDDEN",
-					 "the Host header names somebody else",
+					 "the Host header names another host",
 					 "Use the address that 'abacus open' prints." };
 	if ((origin.p && !origin_is_ours(r->h, origin)) ||
 	    (site.p && !entering && !str_is(site, "same-origin") && !str_is(site, "none")))
@@ -131,9 +131,9 @@ static struct refusal auth_loopback(struct http_request *r, struct MHD_Connectio
 					 "Open the page itself: 'abacus open'." };
 	if (is_api(path) && !has_access(r, connection, method))
 		return (struct refusal){ MHD_HTTP_UNAUTHORIZED, "UNAUTHORIZED",
-					 "the token is missing, or is not of this service",
-					 "Run 'abacus open': it lets your browser in. Programs "
-					 "find the token in the file that 'abacus serve' names." };
+					 "the token is missing or wrong",
+					 "Run 'abacus open' to open the page. Programs find the "
+					 "token in the file that 'abacus serve' names." };
 	return (struct refusal){ 0 };
 }
 

@@ -73,7 +73,7 @@ static enum err folder_check_owner(struct call *c, struct str path, uid_t owner)
 	    owner_listed_safe(c, parent))
 		return ERR_OK;
 	owner_refuse(c, path, owner, parent);
-	return call_step(c, "Move it away: '" STR_FMT "'. Then run the command again.",
+	return call_step(c, "Move it away, then run the command again: " STR_FMT,
 			 STR_ARG(move_away(c, path)));
 }
 

@@ -35,8 +35,8 @@ static uint32_t journal_checksum(struct str json, int64_t before)
 
 static enum err journal_restore(struct call *c)
 {
-	return call_remedy(c, "Run 'bd repair --apply': it keeps the damaged file aside, saves "
-			      "every record that is sound and lists the others");
+	return call_remedy(c, "Run 'bd repair --apply', which sets the damaged file aside, saves "
+			      "every intact record and lists the others");
 }
 
 static void see_segment(void *arg, struct str name)
@@ -61,7 +61,7 @@ enum err journal_segments(struct call *c, struct str dir, struct journal_segment
 static enum err journal_incomplete(struct call *c, struct str dir, const struct journal_segments *s)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
-		  "of the files journal.%lld to journal.%lld in '" STR_FMT "' only %lld are there",
+		  "of the files journal.%lld to journal.%lld in '" STR_FMT "' only %lld exist",
 		  (long long)s->first, (long long)s->last, STR_ARG(dir), (long long)s->count);
 	return journal_restore(c);
 }
@@ -166,8 +166,8 @@ static enum err journal_lost(struct call *c, struct str path, int64_t offset)
 		  "'" STR_FMT
 		  "' is missing, or has lost records that were there: it ended after byte %lld",
 		  STR_ARG(path), (long long)offset);
-	return call_remedy(c, "Restore the file from a backup, or run 'bd repair --apply' to go on "
-			      "with what is published");
+	return call_remedy(c, "Restore the file from a backup, or run 'bd repair --apply' to "
+			      "continue with the published beads");
 }
 
 /* Is there no record left in any file? */
@@ -217,7 +217,7 @@ enum err journal_compare(struct call *c, struct str dir, struct journal_place pl
 static enum err journal_damaged(struct call *c, struct str path, int64_t offset)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
-		  "'" STR_FMT "' is damaged: the record at byte %lld is not what was written",
+		  "'" STR_FMT "' is damaged: the record at byte %lld has a wrong checksum",
 		  STR_ARG(path), (long long)offset);
 	return journal_restore(c);
 }

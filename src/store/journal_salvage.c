@@ -138,7 +138,7 @@ static void journal_salvage_break_line(struct journal_salvage_salvage *s, struct
 
 	memcpy(old, s->before, sizeof old);
 	line->verdict = JOURNAL_BROKEN;
-	line->why = has_head(line->text) ? "its checksum does not hold" : "it is not a record";
+	line->why = has_head(line->text) ? "its checksum is wrong" : "it is not a record";
 	s->candidates = 0;
 	s->chained = false;
 	if (has_head(line->text)) {
@@ -168,14 +168,14 @@ static void journal_salvage_verdict(struct journal_salvage_salvage *s, struct li
 	due = s->candidates ? crc32c(s->before[0].crc, json) : 0;
 	if (json.n && s->chained && journal_salvage_alike(line->text, due)) {
 		line->verdict = JOURNAL_MENDED;
-		line->why = "its checksum is damaged; its text goes with the rest of it";
+		line->why = "its checksum is damaged, but its text matches";
 		go_on_from(s, due, true);
 		return;
 	}
 	if (has_head(line->text) && !s->chained) {
 		journal_hex(line->text, &crc);
 		line->verdict = JOURNAL_UNVERIFIED;
-		line->why = "what was before it is damaged, so its checksum proves nothing";
+		line->why = "the record before it is damaged, so its checksum can't be verified";
 		go_on_from(s, crc, true);
 		return;
 	}
@@ -196,7 +196,7 @@ static void judge_head(struct journal_salvage_salvage *s, struct line *line)
 	if (!well) {
 		journal_salvage_break_line(s, line);
 		line->verdict = JOURNAL_MENDED; /* it says nothing of any bead */
-		line->why = "the line that begins the file is damaged";
+		line->why = "the first line of the file is damaged";
 		return;
 	}
 	if (s->chained && s->before[0].crc != (uint32_t)after) {

@@ -17,7 +17,7 @@ static enum err place_named(struct call *c, struct str *root)
 	if (root->p && file_is_dir(&c->mem, *root))
 		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory", STR_ARG(dir));
-	return call_step(c, "Give --dir (or BB_DIR) an existing project directory.");
+	return call_step(c, "Set --dir (or BB_DIR) to an existing project folder.");
 }
 
 /* A folder that was looked for. */
@@ -78,7 +78,7 @@ static enum err place_check_folder(struct call *c, struct str name, const struct
 	if (owner_is_user(owner) || owner_listed_safe(c, found->root))
 		return ERR_OK;
 	owner_refuse(c, path, owner, found->root);
-	return call_step(c, "Use --dir to name another project. " STR_FMT,
+	return call_step(c, "Use --dir to choose another project. " STR_FMT,
 			 STR_ARG(call_next_step(c)));
 }
 

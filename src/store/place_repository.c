@@ -442,7 +442,7 @@ static enum err find_common(struct call *c, struct repository *out)
 	if (out->common.p)
 		return ERR_OK;
 	return call_fail(c, ERR_NOT_A_REPOSITORY,
-			 "'" STR_FMT "' points to a Git directory that is not there",
+			 "'" STR_FMT "' points to a Git directory that does not exist",
 			 STR_ARG(out->tree));
 }
 

@@ -39,14 +39,14 @@ enum err receipt_answer(struct call *c, const struct receipt *old, struct json *
 	if (!old->reply.p) {
 		call_fail(c, ERR_REQUEST_MISMATCH,
 			  "request id '" STR_FMT
-			  "' was carried out at %s; its answer is no longer kept",
+			  "' was carried out at %s, and its reply is no longer stored",
 			  STR_ARG(c->request_id), moment_format(&c->mem, old->at).p);
-		return call_step(c, "Look at what it did; give new work a request id of its own.");
+		return call_step(c, "Check what it did, and use a new request id for new work.");
 	}
 	/* other programs may have written to the store since */
 	if (!value_parse(&c->mem, old->reply, &error))
 		return call_fail(c, ERR_DAMAGED,
-				 "the stored answer to request id '" STR_FMT "' is damaged: %s",
+				 "the stored reply to request id '" STR_FMT "' is damaged: %s",
 				 STR_ARG(c->request_id), error.why);
 	json_raw(reply, old->reply);
 	return ERR_OK;

@@ -25,7 +25,7 @@ static enum err history_tip(struct call *c, struct repo *r, struct str ref, stru
 	if (e || out->p)
 		return e;
 	call_fail(c, ERR_NOT_FOUND, "nothing was published to '" STR_FMT "' yet", STR_ARG(ref));
-	return call_step(c, "'bd sync' makes a first commit.");
+	return call_step(c, "Run 'bd sync' to make the first commit.");
 }
 
 /*
@@ -38,7 +38,7 @@ static enum err stop_at(struct call *c, enum err e, struct str commit)
 		return e;
 	c->warning = arena_fmt(&c->mem,
 			       "the history can be read back to the commit after " STR_FMT
-			       " only: " STR_FMT "; 'bd repair' tells more",
+			       " only: " STR_FMT "; 'bd repair' shows details",
 			       STR_ARG(commit), STR_ARG(c->message));
 	return call_forgive(c);
 }
@@ -264,7 +264,7 @@ static enum err history_look_back(struct call *c, struct repo *r, struct str ref
 		return ERR_OK;
 	call_fail(c, ERR_NOT_FOUND, "no commit of '" STR_FMT "' knows '" STR_FMT "'", STR_ARG(ref),
 		  STR_ARG(id));
-	return call_step(c, "If it is new, 'bd sync' puts it into a commit.");
+	return call_step(c, "If it is new, run 'bd sync' to put it into a commit.");
 }
 
 /* --- what is different between two lines --- */
@@ -443,7 +443,7 @@ enum err history_blame(struct call *c, struct repo *r, struct str ref, struct st
 	line = history_parse(c, p.at[p.commits.count - 1].line);
 	if (!line) {
 		call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted", STR_ARG(id));
-		return call_step(c, "'bd history " STR_FMT "' tells when.",
+		return call_step(c, "'bd history " STR_FMT "' shows when.",
 				 STR_ARG(spawn_word(&c->mem, id)));
 	}
 	json_array(reply);

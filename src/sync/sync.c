@@ -108,7 +108,7 @@ static enum err sync_look_back(struct sync *s, struct str commit)
 	if (has)
 		return ERR_OK;
 	return call_fail(c, ERR_SYNC_FAILED,
-			 "'" STR_FMT "' took the change, and then did not have it",
+			 "'" STR_FMT "' accepted the change but does not have it",
 			 STR_ARG(s->remote.name));
 }
 
@@ -135,7 +135,8 @@ static enum err sync_publish(struct sync *s, struct str commit, bool *lost)
 	if (!moved && !s->wants->pull)
 		return call_fail(c, ERR_SYNC_FAILED,
 				 "'" STR_FMT
-				 "' has what is not here, and --no-pull keeps from taking it in",
+				 "' has changes that are not here, and --no-pull prevents "
+				 "pulling them",
 				 STR_ARG(s->remote.name));
 	*lost = !moved;
 	if (*lost)
@@ -173,8 +174,8 @@ static enum err check_stuck(struct sync *s)
 		  "'" STR_FMT "' (" STR_FMT ") does not move the ref '" STR_FMT
 		  "', and nobody else does: " STR_FMT,
 		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(s->ref), STR_ARG(m->refused));
-	return call_step(s->c, "Nothing was lost. Ask whoever runs the remote to look at that ref "
-			       "and at a lock file beside it, then run 'bd sync' again.");
+	return call_step(s->c, "Nothing was lost. Ask the remote's administrator to check that "
+			       "ref and its lock file, then run 'bd sync' again.");
 }
 
 static enum err lost_again(struct sync *s)
@@ -187,7 +188,8 @@ static enum err lost_again(struct sync *s)
 		return e;
 	if (moment_ticks() - s->started_ms > s->wants->timeout_ms)
 		return call_fail(s->c, ERR_SYNC_TIMEOUT,
-				 "others were faster, %lld times; '" STR_FMT "' is very busy",
+				 "other clones pushed first, %lld times; '" STR_FMT
+				 "' is very busy",
 				 (long long)s->attempts, STR_ARG(s->remote.name));
 	platform_random(&some, sizeof some);
 	moment_sleep(some % (most < JITTER_MOST ? most : JITTER_MOST));
@@ -375,8 +377,8 @@ enum err sync_open(struct sync *s)
 	if (chosen.p && !s->remote.url.p) {
 		call_fail(c, ERR_SYNC_FAILED, "this repository has no Git remote '" STR_FMT "'",
 			  STR_ARG(url_hide(&c->mem, name)));
-		return call_step(c, "'git remote' lists those there are; 'bd config set "
-				    "sync.remote NAME' chooses one.");
+		return call_step(c, "Run 'git remote' to list the remotes, and 'bd config set "
+				    "sync.remote NAME' to choose one.");
 	}
 	if (s->wants->begin && (e = find_ref(s)))
 		return e;

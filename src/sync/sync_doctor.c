@@ -37,7 +37,8 @@ static void tell_lock(struct diagnosis *d, struct str ref, struct str lock, stru
 		d, "lock",
 		arena_fmt(&d->s->c->mem,
 			  "the lock '" STR_FMT
-			  "' was left behind: until it is removed, no sync can move '" STR_FMT "'",
+			  "' was left behind by a dead process: until it is removed, no sync can "
+			  "move '" STR_FMT "'",
 			  STR_ARG(lock), STR_ARG(ref)),
 		fix);
 }

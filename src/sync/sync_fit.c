@@ -120,11 +120,11 @@ static enum err refuse_line(struct sync *s, const struct snapshot *files,
 
 	snapshot_fail(s->c, files, file, line,
 		      arena_fmt(&s->c->mem,
-				"'" STR_FMT "' cannot be joined with what is known here: " STR_FMT,
+				"'" STR_FMT "' cannot be merged with the local data: " STR_FMT,
 				STR_ARG(misfit->key), STR_ARG(misfit->why)));
 	return call_step(s->c,
-			 "Your own work is safe and goes on. 'bd repair --apply' takes that line "
-			 "as it is, and keeps what is known here of '" STR_FMT "' as another bead.",
+			 "Your own work is safe. Run 'bd repair --apply', which takes that line "
+			 "as it is and keeps your version of '" STR_FMT "' as another bead.",
 			 STR_ARG(misfit->key));
 }
 
@@ -133,13 +133,13 @@ enum err sync_refuse(struct sync *s, const struct snapshot *files, const struct 
 	if (misfit->key.p)
 		return refuse_line(s, files, misfit);
 	snapshot_fail(s->c, files, misfit->file, misfit->file == FILE_META,
-		      arena_fmt(&s->c->mem, "joined with what is known here, " STR_FMT,
+		      arena_fmt(&s->c->mem, "merged with the local data, " STR_FMT,
 				STR_ARG(misfit->why)));
 	if (misfit->file == FILE_META)
-		return call_step(s->c, "Your own work is safe and goes on. 'bd repair --apply' "
+		return call_step(s->c, "Your own work is safe. Run 'bd repair --apply', which "
 				       "takes that file as it is.");
-	return call_step(s->c, "Your own work is safe and goes on. If that much is expected, allow "
-			       "it: 'bd config set sync.max_file 1g'.");
+	return call_step(s->c, "Your own work is safe. If that size is expected, raise the "
+			       "limit: 'bd config set sync.max_file 1g'.");
 }
 
 enum err sync_fits(struct sync *s, const struct merge *m)

@@ -131,7 +131,7 @@ enum err sync_hold(struct sync *s)
 	if (e || still_sealed(s))
 		return e;
 	beads_close(&s->b);
-	call_fail(s->c, ERR_SYNC_FAILED, "another command has written meanwhile");
+	call_fail(s->c, ERR_SYNC_FAILED, "another command has written in the meantime");
 	return call_step(s->c, "Run 'bd repair --apply' again.");
 }
 

@@ -214,9 +214,8 @@ static void sync_part_tell(struct parting *p, const struct misfit *misfit, const
 static enum err cannot_part(struct parting *p, const struct misfit *misfit)
 {
 	sync_refuse(p->s, &p->commit, misfit);
-	return call_step(
-		p->s->c,
-		"Your own work is safe and goes on. Take the last commit off the remote's ref.");
+	return call_step(p->s->c,
+			 "Your own work is safe. Remove the last commit from the remote's ref.");
 }
 
 /* The slot of the bead that is known here; it may have had to move to the id in question. */
@@ -279,7 +278,7 @@ static enum err part_bead(struct parting *p, const struct misfit *misfit)
 		return cannot_part(p, misfit);
 	sync_part_tell(p, misfit, "kept_as",
 		       arena_fmt(mem,
-				 "'" STR_FMT "' cannot be joined with what is known here (" STR_FMT
+				 "'" STR_FMT "' cannot be merged with the local data (" STR_FMT
 				 "), which is kept as '" STR_FMT "'",
 				 STR_ARG(misfit->key), STR_ARG(misfit->why), STR_ARG(copy.id)),
 		       line_text(mem, &copy));
@@ -298,10 +297,9 @@ static enum err part_one(struct parting *p, const struct misfit *misfit)
 
 	if (misfit->file == FILE_META) {
 		forget_meta(p);
-		sync_part_tell(
-			p, misfit, "set_aside",
-			STR("joined with the members that are known here it would be too large"),
-			STR(""));
+		sync_part_tell(p, misfit, "set_aside",
+			       STR("merged with the local members, it would be too large"),
+			       STR(""));
 		return ERR_OK;
 	}
 	if (!misfit->key.p) /* a file: what is in it cannot be told apart */

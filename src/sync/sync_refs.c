@@ -40,7 +40,7 @@ struct str sync_no_store(struct sync *s, struct str commit)
 {
 	return arena_fmt(&s->c->mem,
 			 "is at commit " STR_FMT
-			 ", which is no store: neither it nor one before it has the files of one",
+			 ", which is not a bead store, and neither is any commit before it",
 			 STR_ARG(commit));
 }
 
@@ -142,7 +142,7 @@ enum err sync_reset_remote(struct sync *s, struct str object, struct str *commit
 			*commit, object, &moved);
 	s->remote.replaces = false;
 	if (!e && !moved)
-		e = call_fail(c, ERR_SYNC_FAILED, "another one has written meanwhile");
+		e = call_fail(c, ERR_SYNC_FAILED, "another process has written in the meantime");
 	if (e || (e = repo_ref_put(c, s->repo, s->tracking, *commit)))
 		return e;
 	s->there = s->seen = *commit;

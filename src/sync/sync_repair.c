@@ -180,8 +180,8 @@ static enum err sync_repair_check_version(struct repair *r, const struct snapsho
 	if (!value_int(v, "format_version", &version) || version <= FORMAT_VERSION)
 		return ERR_OK;
 	snapshot_read_meta(c, files, state_new(&c->mem));
-	return call_step(c, "Your own work is safe and goes on. Install a version of this program "
-			    "that knows that format.");
+	return call_step(c, "Your own work is safe. Install a newer version of Abacus, which "
+			    "supports that format.");
 }
 
 /* Where all lines are well, it is meta.json that is written anew. */
@@ -218,8 +218,9 @@ static enum err sync_repair_check_lines(struct repair *r, struct str commit, con
 	if (foreign_files(&c->mem, &raw)) {
 		if (!(e = commit_read(c, s->repo, commit, &raw)) || e != ERR_REMOTE_DAMAGED)
 			return e;
-		return call_step(c, "Another program wrote it, and only that can mend it. 'bd init "
-				    "--ref REF' publishes to another ref meanwhile.");
+		return call_step(c, "Another program wrote it, and only that program can repair "
+				    "it. Run 'bd init --ref REF' to publish to another ref "
+				    "meanwhile.");
 	}
 	if (sync_repair_sound(s, &raw))
 		return ERR_OK;
@@ -380,7 +381,9 @@ static enum err publish_repaired(struct repair *r)
 	    (e = remote_push(s->c, &s->remote, s->ref, s->ref, r->made, s->there, &moved)))
 		return e;
 	if (!moved)
-		return call_fail(s->c, ERR_SYNC_FAILED, "another one has written meanwhile");
+		return call_fail(s->c, ERR_SYNC_FAILED,
+				 "another process has written in the "
+				 "meantime");
 	if (!r->there.why.p && !r->here.why.p && !r->base.why.p)
 		return ERR_OK;
 	if (s->remote.url.p && (e = repo_ref_put(s->c, s->repo, s->tracking, r->made)))

@@ -135,7 +135,8 @@ static void say_lost(struct sync *s, const struct merge *m)
 	sync_warn(s,
 		  arena_fmt(&s->c->mem,
 			    "commit %.10s of '" STR_FMT
-			    "' had lost %zu changes that were published before it; they are kept",
+			    "' lacked %zu changes that had been published before; they were "
+			    "restored",
 			    m->side[0].commit.p, STR_ARG(s->remote.url.p ? s->remote.name : s->ref),
 			    m->count + m->meta_changed));
 }

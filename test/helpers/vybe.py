@@ -10,7 +10,12 @@ counter = itertools.count()
 
 
 class Vybe(Repo):
-    """A repository, and `vybe` to use it."""
+    """A repository, and `vybe` to use it. The actor of `bd` does not name the agent of `vybe` here."""
+
+    def run(self, *args, program="bd", env=None, **kw):
+        if program == "vybe":
+            env = {"BD_ACTOR": "", **(env or {})}
+        return super().run(*args, program=program, env=env, **kw)
 
     def vybe(self, *args, agent="w-1", request=None, **kw):
         """What a command says, whatever came of it; a write has a request id of its own."""

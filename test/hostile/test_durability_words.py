@@ -145,7 +145,7 @@ def test_an_open_folder_that_cannot_be_synced_leaves_no_line(stores, tmp_path):
                    f"inject=fsync:error=EACCES:when={n}")
         if done.code == 0:
             break
-        assert "Nothing was changed. Check who may read and write there, then run" in hint_of(done), done.out
+        assert "Nothing was changed. Check the permissions there, then run" in hint_of(done), done.out
         assert run(path, ["bb", "agent", "list", "--json"]).ok().json["data"] == []
     assert n > 1
 
@@ -155,7 +155,7 @@ def test_with_a_request_id_the_same_one_is_named(stores, tmp_path):
     if not STRACE:
         pytest.skip("strace is not at hand")
     path = tmp_path / "proj"
-    for extra, expected in (([], "Look whether it is there before you run the command again."),
+    for extra, expected in (([], "Check whether it is there before running the command again."),
                             (["--request-id", "r"], "Run the command again with the same --request-id: it is stored once.")):
         put_back(path, stores, "bead")
         done = run(path, [*WRITES["bead"], *extra], STRACE, "-qq", "-o", os.devnull, "-e", "inject=fdatasync:error=EIO")

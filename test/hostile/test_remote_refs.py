@@ -80,9 +80,9 @@ def world(tmp_path, made):
 
 
 WORDS = {"text": "cannot be read", "nothing": "cannot be read", "half": "cannot be read", "zeros": "cannot be read",
-         "endless": "cannot be read", "missing": "is at 1111111111111111111111111111111111111111, which is not there",
-         "nowhere": "is a symbolic ref to 'refs/heads/none', which is not there",
-         "outside": "is a symbolic ref to '../../HEAD', which is not there", "itself": "cannot be read",
+         "endless": "cannot be read", "missing": "is at 1111111111111111111111111111111111111111, which does not exist",
+         "nowhere": "is a symbolic ref to 'refs/heads/none', which does not exist",
+         "outside": "is a symbolic ref to '../../HEAD', which does not exist", "itself": "cannot be read",
          "tree": "is at the tree", "blob": "is at the blob", "tag": "is at the tag"}
 UNREADABLE = {"unsigned": "is at [0-9a-f]{40}, which cannot be read", "headless": "is at [0-9a-f]{40}, which cannot be read",
               "dated": "has a date that Git cannot represent", "long": "the tree [0-9a-f]{40} of commit [0-9a-f]{40} cannot be read"}

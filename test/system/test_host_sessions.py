@@ -240,7 +240,7 @@ def test_a_session_whose_task_was_adopted_is_told_once(vybe, host):
     second = host("s2")
     second.start()
     text = first.tool()
-    assert f"You no longer hold your task {task}." in text and f"> held by {second.agent}\n" in text
+    assert f"You have lost the claim on your task {task}." in text and f"> held by {second.agent}\n" in text
     assert first.tool() == "" and "You no longer" not in first.hook("UserPromptSubmit", prompt="go on")
     assert vybe.show(task)["assignee"] == second.agent
     assert_left_alone(vybe, first.start("resume"), second, task)
@@ -288,7 +288,7 @@ def test_a_reservation_is_adopted_where_its_files_are_changed(vybe, host):
     (vybe.path / "doc").mkdir()
     (vybe.path / "doc/new.md").write_text("new")
     reserve(vybe, host("s3"), "doc")
-    assert ("You continue the session claude-s3, which has ended.\nAdopted from it, yours from now on:\n> reservation of doc\n"
+    assert ("You continue the session claude-s3, which has ended.\nAdopted from it, and now yours:\n> reservation of doc\n"
             in host("s4").start())
     held = vybe.run("agent", "status", "--json", program="bb").ok().json["data"]["reservations"]
     assert {r["scope"]: r["agent_id"] for r in held} == {"src": "claude-s1", "doc": "claude-s4"}

@@ -17,7 +17,7 @@
 static enum err fail_link(struct call *c, const char *verb, struct str path)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
-		  "cannot %s '" STR_FMT "': it is a symbolic link, and links are not followed here",
+		  "cannot %s '" STR_FMT "': it is a symbolic link, and links are not followed",
 		  verb, STR_ARG(path));
 	return call_step(c,
 			 "If you did not make it, move it away and run the command again. This "
@@ -43,7 +43,7 @@ enum err file_fail(struct call *c, const char *verb, struct str path)
 	else if (reason == ENAMETOOLONG)
 		call_remedy(c, "Use a folder with a shorter path");
 	else if (reason == EACCES || reason == EPERM || reason == EROFS)
-		call_remedy(c, "Check who may read and write there");
+		call_remedy(c, "Check the permissions there");
 	return e;
 }
 
@@ -153,8 +153,7 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 static enum err file_refuse_settings(struct call *c, struct str path, int64_t size)
 {
 	call_fail(c, ERR_INVALID_INPUT,
-		  "'" STR_FMT "' has %lld bytes, and this program reads and edits such files only "
-		  "up to %d bytes",
+		  "'" STR_FMT "' has %lld bytes, and at most %d are allowed for such a file",
 		  STR_ARG(path), (long long)size, FILE_SETTINGS_MOST);
 	return call_step(c,
 			 "Nothing was changed. Make it smaller, or move it away, and run the "
@@ -194,8 +193,7 @@ enum err file_own_read(struct call *c, struct str path, struct str *out)
 enum err file_too_large(struct call *c, struct str path, int64_t size, int64_t largest)
 {
 	call_fail(c, ERR_INTERNAL_ERROR,
-		  "'" STR_FMT
-		  "' has %lld bytes, and this program reads at most %lld of such a file",
+		  "'" STR_FMT "' has %lld bytes, and at most %lld are allowed for such a file",
 		  STR_ARG(path), (long long)size, (long long)largest);
 	return call_remedy(c, "Move the file to another folder, which keeps it");
 }

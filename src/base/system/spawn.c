@@ -243,9 +243,8 @@ static void spawn_listen(struct call *c, struct spawn *s, struct pipes *p)
 
 static enum err fail_unknown(struct call *c)
 {
-	call_fail(c, ERR_INTERNAL_ERROR,
-		  "the system does not tell where this program is installed");
-	return call_step(c, "Start it by its absolute path, or mount /proc.");
+	call_fail(c, ERR_INTERNAL_ERROR, "the path of this program can't be determined");
+	return call_step(c, "Run it by its absolute path, or mount /proc.");
 }
 
 /* A relative path would be one of the folder that the user happens to stand in, which may be

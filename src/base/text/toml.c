@@ -167,7 +167,7 @@ static enum err scan_bracket(struct toml_doc *d, struct nest *nest)
 		return ERR_OK;
 	}
 	if (!nest->depth || nest->close[--nest->depth] != ch)
-		return toml_refuse(d->c, d->line, "a bracket closes nothing");
+		return toml_refuse(d->c, d->line, "a closing bracket has no opening one");
 	return ERR_OK;
 }
 
@@ -337,7 +337,7 @@ static enum err check_returns(const struct toml_doc *d)
 	for (size_t i = 0; i < d->text.n; i++) {
 		line += d->text.p[i] == '\n';
 		if (d->text.p[i] == '\r' && (i + 1 == d->text.n || d->text.p[i + 1] != '\n'))
-			return toml_refuse(d->c, line, "a carriage return stands alone");
+			return toml_refuse(d->c, line, "a carriage return without a line feed");
 	}
 	return ERR_OK;
 }
@@ -462,10 +462,9 @@ static enum err check_forms(const struct toml_doc *d, struct key path)
 		const struct toml_item *item = &d->item[i];
 
 		if (is_other_form(item, table, path))
-			return toml_refuse(d->c, item->line,
-					   "the section is there in another form");
+			return toml_refuse(d->c, item->line, "the section exists in another form");
 		if (seen && is_head(item, path))
-			return toml_refuse(d->c, item->line, "the section is there twice");
+			return toml_refuse(d->c, item->line, "the section exists twice");
 		seen |= is_head(item, path);
 		if (is_header(item))
 			table = item->key;

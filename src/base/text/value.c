@@ -133,14 +133,14 @@ static const char *parse_unicode(struct value_parser *ps, const char *p, char **
 	if (!(p = parse_hex4(ps, p, &cp)))
 		return NULL;
 	if (cp >= 0xdc00 && cp <= 0xdfff)
-		return value_refuse(ps, from, "a low surrogate stands alone");
+		return value_refuse(ps, from, "a low surrogate without a high one");
 	if (cp >= 0xd800 && cp <= 0xdbff) {
 		if (ps->end - p < 2 || p[0] != '\\' || p[1] != 'u')
-			return value_refuse(ps, from, "a high surrogate stands alone");
+			return value_refuse(ps, from, "a high surrogate without a low one");
 		if (!(p = parse_hex4(ps, p + 2, &low)))
 			return NULL;
 		if (low < 0xdc00 || low > 0xdfff)
-			return value_refuse(ps, from, "a high surrogate stands alone");
+			return value_refuse(ps, from, "a high surrogate without a low one");
 		cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
 	}
 	*out = value_encode(*out, cp);
@@ -397,7 +397,7 @@ static const char *parse_container(struct value_parser *ps, const char *p, bool 
 	v->item = arena_grow(ps->mem, NULL, 0, v->count * sizeof *v->item);
 	memcpy(v->item, v + 1, v->count * sizeof *v->item);
 	if (object && value_repeats(ps, v + 1, v->count))
-		return value_refuse(ps, p, "a key stands twice in one object");
+		return value_refuse(ps, p, "a key occurs twice in one object");
 	return p;
 }
 
@@ -477,7 +477,7 @@ const struct value *value_parse_bounded(struct arena *mem, struct str text, size
 	const char *p = value_parse_value(&ps, text.p, value_push(&ps));
 
 	if (p && (p = skip_space(&ps, p)) < ps.end)
-		p = value_refuse(&ps, p, "something follows the value");
+		p = value_refuse(&ps, p, "text follows the value");
 	if (p) {
 		v = arena_grow(mem, NULL, 0, sizeof *v);
 		*v = ps.stack[0];

@@ -200,10 +200,10 @@ static bool lines_check(struct lines_walk *w, struct str key, struct str line)
 	else if (line.n == w->b.n)
 		*w->why = STR("the last line has no end");
 	else if (!order)
-		*w->why = arena_fmt(w->mem, "'" STR_FMT "' is there twice", STR_ARG(key));
+		*w->why = arena_fmt(w->mem, "'" STR_FMT "' occurs twice", STR_ARG(key));
 	else if (order > 0)
-		*w->why = arena_fmt(w->mem, "'" STR_FMT "' comes after '" STR_FMT "'", STR_ARG(key),
-				    STR_ARG(last));
+		*w->why = arena_fmt(w->mem, "'" STR_FMT "' is out of order, after '" STR_FMT "'",
+				    STR_ARG(key), STR_ARG(last));
 	else
 		return true;
 	return false;

@@ -201,7 +201,8 @@ const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file fi
 	const struct value *v;
 
 	if (line.n > most) {
-		*why = arena_fmt(mem, "it has %zu bytes, and a line may have %zu", line.n, most);
+		*why = arena_fmt(mem, "it has %zu bytes, and a line may have at most %zu", line.n,
+				 most);
 		return NULL;
 	}
 	if (!(v = value_parse_bounded(mem, line, values, &error)))
@@ -216,7 +217,8 @@ const struct value *snapshot_parse_meta(struct arena *mem, const struct snapshot
 	const struct value *v;
 
 	if (text.n > LIMIT_META) {
-		*why = arena_fmt(mem, "it has %zu bytes, and may have %d", text.n, LIMIT_META);
+		*why = arena_fmt(mem, "it has %zu bytes, and at most %d are allowed", text.n,
+				 LIMIT_META);
 		return NULL;
 	}
 	v = snapshot_parse_line(mem, FILE_META, text, why);
@@ -257,7 +259,7 @@ enum taken snapshot_compare(struct arena *mem, enum snapshot_file file, const st
 	else if (str_eq(line, normal))
 		return TAKEN_AS_IS;
 	else if (!str_eq(line, canonical(mem, v)))
-		*why = STR("it is not written in the canonical way");
+		*why = STR("it is not in canonical form");
 	else if (can_be_rewritten(mem, file, normal, why))
 		return TAKEN_REWRITTEN;
 	return TAKEN_NOT;
@@ -389,7 +391,8 @@ enum err snapshot_read_meta(struct call *c, const struct snapshot *files, struct
 		return snapshot_fail(
 			c, files, FILE_META, 1,
 			arena_fmt(&c->mem,
-				  "the format is version %lld, and this program knows version %d",
+				  "the format is version %lld, and this program supports version "
+				  "%d",
 				  (long long)version, FORMAT_VERSION));
 	state_put_meta(out, unknown_meta(&c->mem, v));
 	return snapshot_read_prefix(c, files, value_find(v, "prefix"), out);

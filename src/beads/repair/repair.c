@@ -73,7 +73,7 @@ static void repair_lose(struct call *c, struct repair_mending *m, const struct j
 			  published                 ? "published" :
 			  p->verdict == JOURNAL_GAP ? "missing" :
 						      "set_aside",
-			  published ? arena_fmt(&c->mem, STR_FMT "; a commit has what it said",
+			  published ? arena_fmt(&c->mem, STR_FMT "; its content is in a commit",
 						STR_ARG(why)) :
 				      why);
 }
@@ -246,8 +246,8 @@ static void repair_tell_completed(void *arg, struct str id)
 {
 	repair_tell_bead(
 		arg, id, "completed",
-		"the record that created it is lost; it got a title, a status, a priority and "
-		"a type anew");
+		"the record that created it is lost; it was given a default title, status, "
+		"priority and type");
 }
 
 /* The prefix of the saved beads; if there are none, the previous prefix. */
@@ -277,7 +277,8 @@ static enum err repair_complete_record(struct call *c, struct repair_mending *m,
 		state_put_prefix(r.change, prefix, (struct mark){ { 0, 1 }, STR("bd-repair") });
 		repair_tell_bead(
 			m, prefix, "completed",
-			"the record with the prefix of ids is lost; it was taken from the beads");
+			"the record with the id prefix is lost; the prefix was taken from the "
+			"beads");
 	}
 	*json = STR_NONE;
 	return record_empty(r.change) ? ERR_OK : beads_encode_record(c, &r, json);
@@ -356,9 +357,11 @@ static enum err repair_mend(struct call *c, struct beads *b, bool apply, struct 
 	enum err e;
 
 	if (apply && receipt_db_open(c, beads_path(c, b, "receipts.db"), true, &receipts))
-		c->warning = arena_fmt(
-			&c->mem, STR_FMT "; requests of before are not recognised when repeated",
-			STR_ARG(c->message));
+		c->warning =
+			arena_fmt(&c->mem,
+				  STR_FMT "; earlier requests are not recognised when they are "
+					  "repeated",
+				  STR_ARG(c->message));
 	call_forgive(c);
 	m.receipts = receipts.db ? &receipts : NULL;
 	e = repair_salvage(c, &m, apply);

@@ -175,7 +175,8 @@ static enum err restamp_copy(struct restamp *r, struct restamped *one)
 		from.edit.mark.at = stamp_end;
 	from.edit.force = true; /* whoever has claimed it: the copy takes its place */
 	return edit_bury(&from.edit, r->change,
-			 arena_fmt(&c->mem, "its stamp was ahead of time; it is " STR_FMT " now",
+			 arena_fmt(&c->mem,
+				   "its stamp was in the future; it is now " STR_FMT " now",
 				   STR_ARG(one->copy)));
 }
 

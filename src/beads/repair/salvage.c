@@ -108,7 +108,7 @@ static void salvage_add(struct salvaging *s, struct str text)
 	s->sorted = s->sorted && order <= 0;
 	s->list[s->count++] = one;
 	if (order > 0)
-		salvage_tell(s, "rewritten", STR("it was not in its place"), text);
+		salvage_tell(s, "rewritten", STR("it was out of order"), text);
 }
 
 static void salvage_take_line(struct salvaging *s, struct str line)
@@ -127,8 +127,7 @@ static void salvage_take_line(struct salvaging *s, struct str line)
 	} else {
 		salvage_add(s, same ? line : arena_copy(&s->c->mem, spelled));
 		if (!same)
-			salvage_tell(s, "rewritten", STR("it was not written in the canonical way"),
-				     line);
+			salvage_tell(s, "rewritten", STR("it was not in canonical form"), line);
 	}
 }
 
@@ -240,8 +239,8 @@ static struct str salvage_join_lines(struct salvaging *s, struct salvaged *list,
 	s->number = list[1].number;
 	salvage_tell(s, "rewritten",
 		     count == 2 ?
-			     STR("it is there twice; both were joined") :
-			     arena_fmt(&s->line, "it is there %zu times; all were joined", count),
+			     STR("it occurs twice; both were merged") :
+			     arena_fmt(&s->line, "it occurs %zu times; all were merged", count),
 		     list[1].text);
 	if ((count = salvage_unique(list, count)) == 1)
 		return text;

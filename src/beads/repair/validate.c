@@ -59,7 +59,7 @@ static void validate_check_clock(struct checker *k, struct str id, struct stamp 
 	if (at.ms > k->now_ms + STAMP_FOLLOWED_MS)
 		validate_found(k, SEVERITY_WARNING, "clock_skew", id,
 			       arena_fmt(&k->scratch,
-					 "it was written at %s, which is more than a day ahead",
+					 "it is dated %s, which is more than a day in the future",
 					 moment_format(&k->scratch, at.ms).p));
 }
 
@@ -106,7 +106,7 @@ static void validate_rewritten(struct checker *k, struct str id, const struct va
 				   "next change to this record rewrites them"));
 	else
 		validate_found(k, SEVERITY_ERROR, "not_canonical", id,
-			       STR("the line is not written in the canonical way"));
+			       STR("the line is not in canonical form"));
 }
 
 /* Is the line canonical? */
@@ -175,7 +175,7 @@ static void check_both(struct checker *k, struct str id, const struct value *tom
 	if (!slot_live(slot) || !slot_has_tombstone(slot))
 		validate_found(k, SEVERITY_ERROR, "duplicate_id", id,
 			       arena_fmt(&k->scratch,
-					 "'" STR_FMT "' has a tombstone, and is in %s too",
+					 "'" STR_FMT "' has a tombstone, but is in %s too",
 					 STR_ARG(id), snapshot_name(FILE_STATE)));
 }
 
@@ -249,7 +249,7 @@ static void ordering_index(struct ordering *o, struct str line)
 static void validate_check_duplicate(struct checker *k, struct str key)
 {
 	validate_found(k, SEVERITY_ERROR, "duplicate_id", key,
-		       arena_fmt(&k->scratch, "'" STR_FMT "' is there twice", STR_ARG(key)));
+		       arena_fmt(&k->scratch, "'" STR_FMT "' occurs twice", STR_ARG(key)));
 }
 
 /* While keys ascend there are no duplicates, so the keys need not be kept. */
@@ -265,7 +265,8 @@ static void validate_in_order(struct ordering *o, struct str line, struct str ke
 		validate_check_duplicate(k, key);
 	else if (order > 0)
 		validate_found(k, SEVERITY_ERROR, "unsorted", key,
-			       arena_fmt(&k->scratch, "'" STR_FMT "' comes after '" STR_FMT "'",
+			       arena_fmt(&k->scratch,
+					 "'" STR_FMT "' is out of order, after '" STR_FMT "'",
 					 STR_ARG(key), STR_ARG(before)));
 	if (o->keys.mem)
 		map_put(&o->keys, arena_copy(o->keys.mem, key));
@@ -327,7 +328,7 @@ static void validate_check_version(struct checker *k, const struct value *v)
 		validate_refused(
 			k, STR_NONE,
 			arena_fmt(k->mem,
-				  "the format is version %lld; this program knows version %d",
+				  "the format is version %lld; this program supports version %d",
 				  (long long)version, FORMAT_VERSION));
 }
 
@@ -354,7 +355,7 @@ static void validate_check_meta(struct checker *k, const struct snapshot *files)
 	if (!k->rewritten &&
 	    !str_eq(text, arena_fmt(k->mem, STR_FMT "\n", STR_ARG(canonical(k->mem, v)))))
 		validate_found(k, SEVERITY_ERROR, "not_canonical", STR_NONE,
-			       STR("the file is not written in the canonical way"));
+			       STR("the file is not in canonical form"));
 }
 
 /* Is the bead at the end of an edge live? */
@@ -400,7 +401,7 @@ static void check_edges(struct checker *k)
 			buf_fmt(&b, STR_FMT " → ", STR_ARG(c->ids[i]));
 		buf_put(&b, c->ids[0]);
 		validate_found(k, SEVERITY_WARNING, "dependency_cycle", c->ids[0],
-			       arena_fmt(&k->scratch, "these wait for each other (" STR_FMT "): %s",
+			       arena_fmt(&k->scratch, "these form a cycle (" STR_FMT "): %s",
 					 STR_ARG(c->kind), buf_str(&b).p));
 	}
 }

@@ -12,13 +12,12 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = 200,
-	  .help = "only about this bead" },
+	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = 200, .help = "bead id" },
 	{ "agent", &kind_str, AT(agent), .arg = "ID", .min = 1, .max = 200,
-	  .help = "only by this agent, or about it" },
-	{ "type", &kind_word, AT(type), .words = &event_types, .help = "only of this kind" },
+	  .help = "agent that the event involves" },
+	{ "type", &kind_word, AT(type), .words = &event_types, .help = "kind of event" },
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 1, .max = 500,
-	  .preset = "50", .help = "at most so many" },
+	  .preset = "50", .help = "maximum number of results" },
 	{ 0 },
 };
 
@@ -49,7 +48,7 @@ static enum err agent_events_run(struct call *c, struct stores *s, const void *b
 
 const struct op op_agent_events = {
 	.name = "agent events",
-	.help = "List what happened between agents, the newest first",
+	.help = "List protocol events, newest first",
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,

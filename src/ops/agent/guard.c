@@ -27,30 +27,27 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define POLICY_FIELDS                                                                \
-	{                                                                            \
-		"on_deny",          &kind_word,                                      \
-		AT(on_deny),        .words = &policies,                              \
-		.preset = "refuse", .help = "what comes of files that are another's" \
-	},                                                                           \
-	{                                                                            \
-		"on_error", &kind_word, AT(on_error),                                \
-			.words = &policies, .preset = "refuse",                      \
-			.help = "what comes of not being able to tell"               \
+#define POLICY_FIELDS                                                                            \
+	{ "on_deny",          &kind_word,                                                        \
+	  AT(on_deny),        .words = &policies,                                                \
+	  .preset = "refuse", .help = "action if another agent has reserved a file" },           \
+	{                                                                                        \
+		"on_error", &kind_word, AT(on_error), .words = &policies, .preset = "refuse",    \
+						      .help = "action if the check itself fails" \
 	}
 
 static const struct field guard_fields[] = {
 	{ "agent", &kind_str, AT(agent), FIELD_ACTOR, .arg = "ID", .min = 1, .max = 200,
-	  .help = "who you are; if nobody says, all reservations are another's" },
+	  .help = "your name; without one, every reservation counts as another agent's" },
 	{ "paths", &kind_path, AT(paths), FIELD_PLACE | FIELD_LIST, .min = 1, .max = 4096,
-	  .help = "files, from the project's root" },
+	  .help = "files, relative to the project's root" },
 	{ "stdin", &kind_input, AT(input), FIELD_CLI, .max = 64 << 20,
-	  .help = "the files come on standard input, one on a line, or with NUL between" },
-	{ "staged", &kind_bool, AT(staged), .help = "the files of the next commit" },
+	  .help = "read the files from standard input, separated by newlines or NUL" },
+	{ "staged", &kind_bool, AT(staged), .help = "check the files of the next commit" },
 	{ "pushed", &kind_input, AT(pushed), FIELD_CLI, .max = 64 << 20,
-	  .help = "the files of the commits that Git tells a pre-push hook of" },
+	  .help = "check the files of the commits that a pre-push hook reads from Git" },
 	{ "epoch", &kind_int, AT(epoch), .min = 1, .arg = "N",
-	  .help = "only if you still have the reservation with this epoch" },
+	  .help = "epoch of your reservation; fail if it is stale" },
 	POLICY_FIELDS,
 	{ 0 },
 };
@@ -153,7 +150,7 @@ static enum err agent_guard_collect(struct call *c, struct agent_files *f, const
 	if ((in->staged || in->pushed.p) && !repo.tree.p) {
 		call_fail(c, ERR_IO_READ_FAILED, "'" STR_FMT "' is not in a worktree of Git",
 			  STR_ARG(agent_guard_where(c)));
-		return call_step(c, "Change to one, or name the files.");
+		return call_step(c, "Change to a worktree, or name the files.");
 	}
 	if ((in->staged || in->pushed.p) && ((e = any_reserved(c, f, &any)) || !any))
 		return e;
@@ -169,8 +166,8 @@ static enum err agent_guard_collect(struct call *c, struct agent_files *f, const
 	}
 	if (*out || in->staged || in->pushed.p || in->input.p)
 		return ERR_OK;
-	call_fail(c, ERR_USAGE, "there is no file to ask about");
-	return call_step(c, "Name files, or use --staged or --stdin.");
+	call_fail(c, ERR_USAGE, "no file was named");
+	return call_step(c, "Name files, or pass --staged or --stdin.");
 }
 
 /* --- the result --- */
@@ -438,11 +435,12 @@ static const char *const guard_examples[] = {
 
 const struct op op_agent_guard = {
 	.name = "agent guard",
-	.help = "Tell whether files may be changed: not if another agent has reserved them",
-	.more = "Exits with 0 if all may be, 1 if one may not be, 3 if that cannot be told. 'bb "
-		"agent guard install' lets Git ask before every commit and push. Of a push, every "
-		"commit counts that no remote is known to have, also where it was made before the "
-		"reservation: its date proves nothing.",
+	.help = "Check that no other agent has reserved files",
+	.more = "Exits with 0 if all files are allowed, 1 if one is denied, 3 if the check "
+		"itself failed. 'bb agent guard install' makes Git run the check before every "
+		"commit and push. For a push, every commit that no remote-tracking ref contains "
+		"is checked, even if it is dated before the reservation, because anyone can set "
+		"a date.",
 	.examples = guard_examples,
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
@@ -453,10 +451,10 @@ const struct op op_agent_guard = {
 
 const struct op op_agent_guard_install = {
 	.name = "agent guard install",
-	.help = "Let Git ask the guard before every commit and push",
-	.more = "A marked section is added to the hooks pre-commit and pre-push of this "
-		"repository; what is there stays and is run after it. Without the program, the "
-		"hooks let everything pass.",
+	.help = "Make Git run the guard before every commit and push",
+	.more = "Adds a marked section to the hooks pre-commit and pre-push of this repository. "
+		"Existing commands stay, and run after it. If the program is missing, the hooks "
+		"allow everything.",
 	.flags = OP_AGENTS | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
@@ -466,7 +464,7 @@ const struct op op_agent_guard_install = {
 
 const struct op op_agent_guard_uninstall = {
 	.name = "agent guard uninstall",
-	.help = "Take the guard out of the hooks again",
+	.help = "Remove the guard from Git's hooks",
 	.flags = OP_AGENTS | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = NULL,

@@ -13,32 +13,30 @@ struct body {
 
 static const struct field register_fields[] = {
 	{ "name", &kind_str, AT(id), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = 200,
-	  .help = "the id to be known by, such as amber-otter" },
+	  .help = "agent id, such as amber-otter" },
 	{ "role", &kind_str, AT(role), FIELD_REQUIRED, .arg = "TEXT", .min = 1, .max = 200,
-	  .help = "what you are here for" },
+	  .help = "role, such as backend" },
 	{ "display", &kind_str, AT(display), .arg = "TEXT", .min = 1, .max = 200,
-	  .help = "the name to show; the id otherwise" },
+	  .help = "display name (default: the id)" },
 	{ "force_update", &kind_bool, AT(update),
-	  .help = "if it is registered: change its role and the name to show" },
+	  .help = "update the role and the display name of a registered agent" },
 	{ 0 },
 };
 
 static const struct field list_fields[] = {
-	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200,
-	  .help = "only of this role" },
-	{ "status", &kind_str, AT(status), .arg = "TEXT", .min = 1, .max = 200,
-	  .help = "only of this status" },
+	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200, .help = "role" },
+	{ "status", &kind_str, AT(status), .arg = "TEXT", .min = 1, .max = 200, .help = "status" },
 	{ 0 },
 };
 
 static const struct field show_fields[] = {
 	{ "agent", &kind_str, AT(id), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = 200,
-	  .help = "which one" },
+	  .help = "agent id" },
 	{ 0 },
 };
 
 static const struct field heartbeat_fields[] = {
-	AGENT_FIELD(struct body, id, "who is still there"),
+	AGENT_FIELD(struct body, id, "your agent id"),
 	{ 0 },
 };
 
@@ -109,7 +107,7 @@ static enum err agent_identity_run_heartbeat(struct call *c, struct stores *s, c
 
 const struct op op_agent_register = {
 	.name = "agent register",
-	.help = "Say who you are, so that others can write to you and see what is yours",
+	.help = "Register an agent",
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = register_fields,
@@ -119,7 +117,7 @@ const struct op op_agent_register = {
 
 const struct op op_agent_list = {
 	.name = "agent list",
-	.help = "List who is registered, and whether they are still there",
+	.help = "List agents and their liveness",
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
 	.fields = list_fields,
@@ -129,7 +127,7 @@ const struct op op_agent_list = {
 
 const struct op op_agent_show = {
 	.name = "agent show",
-	.help = "Show one agent; looking does not keep it alive",
+	.help = "Show an agent",
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
 	.fields = show_fields,
@@ -139,8 +137,8 @@ const struct op op_agent_show = {
 
 const struct op op_agent_heartbeat = {
 	.name = "agent heartbeat",
-	.help = "Say that you are still there",
-	.more = "Whatever else you do as that agent says so too.",
+	.help = "Report that an agent is alive",
+	.more = "Every other command that the agent runs does the same.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = heartbeat_fields,

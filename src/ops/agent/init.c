@@ -19,18 +19,18 @@ struct body {
 
 static const struct field fields[] = {
 	{ "register", &kind_str, AT(name), .arg = "ID", .min = 1, .max = 200,
-	  .help = "be somebody new, under this id" },
+	  .help = "register a new agent with this id" },
 	{ "adopt", &kind_str, AT(adopt), .arg = "ID", .min = 1, .max = 200,
-	  .help = "go on as this agent, if it has left work here" },
+	  .help = "resume as this agent, if it left unfinished work here" },
 	{ "scope", &kind_str, AT(filter.scope), .arg = "PATH", .min = 1, .max = 4096,
-	  .help = "only what it has left in this scope counts" },
+	  .help = "scope in which to look for unfinished work" },
 	{ "bead", &kind_str, AT(filter.bead), .arg = "BEAD", .min = 1, .max = 200,
-	  .help = "only what it has left of this bead counts" },
+	  .help = "bead for which to look for unfinished work" },
 	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200, .preset = "agent",
-	  .help = "what you are here for" },
+	  .help = "role, such as backend" },
 	{ "display", &kind_str, AT(display), .arg = "TEXT", .min = 1, .max = 200,
-	  .help = "the name to show; the id otherwise" },
-	{ "non_interactive", &kind_bool, AT(quietly), .help = "never ask, not even on a terminal" },
+	  .help = "display name (default: the id)" },
+	{ "non_interactive", &kind_bool, AT(quietly), .help = "never ask for confirmation" },
 	{ 0 },
 };
 
@@ -88,8 +88,8 @@ static enum err agent_init_advise(struct call *c, struct agent_files *f, const s
 					STR_ARG(gone->text));
 		return ERR_OK;
 	}
-	out->reason = out->candidates ? STR("whoever has work here is still at it") :
-					STR("nobody has left work here");
+	out->reason = out->candidates ? STR("every agent with work here is active") :
+					STR("no unfinished work here");
 	return session_name(c, f, &out->agent);
 }
 
@@ -132,10 +132,10 @@ static enum err with_advice(struct call *c, const struct advice *a)
 
 static enum err agent_init_ambiguous(struct call *c, const struct advice *a)
 {
-	call_fail(c, ERR_AMBIGUOUS_SESSION, "this may be '" STR_FMT "' going on, or somebody new",
-		  STR_ARG(a->agent));
+	call_fail(c, ERR_AMBIGUOUS_SESSION,
+		  "this session may continue '" STR_FMT "', or be a new agent", STR_ARG(a->agent));
 	call_step(c,
-		  "Choose: 'bb agent init --adopt " STR_FMT
+		  "Run 'bb agent init --adopt " STR_FMT
 		  "', or 'bb agent init --register NAME' with a new name.",
 		  STR_ARG(spawn_word(&c->mem, a->agent)));
 	return with_advice(c, a);
@@ -213,7 +213,7 @@ static enum err agent_init_look(struct call *c, struct stores *s, const void *bo
 
 	s->seen = advice;
 	if (in->name.p && in->adopt.p)
-		return call_fail(c, ERR_USAGE, "--register and --adopt exclude each other");
+		return call_fail(c, ERR_USAGE, "--register and --adopt can't be combined");
 	if ((e = agent_init_advise(c, s->agents, in, advice)))
 		return e;
 	return ask_for_adoption(c, s->agents, in, advice) ? with_advice(c, advice) : ERR_OK;
@@ -261,12 +261,12 @@ static const char *const examples[] = {
 
 const struct op op_agent_init = {
 	.name = "agent init",
-	.help = "Begin a session: as somebody new, or as an agent that has left work here",
-	.more = "Without --register and --adopt, a free name is registered; unless an agent that "
-		"is gone has left changed files in what it reserved, or a bead in progress: then "
-		"it is an error that recommends what to do. An agent that has left nothing is not "
-		"adopted; on a terminal, without --non-interactive, a person is asked. 'bb-init' "
-		"is the same, and always answers with JSON.",
+	.help = "Start a session: assign a name, or resume a dead agent's unfinished work",
+	.more = "Without --register and --adopt, a free name is registered. If a stale or "
+		"evicted agent left changed files in its reserved scope, or a bead in progress, "
+		"the command fails instead and recommends what to do. An agent without "
+		"unfinished work is not adopted, unless a person confirms it on a terminal. "
+		"'bb-init' is the same command and always answers with JSON.",
 	.examples = examples,
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),

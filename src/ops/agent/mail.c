@@ -20,46 +20,45 @@ struct body {
 
 static const struct field send_fields[] = {
 	{ "from", &kind_str, AT(draft.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID", .min = 1,
-	  .max = MAX_ID_TEXT, .help = "who you are" },
+	  .max = MAX_ID_TEXT, .help = "your name" },
 	{ "to", &kind_str, AT(draft.to), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = MAX_ID_TEXT,
-	  .help = "an agent, role:NAME, or broadcast: all but you" },
+	  .help = "recipient: an agent, role:NAME, or broadcast (everybody else)" },
 	{ "bead", &kind_str, AT(draft.bead), FIELD_REQUIRED, .arg = "BEAD", .max = MAX_ID_TEXT,
-	  .missing = ERR_MISSING_BEAD_ID, .help = "the bead it is about" },
+	  .missing = ERR_MISSING_BEAD_ID, .help = "bead that the message is about" },
 	{ "category", &kind_str, AT(category), FIELD_REQUIRED, .arg = "WORD", .max = MAX_ID_TEXT,
 	  .help = "HANDOFF, BLOCKED, DECISION or INFO" },
 	{ "subject", &kind_line, AT(draft.subject), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
-	  .max = 500, .help = "what it is about, in a line" },
+	  .max = 500, .help = "subject line" },
 	{ "body", &kind_str, AT(draft.body), FIELD_REQUIRED | FIELD_STDIN, .arg = "TEXT", .min = 1,
-	  .max = MAX_LETTER, .help = "what you have to say; - reads standard input" },
+	  .max = MAX_LETTER, .help = "body ('-' reads standard input)" },
 	{ "thread", &kind_line, AT(draft.thread), .arg = "ID", .min = 1, .max = 500,
-	  .help = "the conversation it belongs to; that of the bead otherwise" },
+	  .help = "thread (default: the bead's)" },
 	{ "next_action", &kind_line, AT(draft.action), .arg = "TEXT", .min = 1, .max = 500,
-	  .help = "what the other is to do; the subject otherwise" },
+	  .help = "action that the recipient should take (default: the subject)" },
 	{ "urgency", &kind_str, AT(urgency), .arg = "WORD", .max = MAX_ID_TEXT,
-	  .help = "of BLOCKED: low, medium or high; medium otherwise" },
+	  .help = "urgency of a BLOCKED message: low, medium or high (default medium)" },
 	{ 0 },
 };
 
 static const struct field inbox_fields[] = {
 	WHOSE_FIELD(struct body, agent, "whose"),
-	{ "state", &kind_word, AT(state), .words = &mail_states,
-	  .help = "only what is in this state" },
+	{ "state", &kind_word, AT(state), .words = &mail_states, .help = "state of the messages" },
 	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = MAX_ID_TEXT,
-	  .help = "only about this bead" },
+	  .help = "bead id" },
 	{ "after", &kind_str, AT(after), .arg = "MESSAGE", .min = 1, .max = MAX_ID_TEXT,
-	  .help = "only what was sent after this one" },
+	  .help = "message id; show only later messages" },
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 1, .max = 500,
-	  .preset = "50", .help = "at most so many" },
+	  .preset = "50", .help = "maximum number of results" },
 	{ "wait", &kind_duration, AT(wait), .min = 0, .max = 24 * 3600 * 1000,
-	  .help = "if there is none, wait so long for one; unread, unless --state or --after say "
-		  "otherwise" },
+	  .help = "maximum time to wait if there is no message (an unread one, unless --state or "
+		  "--after is given)" },
 	{ 0 },
 };
 
 static const struct field message_fields[] = {
-	AGENT_FIELD(struct body, agent, "to whom it was sent"),
+	AGENT_FIELD(struct body, agent, "recipient"),
 	{ "message", &kind_str, AT(message), FIELD_REQUIRED, .arg = "ID", .min = 1,
-	  .max = MAX_ID_TEXT, .help = "which one" },
+	  .max = MAX_ID_TEXT, .help = "message id" },
 	{ 0 },
 };
 
@@ -167,9 +166,9 @@ static enum err agent_mail_run_ack(struct call *c, struct stores *s, const void 
 
 const struct op op_agent_send = {
 	.name = "agent send",
-	.help = "Write to another agent, or to all of them, about a bead",
-	.more = "HANDOFF and BLOCKED have to be accepted by the other, and are noted as events of "
-		"the session.",
+	.help = "Send a message to an agent, a role or everybody",
+	.more = "HANDOFF and BLOCKED messages must be acknowledged by the recipient, and are "
+		"recorded as protocol events.",
 	.flags = AGENT_WRITE | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = send_fields,
@@ -179,7 +178,7 @@ const struct op op_agent_send = {
 
 const struct op op_agent_inbox = {
 	.name = "agent inbox",
-	.help = "List what was sent to an agent, the newest first; that does not mark it",
+	.help = "List an agent's messages, newest first, without marking them as read",
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),
 	.fields = inbox_fields,
@@ -189,7 +188,7 @@ const struct op op_agent_inbox = {
 
 const struct op op_agent_read = {
 	.name = "agent read",
-	.help = "Read a message that was sent to you: it counts as seen",
+	.help = "Show a message and mark it as read",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = message_fields,
@@ -199,7 +198,7 @@ const struct op op_agent_read = {
 
 const struct op op_agent_ack = {
 	.name = "agent ack",
-	.help = "Accept a message that was sent to you",
+	.help = "Acknowledge a message",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = message_fields,

@@ -20,7 +20,7 @@ struct body {
 	}
 
 static const struct field reserve_fields[] = {
-	AGENT_FIELD(struct body, ask.agent, "who you are"),
+	AGENT_FIELD(struct body, ask.agent, "your name"),
 	SCOPE_FIELD("a file or a folder of the project: src/lib, src/lib/*, README.md"),
 	{ "bead", &kind_str, AT(ask.bead), FIELD_REQUIRED, .arg = "BEAD", .max = 200,
 	  .missing = ERR_MISSING_BEAD_ID, .help = "the bead it is for" },
@@ -182,9 +182,9 @@ static enum err agent_reservation_run_status(struct call *c, struct stores *s, c
 
 const struct op op_agent_reserve = {
 	.name = "agent reserve",
-	.help = "Reserve a file or a folder, so that others stay out of it",
-	.more = "The same scope has one holder. Another one that overlaps it is told of it, and "
-		"both are noted as events of the session.",
+	.help = "Reserve a file or folder for an agent",
+	.more = "A scope can be reserved by one agent at a time. Overlapping reservations are "
+		"allowed, reported to both agents, and recorded as protocol events.",
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = reserve_fields,
@@ -194,7 +194,7 @@ const struct op op_agent_reserve = {
 
 const struct op op_agent_release = {
 	.name = "agent release",
-	.help = "Give back what you have reserved",
+	.help = "Release a reservation",
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = release_fields,
@@ -204,7 +204,7 @@ const struct op op_agent_release = {
 
 const struct op op_agent_status = {
 	.name = "agent status",
-	.help = "Show what is reserved, and what has still to be accepted",
+	.help = "Show reservations and unacknowledged messages",
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
 	.fields = status_fields,

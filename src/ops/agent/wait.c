@@ -18,17 +18,16 @@ struct body {
 enum { MINUTE = 60 * 1000 };
 
 static const struct field fields[] = {
-	AGENT_FIELD(struct body, agent, "who you are"),
-	{ "mail", &kind_bool, AT(mail),
-	  .help = "until unread mail is there; so if nothing else is waited for" },
+	AGENT_FIELD(struct body, agent, "your name"),
+	{ "mail", &kind_bool, AT(mail), .help = "wait for unread mail (the default condition)" },
 	{ "after", &kind_str, AT(after), .arg = "MESSAGE", .min = 1, .max = 200,
-	  .help = "only mail that was sent after this one, read or not" },
+	  .help = "message id; wait for a later message, read or not" },
 	{ "freed", &kind_str, AT(freed), FIELD_LIST, .arg = "SCOPE", .min = 1, .max = 4096,
-	  .most = 64, .help = "until nobody else has any part of this scope" },
+	  .most = 64, .help = "wait until no other agent has reserved any part of this scope" },
 	{ "bead", &kind_str, AT(beads), FIELD_LIST, .arg = "ID:STATUS", .min = 1, .max = 200,
-	  .most = 64, .help = "until this bead is closed, or whatever is said" },
+	  .most = 64, .help = "wait until the bead has this status (default closed)" },
 	{ "timeout", &kind_duration, AT(timeout), .min = 0, .max = 24 * 60 * MINUTE,
-	  .help = "for how long at most; 10m otherwise, over MCP 50s" },
+	  .help = "maximum time to wait (default 10m; 50s over MCP)" },
 	{ 0 },
 };
 
@@ -130,11 +129,10 @@ static const char *const examples[] = {
 
 const struct op op_agent_wait = {
 	.name = "agent wait",
-	.help = "Wait until there is mail, a scope is free, or a bead is in a state",
-	.more = "Whatever is so first ends it, also if it is so already; then the events tell. The "
-		"cursor is the last message there is, or the last that is told if there are more "
-		"than 50: with --after it, nothing is missed and nothing is told twice. Exits with "
-		"1 if the time is over.",
+	.help = "Wait for mail, a free scope or a bead's status",
+	.more = "Returns when any condition holds, and reports which. The cursor is the id of "
+		"the newest message, or of the last one reported if there are more than 50: pass "
+		"it as --after to miss no message and see none twice. Exits with 1 on a timeout.",
 	.examples = examples,
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),

@@ -259,7 +259,7 @@ enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out)
 {
 	*out = asked == ABSENT ? b->lease_ms : asked;
 	if (*out <= 0)
-		return call_fail(c, ERR_INVALID_INPUT, "a lease of no time is none");
+		return call_fail(c, ERR_INVALID_INPUT, "a lease must be longer than 0");
 	if (*out > MOMENT_LAST - c->now_ms)
 		return call_fail(c, ERR_INVALID_INPUT, "the lease would end after the year 9999");
 	return ERR_OK;

@@ -17,7 +17,7 @@ struct value;
 #define BEAD_READ  OP_BEADS
 #define BEAD_WRITE (OP_BEADS | OP_WRITE | OP_ACTOR | OP_RECEIPT)
 
-#define TWO_PLACES "%s and %s both say what the text is; give one of them"
+#define TWO_PLACES "%s and %s can't be combined"
 
 /* Limits, in bytes. */
 enum {
@@ -35,33 +35,39 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 
 /* --- several beads, by id --- */
 
-#define IDS_FIELD(body, member)                                                           \
-	{                                                                                 \
-		"ids", &kind_bead, offsetof(body, member),                                \
-			FIELD_LIST | FIELD_PLACE | FIELD_REQUIRED,                        \
-			.most = MAX_IDS, .help = "which ones; the start of an id will do" \
+#define IDS_FIELD(body, member)                                                        \
+	{                                                                              \
+		"ids", &kind_bead, offsetof(body, member),                             \
+			FIELD_LIST | FIELD_PLACE | FIELD_REQUIRED,                     \
+			.most = MAX_IDS, .help = "bead ids; a unique prefix is enough" \
 	}
 
 #define ID_FIELD(body, member)                                                          \
 	{                                                                               \
 		"id", &kind_bead, offsetof(body, member), FIELD_PLACE | FIELD_REQUIRED, \
-			.help = "which one; the start of an id will do"                 \
+			.help = "bead id; a unique prefix is enough"                    \
 	}
 
-#define WHEN_FIELD(body, member)                                                    \
-	{                                                                           \
-		"at", &kind_when, offsetof(body, member), FIELD_AT,                 \
-			.help = "as it was then: a commit, a time, or how long ago" \
+#define WHEN_FIELD(body, member)                                           \
+	{                                                                  \
+		"at", &kind_when, offsetof(body, member), FIELD_AT,        \
+			.help = "state at a past commit, time or age (2h)" \
 	}
 
 /* --- conditions under which a change is made --- */
 
-#define GUARD_FIELDS(body, member)                                                      \
-	{ "if_hash",     &kind_str, offsetof(body, member.if_hash),                     \
-	  .arg = "HASH", .min = 1,  .help = "only if its content_hash is still this" }, \
-	{                                                                               \
-		"epoch", &kind_stamp, offsetof(body, member.epoch),                     \
-			.help = "only if this claim of yours still holds"               \
+#define GUARD_FIELDS(body, member)                                                     \
+	{                                                                              \
+		"if_hash",                                                             \
+		&kind_str,                                                             \
+		offsetof(body, member.if_hash),                                        \
+		.arg = "HASH",                                                         \
+		.min = 1,                                                              \
+		.help = "expected content_hash; refuse the write if it differs"        \
+	},                                                                             \
+	{                                                                              \
+		"epoch", &kind_stamp, offsetof(body, member.epoch),                    \
+			.help = "epoch of your claim; refuse the write if it is stale" \
 	}
 
 /* For the rows of members.def: the body has `struct str text[MEMBERS]`. */
@@ -111,12 +117,12 @@ struct shape_body {
 	  FIELD_LIST | FIELD_COMMAS | FIELD_LOOK,                                            \
 	  .role = ROLE_FIELDS,                                                               \
 	  .arg = "A,B",                                                                      \
-	  .help = "only these members" },                                                    \
+	  .help = "members to include in each bead" },                                       \
 		{ "brief", &kind_bool, offsetof(body, member.brief), FIELD_CLI | FIELD_LOOK, \
-		  .help = "only what a list needs" },                                        \
+		  .help = "include only the members that a list needs" },                    \
 	{                                                                                    \
 		"full", &kind_bool, offsetof(body, member.full), FIELD_WIRE | FIELD_LOOK,    \
-			.help = "every member"                                               \
+			.help = "include every member"                                       \
 	}
 
 struct shape shape_of(const struct call *c, const struct shape_body *in);
@@ -145,29 +151,30 @@ struct filter_body {
 	  FIELD_LIST | FIELD_COMMAS,                                                              \
 	  .letter = 's',                                                                          \
 	  .words = &bead_statuses,                                                                \
-	  .help = "in one of these states" },                                                     \
-		{ "all", &kind_bool, offsetof(body, member.all), .help = "closed ones too" },     \
+	  .help = "statuses to include" },                                                        \
+		{ "all", &kind_bool, offsetof(body, member.all),                                  \
+		  .help = "show closed beads too" },                                              \
 		{ "type",                                                                         \
 		  &kind_word,                                                                     \
 		  offsetof(body, member.types),                                                   \
 		  FIELD_LIST | FIELD_COMMAS,                                                      \
 		  .letter = 't',                                                                  \
 		  .words = &bead_types,                                                           \
-		  .help = "of one of these types" },                                              \
+		  .help = "types to include" },                                                   \
 		{ "priority",                                                                     \
 		  &kind_priority,                                                                 \
 		  offsetof(body, member.priorities),                                              \
 		  FIELD_LIST | FIELD_COMMAS,                                                      \
 		  .letter = 'p',                                                                  \
-		  .help = "0 (most urgent) to 4" },                                               \
+		  .help = "priorities to include: 0 (most urgent) to 4" },                        \
 		{ "priority_min", &kind_priority, offsetof(body, member.priority_min), FIELD_CLI, \
-		  .help = "this number or a higher one" },                                        \
+		  .help = "lowest priority number to include" },                                  \
 		{ "priority_max", &kind_priority, offsetof(body, member.priority_max), FIELD_CLI, \
-		  .help = "this number or a lower one" },                                         \
+		  .help = "highest priority number to include" },                                 \
 		{ "assignee",    &kind_str,     offsetof(body, member.assignee),                  \
-		  .letter = 'a', .arg = "NAME", .help = "of this agent or person" },              \
+		  .letter = 'a', .arg = "NAME", .help = "assignee" },                             \
 		{ "no_assignee", &kind_bool,           offsetof(body, member.unassigned),         \
-		  .letter = 'u', .also = "unassigned", .help = "of nobody" },                     \
+		  .letter = 'u', .also = "unassigned", .help = "show only unassigned beads" },    \
 		{ "labels",                                                                       \
 		  &kind_str,                                                                      \
 		  offsetof(body, member.labels),                                                  \
@@ -178,7 +185,7 @@ struct filter_body {
 		  .arg = "LABEL",                                                                 \
 		  .most = 100,                                                                    \
 		  .max = MAX_WORD,                                                                \
-		  .help = "with all of these labels" },                                           \
+		  .help = "labels that a bead must have, all of them" },                          \
 		{ "any_labels",                                                                   \
 		  &kind_str,                                                                      \
 		  offsetof(body, member.any_labels),                                              \
@@ -187,47 +194,53 @@ struct filter_body {
 		  .arg = "LABEL",                                                                 \
 		  .most = 100,                                                                    \
 		  .max = MAX_WORD,                                                                \
-		  .help = "with one of these labels" },                                           \
+		  .help = "labels of which a bead must have one" },                               \
 		{ "ids",                                                                          \
 		  &kind_bead,                                                                     \
 		  offsetof(body, member.ids),                                                     \
 		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                          \
 		  .flag = "id",                                                                   \
 		  .most = MAX_IDS,                                                                \
-		  .help = "only these" },                                                         \
+		  .help = "bead ids to include" },                                                \
 		{ "parent", &kind_bead, offsetof(body, member.parent),                            \
-		  .help = "children of this one" },                                               \
+		  .help = "parent whose children to show" },                                      \
 		{ "title_contains", &kind_str,        offsetof(body, member.title_part),          \
-		  FIELD_CLI,        .max = MAX_TITLE, .help = "with this in the title" },         \
+		  FIELD_CLI,        .max = MAX_TITLE, .help = "text to find in titles" },         \
 		{ "desc_contains", &kind_str,        offsetof(body, member.description_part),     \
-		  FIELD_CLI,       .max = MAX_TITLE, .help = "with this in the description" },    \
+		  FIELD_CLI,       .max = MAX_TITLE, .help = "text to find in descriptions" },    \
 		{ "created_after", &kind_moment, offsetof(body, member.created_after), FIELD_CLI, \
-		  .help = "created at or after this" },                                           \
+		  .help = "earliest creation time" },                                             \
 		{ "created_before", &kind_moment, offsetof(body, member.created_before),          \
-		  FIELD_CLI, .help = "created before this" },                                     \
+		  FIELD_CLI, .help = "latest creation time" },                                    \
 		{ "updated_after", &kind_moment, offsetof(body, member.updated_after), FIELD_CLI, \
-		  .help = "last changed at or after this" },                                      \
+		  .help = "earliest update time" },                                               \
 		{ "updated_before", &kind_moment, offsetof(body, member.updated_before),          \
-		  FIELD_CLI, .help = "last changed before this" },                                \
+		  FIELD_CLI, .help = "latest update time" },                                      \
 		{ "closed_after", &kind_moment, offsetof(body, member.closed_after), FIELD_CLI,   \
-		  .help = "closed at or after this" },                                            \
+		  .help = "earliest closing time" },                                              \
 	{                                                                                         \
 		"closed_before", &kind_moment, offsetof(body, member.closed_before), FIELD_CLI,   \
-			.help = "closed before this"                                              \
+			.help = "latest closing time"                                             \
 	}
 
-#define PAGE_FIELDS(body, limit, sort, reverse)                                                 \
-	{ "limit",       &kind_int, offsetof(body, limit), .role = ROLE_LIMIT,                  \
-	  .letter = 'n', .min = 0,  .preset = "50",        .help = "at most so many; 0: all" }, \
-		{ "sort",                                                                       \
-		  &kind_word,                                                                   \
-		  offsetof(body, sort),                                                         \
-		  .words = &bead_sorts,                                                         \
-		  .preset = "priority",                                                         \
-		  .help = "in which order" },                                                   \
-	{                                                                                       \
-		"reverse", &kind_bool, offsetof(body, reverse), FIELD_CLI,                      \
-			.letter = 'r', .help = "the other way round"                            \
+#define PAGE_FIELDS(body, limit, sort, reverse)                            \
+	{ "limit",                                                         \
+	  &kind_int,                                                       \
+	  offsetof(body, limit),                                           \
+	  .role = ROLE_LIMIT,                                              \
+	  .letter = 'n',                                                   \
+	  .min = 0,                                                        \
+	  .preset = "50",                                                  \
+	  .help = "maximum number of results; 0 shows all" },              \
+		{ "sort",                                                  \
+		  &kind_word,                                              \
+		  offsetof(body, sort),                                    \
+		  .words = &bead_sorts,                                    \
+		  .preset = "priority",                                    \
+		  .help = "sort order" },                                  \
+	{                                                                  \
+		"reverse", &kind_bool, offsetof(body, reverse), FIELD_CLI, \
+			.letter = 'r', .help = "reverse the sort order"    \
 	}
 
 /* `everything`: closed beads are included by default. */

@@ -57,7 +57,7 @@ static enum err bead_blocked_run(struct call *c, struct stores *s, const void *b
 
 const struct op op_bead_blocked = {
 	.name = "bead blocked",
-	.help = "List beads that wait for others, and for which",
+	.help = "List blocked beads and their blockers",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -32,7 +32,7 @@ static enum err bead_children_run_children(struct call *c, struct stores *s, con
 
 const struct op op_bead_children = {
 	.name = "bead children",
-	.help = "List the parts of a bead, closed ones too",
+	.help = "List a bead's children, including closed ones",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct children_body),
 	.fields = children_fields,

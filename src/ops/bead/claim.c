@@ -12,7 +12,7 @@ struct body {
 static const struct field lease_fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "lease", &kind_duration, offsetof(struct body, lease),
-	  .help = "for how long; 1h unless configured otherwise" },
+	  .help = "lease duration (default 1h, or lease.default)" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -83,9 +83,9 @@ static enum err bead_claim_run_unclaim(struct call *c, struct stores *s, const v
 
 const struct op op_bead_claim = {
 	.name = "bead claim",
-	.help = "Take beads to work on; nobody else can until the lease ends",
-	.more = "The reply has the epoch of the claim. Pass it as --epoch with what you write, and "
-		"it is refused once the bead is somebody else's.",
+	.help = "Claim beads to work on, exclusively, for the length of a lease",
+	.more = "The reply contains the epoch of the claim. Pass it as --epoch with later "
+		"writes: they are refused once another agent has claimed the bead.",
 	.examples = claim_examples,
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
@@ -96,7 +96,7 @@ const struct op op_bead_claim = {
 
 const struct op op_bead_renew = {
 	.name = "bead renew",
-	.help = "Hold claimed beads for longer; the epoch stays",
+	.help = "Extend the lease on claimed beads; the epoch stays the same",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = lease_fields,
@@ -106,7 +106,7 @@ const struct op op_bead_renew = {
 
 const struct op op_bead_unclaim = {
 	.name = "bead unclaim",
-	.help = "Give claimed beads back; they are open again",
+	.help = "Release claimed beads, which are open again",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -16,15 +16,14 @@ struct body {
 static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "reason", &kind_str, AT(reason), FIELD_STDIN, .letter = 'r', .also = "m message",
-	  .max = MAX_TEXT, .help = "what was done, or why it will not be" },
-	{ "note", &kind_str, AT(note), .min = 1, .max = MAX_TEXT, .help = "a note to add" },
-	FORCE_FIELD(
-		struct body, guard,
-		"even if it has open blockers or open children, or another agent has claimed it"),
+	  .max = MAX_TEXT, .help = "reason: what was done, or why it won't be" },
+	{ "note", &kind_str, AT(note), .min = 1, .max = MAX_TEXT, .help = "comment to add" },
+	FORCE_FIELD(struct body, guard,
+		    "close despite open blockers, open children or another agent's claim"),
 	{ "suggest_next", &kind_bool, AT(suggest_next), FIELD_CLI,
-	  .help = "also show what this has made ready" },
+	  .help = "also show beads that this makes ready" },
 	{ "claim_next", &kind_bool, AT(claim_next), FIELD_CLI,
-	  .help = "also take the next one that is ready" },
+	  .help = "also claim the next ready bead" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -116,7 +115,7 @@ static enum err bead_close_run(struct call *c, struct stores *s, const void *bod
 
 const struct op op_bead_close = {
 	.name = "bead close",
-	.help = "Close beads: the work is done",
+	.help = "Close beads when the work is done",
 	.examples = examples,
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),

@@ -13,9 +13,9 @@ struct body {
 static const struct field fields[] = {
 	ID_FIELD(struct body, id),
 	{ "text", &kind_str, AT(text), FIELD_PLACE | FIELD_STDIN, .arg = "TEXT", .min = 1,
-	  .max = MAX_TEXT, .help = "what to add" },
+	  .max = MAX_TEXT, .help = "text of the comment" },
 	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE",
-	  .min = 1, .max = MAX_TEXT, .help = "the same, from a file" },
+	  .min = 1, .max = MAX_TEXT, .help = "file to read the text from" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -62,7 +62,7 @@ static enum err bead_comment_run(struct call *c, struct stores *s, const void *b
 
 const struct op op_bead_comment = {
 	.name = "bead comment",
-	.help = "Add a note to a bead",
+	.help = "Add a comment to a bead",
 	.examples = examples,
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
@@ -108,7 +108,7 @@ static enum err bead_comment_run_list(struct call *c, struct stores *s, const vo
 
 const struct op op_bead_comments = {
 	.name = "bead comments",
-	.help = "Show the notes of a bead, the oldest first",
+	.help = "Show a bead's comments, oldest first",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct bead_comment_list_body),
 	.fields = list_fields,

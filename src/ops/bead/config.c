@@ -11,7 +11,7 @@ struct body {
 #define KEY_FIELD                                                                            \
 	{                                                                                    \
 		"key", &kind_word, offsetof(struct body, key), FIELD_PLACE | FIELD_REQUIRED, \
-			.arg = "KEY", .words = &config_keys, .help = "the setting"           \
+			.arg = "KEY", .words = &config_keys, .help = "name of the setting"   \
 	}
 
 static const struct field get_fields[] = {
@@ -22,7 +22,7 @@ static const struct field get_fields[] = {
 static const struct field set_fields[] = {
 	KEY_FIELD,
 	{ "value", &kind_str, offsetof(struct body, value), FIELD_PLACE | FIELD_REQUIRED,
-	  .arg = "VALUE", .min = 1, .max = MAX_TITLE, .help = "what it is to be" },
+	  .arg = "VALUE", .min = 1, .max = MAX_TITLE, .help = "new value" },
 	{ 0 },
 };
 
@@ -109,7 +109,7 @@ const struct op op_bead_config_set = {
 
 const struct op op_bead_config_unset = {
 	.name = "bead config unset",
-	.help = "Take a setting back",
+	.help = "Reset a setting to its default",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = get_fields,

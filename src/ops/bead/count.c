@@ -11,14 +11,14 @@ struct body {
 static const struct field fields[] = {
 	FILTER_FIELDS(struct body, filter),
 	{ "by_status", &kind_bool, offsetof(struct body, by[GROUP_STATUS]),
-	  .help = "for each state" },
+	  .help = "count by status" },
 	{ "by_priority", &kind_bool, offsetof(struct body, by[GROUP_PRIORITY]),
-	  .help = "for each priority" },
-	{ "by_type", &kind_bool, offsetof(struct body, by[GROUP_TYPE]), .help = "for each type" },
+	  .help = "count by priority" },
+	{ "by_type", &kind_bool, offsetof(struct body, by[GROUP_TYPE]), .help = "count by type" },
 	{ "by_assignee", &kind_bool, offsetof(struct body, by[GROUP_ASSIGNEE]),
-	  .help = "for each assignee" },
+	  .help = "count by assignee" },
 	{ "by_label", &kind_bool, offsetof(struct body, by[GROUP_LABEL]),
-	  .help = "for each label" },
+	  .help = "count by label" },
 	{ 0 },
 };
 
@@ -77,7 +77,7 @@ static enum err bead_count_run_count(struct call *c, struct stores *s, const voi
 
 	for (int i = 0; i <= GROUP_LABEL; i++) {
 		if (in->by[i] && group >= 0)
-			return call_fail(c, ERR_USAGE, "only one --by-… at a time");
+			return call_fail(c, ERR_USAGE, "the --by-… options can't be combined");
 		group = in->by[i] ? i : group;
 	}
 	if (e || (e = query_count(c, &s->beads->cache, &filter, &total)))
@@ -93,7 +93,7 @@ static enum err bead_count_run_count(struct call *c, struct stores *s, const voi
 
 const struct op op_bead_count = {
 	.name = "bead count",
-	.help = "Count beads, closed ones too",
+	.help = "Count beads, including closed ones",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -16,30 +16,30 @@ struct body {
 
 static const struct field fields[] = {
 	{ "title", &kind_line, AT(title), FIELD_PLACE, .arg = "TITLE", .min = 1, .max = MAX_TITLE,
-	  .help = "what is to be done" },
+	  .help = "title" },
 	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd', .also = "body",
-	  .max = MAX_TEXT, .help = "why and how" },
+	  .max = MAX_TEXT, .help = "description" },
 	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",
-	  .max = MAX_TEXT, .help = "the same, from a file; '-' is standard input" },
+	  .max = MAX_TEXT, .help = "file to read the description from ('-' reads standard input)" },
 	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types,
-	  .help = "what it is; task if not given" },
+	  .help = "type (default task)" },
 	{ "priority", &kind_priority, AT(priority), .letter = 'p',
-	  .help = "0 (most urgent) to 4; 2 if not given" },
+	  .help = "priority: 0 (most urgent) to 4 (default 2)" },
 	{ "labels", &kind_line, AT(labels), FIELD_LIST | FIELD_COMMAS, .also = "label",
 	  .letter = 'l', .arg = "A,B", .min = 1, .max = MAX_WORD, .help = "labels" },
 	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME", .max = MAX_NAME,
-	  .help = "whose it is" },
+	  .help = "assignee" },
 	{ "deps", &kind_str, AT(deps), FIELD_LIST | FIELD_COMMAS, .arg = "KIND:ID",
-	  .help = "what it depends on: blocks:ID, discovered-from:ID, …" },
-	{ "parent", &kind_bead, AT(parent), .help = "the bead it is a part of" },
+	  .help = "dependencies, such as blocks:ID or discovered-from:ID" },
+	{ "parent", &kind_bead, AT(parent), .help = "parent bead" },
 #define TEXT(NAME, key, place, flags, ...) TEXT_FIELD(struct body, NAME, __VA_ARGS__),
 #define LINE(NAME, key, place, flags, ...) LINE_FIELD(struct body, NAME, __VA_ARGS__),
 #include "beads/model/members.def"
-	{ "id", &kind_bead, AT(id), .help = "its id; otherwise one is made" },
+	{ "id", &kind_bead, AT(id), .help = "id (default: generated)" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
-	  .help = "show it, and create nothing" },
+	  .help = "show the result without creating anything" },
 	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE.md",
-	  .help = "a bead for each '## Title' of this file" },
+	  .help = "Markdown plan to create beads from" },
 	{ 0 },
 };
 
@@ -116,7 +116,8 @@ static enum err bead_create_run(struct call *c, struct stores *s, const void *bo
 
 	if (many && !bead_create_only_file(in))
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "with --file, all that is said of a bead stands in the file");
+				 "--file can't be combined with options that describe a single "
+				 "bead");
 	enum err e =
 		many ? draft_parse(c, in->file, &list) : bead_create_draft(c, s->beads, in, &one);
 
@@ -140,7 +141,7 @@ static enum err bead_create_run(struct call *c, struct stores *s, const void *bo
 const struct op op_bead_create = {
 	.name = "bead create",
 	.help = "Create a bead",
-	.more = "The reply is the bead. With --silent, or as 'bd q TITLE', only its id is printed.",
+	.more = "Prints the new bead. With --silent, or as 'bd q TITLE', it prints only the id.",
 	.examples = examples,
 	.flags = BEAD_WRITE | OP_CREATES,
 	.body_size = sizeof(struct body),

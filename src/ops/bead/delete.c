@@ -17,9 +17,9 @@ static const struct field delete_fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "reason", &kind_str, AT(reason), .letter = 'r', .max = MAX_TEXT, .help = "why" },
 	{ "force", &kind_bool, AT(guard.force), .role = ROLE_FORCE, .letter = 'f', .also = "yes",
-	  .help = "even if another agent has claimed it; do not ask on a terminal" },
+	  .help = "delete despite another agent's claim, and without asking" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
-	  .help = "show what would go, and delete nothing" },
+	  .help = "show what would be deleted without deleting anything" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -59,10 +59,10 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body, s
 
 const struct op op_bead_delete = {
 	.name = "bead delete",
-	.help = "Delete beads; 'bd undelete' brings them back",
-	.more = "A tombstone stays, so that the deletion reaches every clone. On a terminal it "
-		"shows what would go and asks, unless --force is given. A bead that another agent "
-		"has claimed is deleted only with --force.",
+	.help = "Delete beads; 'bd undelete' restores them",
+	.more = "The deletion is recorded, so that it reaches every clone. On a terminal, the "
+		"command shows what would be deleted and asks, unless --force is given. A bead "
+		"that another agent has claimed is deleted only with --force.",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = delete_fields,

@@ -9,7 +9,9 @@ struct deleted_body {
 
 static const struct field deleted_fields[] = {
 	{ "limit", &kind_int, offsetof(struct deleted_body, limit), .role = ROLE_LIMIT,
-	  .letter = 'n', .min = 0, .preset = "50", .help = "at most so many; 0: all" },
+	  .letter = 'n', .min = 0, .preset = "50",
+	  .help = "maximum number of results; 0 shows "
+		  "all" },
 	{ 0 },
 };
 
@@ -43,7 +45,7 @@ static enum err deleted_run(struct call *c, struct stores *s, const void *body, 
 
 const struct op op_bead_deleted = {
 	.name = "bead deleted",
-	.help = "List the tombstones, the latest first",
+	.help = "List deleted beads, newest first",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct deleted_body),
 	.fields = deleted_fields,

@@ -16,16 +16,16 @@ struct body {
 #define END_FIELDS                                                      \
 	{ "from",      &kind_bead,                                      \
 	  AT(from),    FIELD_PLACE | FIELD_REQUIRED,                    \
-	  .arg = "ID", .help = "the bead that depends" },               \
+	  .arg = "ID", .help = "bead that depends on the other" },      \
 	{                                                               \
 		"to", &kind_bead, AT(to), FIELD_PLACE | FIELD_REQUIRED, \
-			.arg = "ON", .help = "what it depends on"       \
+			.arg = "ON", .help = "bead that it depends on"  \
 	}
 
 static const struct field add_fields[] = {
 	END_FIELDS,
 	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't', .words = &edge_kinds,
-	  .preset = "blocks", .help = "how it depends" },
+	  .preset = "blocks", .help = "kind of dependency" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -33,7 +33,7 @@ static const struct field add_fields[] = {
 static const struct field remove_fields[] = {
 	END_FIELDS,
 	{ "kind", &kind_word, AT(kind), .also = "type", .letter = 't', .words = &edge_kinds,
-	  .help = "only this kind; otherwise all between the two" },
+	  .help = "kind of dependency (default: all between the two beads)" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -106,7 +106,7 @@ static enum err bead_dep_run_add(struct call *c, struct stores *s, const void *b
 	    (e = cache_find_edge(c, &s->beads->cache, edit.row->id, to->id, kind, &line)))
 		return e;
 	if (!bead_dep_read_edge(c, line, &edge))
-		return call_fail(c, ERR_DAMAGED, "the cache has an edge that is none");
+		return call_fail(c, ERR_DAMAGED, "the cache contains an invalid dependency");
 	bead_dep_put_edge(reply, &edge);
 	json_put_str(reply, "status", STR("added"));
 	json_end(reply);
@@ -115,9 +115,10 @@ static enum err bead_dep_run_add(struct call *c, struct stores *s, const void *b
 
 const struct op op_bead_dep_add = {
 	.name = "bead dep add",
-	.help = "Make a bead depend on another",
-	.more = "The first depends on the second: with 'blocks' it waits for it, with 'parent' it "
-		"is a part of it. Circles of these two are refused.",
+	.help = "Add a dependency",
+	.more = "The first bead depends on the second. With 'blocks', the second blocks the "
+		"first; with 'parent', the second is the parent of the first. Cycles of these "
+		"two kinds are refused.",
 	.examples = add_examples,
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
@@ -254,7 +255,7 @@ static enum err bead_dep_run_remove(struct call *c, struct stores *s, const void
 
 const struct op op_bead_dep_remove = {
 	.name = "bead dep remove",
-	.help = "Take dependencies away",
+	.help = "Remove dependencies",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = remove_fields,

@@ -32,7 +32,7 @@ static enum err bead_dep_cycles_run_cycles(struct call *c, struct stores *s, con
 
 const struct op op_bead_dep_cycles = {
 	.name = "bead dep cycles",
-	.help = "List beads that wait for each other in circles",
+	.help = "List dependency cycles",
 	.flags = BEAD_READ,
 	.reply = &(const struct prop){ "cycles", PROP_OBJECT, PROP_LIST, cycle_props },
 	.run = bead_dep_cycles_run_cycles,

@@ -10,10 +10,10 @@ struct bead_dep_list_list_body {
 static const struct field list_fields[] = {
 	ID_FIELD(struct bead_dep_list_list_body, id),
 	{ "kind", &kind_word, offsetof(struct bead_dep_list_list_body, kind), .also = "type",
-	  .letter = 't', .words = &edge_kinds, .help = "only this kind" },
+	  .letter = 't', .words = &edge_kinds, .help = "kind of dependency" },
 	{ "direction", &kind_word, offsetof(struct bead_dep_list_list_body, direction),
 	  .words = &directions, .preset = "down",
-	  .help = "down: what it depends on; up: what depends on it" },
+	  .help = "direction: down (its dependencies) or up (its dependents)" },
 	{ 0 },
 };
 
@@ -54,7 +54,7 @@ static enum err bead_dep_list_run_list(struct call *c, struct stores *s, const v
 
 const struct op op_bead_dep_list = {
 	.name = "bead dep list",
-	.help = "List what a bead depends on, or what depends on it",
+	.help = "List a bead's dependencies or dependents",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct bead_dep_list_list_body),
 	.fields = list_fields,

@@ -15,11 +15,11 @@ static const struct names formats = { format_words, 3, NULL };
 static const struct field tree_fields[] = {
 	ID_FIELD(struct tree_body, id),
 	{ "direction", &kind_word, offsetof(struct tree_body, direction), .words = &directions,
-	  .preset = "down", .help = "down: what it depends on; up: what depends on it" },
+	  .preset = "down", .help = "direction: down (its dependencies) or up (its dependents)" },
 	{ "depth", &kind_int, offsetof(struct tree_body, depth), .letter = 'd', .also = "max-depth",
-	  .min = 1, .max = TREE_DEPTH, .preset = "50", .help = "how many levels" },
+	  .min = 1, .max = TREE_DEPTH, .preset = "50", .help = "maximum depth" },
 	{ "format", &kind_word, offsetof(struct tree_body, format), FIELD_CLI, .role = ROLE_FORMAT,
-	  .words = &formats, .preset = "tree", .help = "for people: how it looks" },
+	  .words = &formats, .preset = "tree", .help = "output format for people" },
 	{ 0 },
 };
 
@@ -70,7 +70,7 @@ static enum err bead_dep_tree_run_tree(struct call *c, struct stores *s, const v
 
 const struct op op_bead_dep_tree = {
 	.name = "bead dep tree",
-	.help = "Show what a bead depends on, as a tree",
+	.help = "Show a bead's dependencies as a tree",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct tree_body),
 	.fields = tree_fields,

@@ -77,10 +77,10 @@ static bool check_journal(struct doctor *d, struct beads *b, struct inspection *
 		d->c->warning = STR_NONE;
 		return true;
 	}
-	bead_doctor_tell(d, "journal", "ok",
-			 arena_fmt(&d->c->mem, "every record is as it was written (%lld bytes)",
-				   (long long)bytes),
-			 NULL);
+	bead_doctor_tell(
+		d, "journal", "ok",
+		arena_fmt(&d->c->mem, "every record is intact (%lld bytes)", (long long)bytes),
+		NULL);
 	return true;
 }
 
@@ -102,7 +102,9 @@ static void check_contents(struct doctor *d, const struct beads *b, const struct
 			arena_fmt(&d->c->mem, "%zu errors and %zu warnings", errors, warnings),
 			"bd validate");
 	else
-		bead_doctor_tell(d, "contents", "ok", STR("every bead and every edge is sound"),
+		bead_doctor_tell(d, "contents", "ok",
+				 STR("every bead and every dependency is "
+				     "valid"),
 				 NULL);
 }
 
@@ -127,10 +129,10 @@ static void check_cache(struct doctor *d, struct beads *b, const struct inspecti
 	cache_close(&fresh);
 	if (e || !same)
 		bead_doctor_tell(d, "cache", "error",
-				 e ? d->c->message : STR("it differs from the journal"),
+				 e ? d->c->message : STR("differs from the journal"),
 				 arena_fmt(&d->c->mem, "rm " STR_FMT, STR_ARG(file)).p);
 	else
-		bead_doctor_tell(d, "cache", "ok", STR("it says what the journal says"), NULL);
+		bead_doctor_tell(d, "cache", "ok", STR("matches the journal"), NULL);
 	call_forgive(d->c);
 }
 
@@ -164,7 +166,7 @@ static void check_sync(struct doctor *d, struct beads *b)
 					   STR_ARG(last.message)),
 				 "bd sync");
 	else if (!list || !list->count)
-		bead_doctor_tell(d, "sync", "ok", STR("nothing here stops a sync"), NULL);
+		bead_doctor_tell(d, "sync", "ok", STR("nothing prevents a sync"), NULL);
 }
 
 static void check_clock(struct doctor *d, const struct beads *b)
@@ -175,7 +177,8 @@ static void check_clock(struct doctor *d, const struct beads *b)
 		bead_doctor_tell(
 			d, "clock", "warning",
 			arena_fmt(&d->c->mem,
-				  "the last change is of %s, later than this machine's clock",
+				  "the last change is dated %s, which is ahead of this machine's "
+				  "clock",
 				  moment_format(&d->c->mem, b->about.latest_ms).p),
 			"check the clocks of the machines that share this store");
 }
@@ -201,9 +204,10 @@ static void check_claims(struct doctor *d, struct beads *b)
 	int64_t count;
 
 	if (!query_count(d->c, &b->cache, &filter, &count) && count)
-		bead_doctor_tell(d, "claims", "warning",
-				 arena_fmt(&d->c->mem, "%lld leases have ended", (long long)count),
-				 "bd reclaim");
+		bead_doctor_tell(
+			d, "claims", "warning",
+			arena_fmt(&d->c->mem, "%lld leases have expired", (long long)count),
+			"bd reclaim");
 }
 
 static enum err bead_doctor_run(struct call *c, struct stores *s, const void *body,
@@ -248,7 +252,7 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_bead_doctor = {
 	.name = "bead doctor",
-	.help = "Check that the store is sound, and say what to do if it is not",
+	.help = "Check the bead store, and name the repair for each problem",
 	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },
 	.run = bead_doctor_run,
 };

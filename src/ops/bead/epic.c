@@ -64,7 +64,7 @@ struct status_body {
 
 static const struct field status_fields[] = {
 	{ "eligible_only", &kind_bool, offsetof(struct status_body, eligible_only),
-	  .help = "only those whose parts are all closed" },
+	  .help = "show only epics whose children are all closed" },
 	{ 0 },
 };
 
@@ -87,7 +87,7 @@ static enum err bead_epic_run_status(struct call *c, struct stores *s, const voi
 
 const struct op op_bead_epic_status = {
 	.name = "bead epic status",
-	.help = "Show how far each open epic is",
+	.help = "Show the progress of each open epic",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct status_body),
 	.fields = status_fields,
@@ -101,7 +101,7 @@ struct close_body {
 
 static const struct field close_fields[] = {
 	{ "dry_run", &kind_bool, offsetof(struct close_body, dry_run), .role = ROLE_DRY_RUN,
-	  .help = "show them, and close nothing" },
+	  .help = "show the result without closing anything" },
 	{ 0 },
 };
 
@@ -122,7 +122,7 @@ static enum err bead_epic_run_close(struct call *c, struct stores *s, const void
 		    row->blockers || (e = edit_begin(c, s->beads, row, &edit)) ||
 		    claim_is_anothers(&edit))
 			continue;
-		if (!in->dry_run && !(e = edit_close(&edit, STR("all parts are closed"))))
+		if (!in->dry_run && !(e = edit_close(&edit, STR("all children are closed"))))
 			edit_end(&edit, change);
 		row->status = in->dry_run ? row->status : BEAD_CLOSED;
 		bead_epic_put(reply, row, p);
@@ -133,8 +133,8 @@ static enum err bead_epic_run_close(struct call *c, struct stores *s, const void
 
 const struct op op_bead_epic_close_eligible = {
 	.name = "bead epic close-eligible",
-	.help = "Close every epic whose parts are all closed",
-	.more = "An epic that another agent has claimed is left alone.",
+	.help = "Close every epic whose children are all closed",
+	.more = "Epics that another agent has claimed are skipped.",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct close_body),
 	.fields = close_fields,

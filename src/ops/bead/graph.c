@@ -15,10 +15,10 @@ static const struct names formats = { format_words, 3, NULL };
 
 static const struct field fields[] = {
 	{ "id", &kind_bead, offsetof(struct body, id), FIELD_PLACE,
-	  .help = "only what hangs together with this one" },
+	  .help = "bead whose neighbourhood to draw" },
 	{ "format", &kind_word, offsetof(struct body, format), FIELD_CLI, .role = ROLE_FORMAT,
-	  .words = &formats, .preset = "text", .help = "for people: how it looks" },
-	{ "all", &kind_bool, offsetof(struct body, all), .help = "closed ones too" },
+	  .words = &formats, .preset = "text", .help = "output format for people" },
+	{ "all", &kind_bool, offsetof(struct body, all), .help = "show closed beads too" },
 	{ 0 },
 };
 
@@ -154,7 +154,7 @@ static enum err bead_graph_run(struct call *c, struct stores *s, const void *bod
 
 const struct op op_bead_graph = {
 	.name = "bead graph",
-	.help = "Draw how beads hang together",
+	.help = "Draw the dependency graph",
 	.examples = examples,
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),

@@ -17,13 +17,13 @@ struct body {
 static const struct field history_fields[] = {
 	ID_FIELD(struct body, id),
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
-	  .preset = "20", .help = "at most so many changes; 0: all" },
+	  .preset = "20", .help = "maximum number of changes; 0 shows all" },
 	{ 0 },
 };
 
 static const struct field commits_fields[] = {
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
-	  .preset = "20", .help = "at most so many; 0: all" },
+	  .preset = "20", .help = "maximum number of results; 0 shows all" },
 	{ 0 },
 };
 
@@ -34,8 +34,10 @@ static const struct field blame_fields[] = {
 
 static const struct field diff_fields[] = {
 	{ "from", &kind_when, AT(from), FIELD_PLACE | FIELD_REQUIRED,
-	  .help = "from this commit or time; '~1' is the one before the last" },
-	{ "to", &kind_when, AT(to), FIELD_PLACE, .help = "to this one; the last otherwise" },
+	  .help = "older commit or time ('~1' is the one before the last)" },
+	{ "to", &kind_when, AT(to), FIELD_PLACE,
+	  .help = "newer commit or time (default: the "
+		  "last)" },
 	{ 0 },
 };
 
@@ -200,7 +202,7 @@ static enum err bead_history_run_diff(struct call *c, struct stores *s, const vo
 
 const struct op op_bead_history = {
 	.name = "bead history",
-	.help = "Tell how a bead came to be what it is, from the published commits",
+	.help = "Show a bead's history",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = history_fields,
@@ -210,7 +212,7 @@ const struct op op_bead_history = {
 
 const struct op op_bead_commits = {
 	.name = "bead commits",
-	.help = "List the states that were published, the newest first",
+	.help = "List published commits, newest first",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = commits_fields,
@@ -220,7 +222,7 @@ const struct op op_bead_commits = {
 
 const struct op op_bead_blame = {
 	.name = "bead blame",
-	.help = "Tell who wrote each field of a bead, when, and in which commit",
+	.help = "Show who last changed each field of a bead",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = blame_fields,
@@ -230,7 +232,7 @@ const struct op op_bead_blame = {
 
 const struct op op_bead_diff = {
 	.name = "bead diff",
-	.help = "Tell what is different between two commits, or times",
+	.help = "Show changes between two commits or times",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = diff_fields,

@@ -32,7 +32,7 @@ static enum err bead_info_run_info(struct call *c, struct stores *s, const void 
 
 const struct op op_bead_info = {
 	.name = "bead info",
-	.help = "Tell about the store, and who you are to it",
+	.help = "Show the store's location, settings and your identity",
 	.flags = OP_BEADS | OP_READER,
 	.reply = &(const struct prop){ "info", PROP_OBJECT, 0, info_props },
 	.run = bead_info_run_info,

@@ -7,11 +7,11 @@
 
 static const struct field fields[] = {
 	{ "prefix", &kind_str, offsetof(struct setup_ask, prefix), .letter = 'p', .arg = "WORD",
-	  .min = 1, .max = 32, .help = "what ids begin with; otherwise the folder's name" },
+	  .min = 1, .max = 32, .help = "prefix of bead ids (default: the folder's name)" },
 	{ "ref", &kind_str, offsetof(struct setup_ask, ref), .arg = "REF",
-	  .help = "the Git ref to publish to; refs/beads/store otherwise" },
+	  .help = "Git ref to publish to (default refs/beads/store)" },
 	{ "remote", &kind_str, offsetof(struct setup_ask, remote), .arg = "NAME",
-	  .help = "the Git remote to publish to; origin otherwise" },
+	  .help = "Git remote to publish to (default origin)" },
 	{ 0 },
 };
 
@@ -22,12 +22,10 @@ static const struct prop props[] = {
 };
 
 static const char advice[] =
-	"## Work items\n"
-	"\n"
-	"This project keeps its work items as beads; use `bd`, not a TODO list.\n"
-	"- `bd ready --claim --json` takes the next one; `bd show ID` tells all about it.\n"
-	"- `bd create \"title\" -p 2 --deps discovered-from:ID` for what you find on the way.\n"
-	"- `bd close ID --reason \"what was done\"` when it is done.\n";
+	"## Work items\n\nThis project tracks work items as beads. Use `bd` instead of a TODO "
+	"list.\n- `bd ready --claim --json` claims the next bead; `bd show ID` shows its "
+	"details.\n- `bd create \"title\" -p 2 --deps discovered-from:ID` records work that you "
+	"discover.\n- `bd close ID --reason \"what was done\"` closes a finished bead.\n";
 
 static void bead_init_warn(struct call *c, const struct setup *done, const struct beads *b)
 {
@@ -71,9 +69,9 @@ static enum err bead_init_run(struct call *c, struct stores *s, const void *body
 
 const struct op op_bead_init = {
 	.name = "bead init",
-	.help = "Begin to keep beads in this repository, or find those that are there",
-	.more = "It touches none of your files, branches or settings: the store is a folder in the "
-		"Git directory. It prints what you may want to add to AGENTS.md.",
+	.help = "Set up beads in this repository, or join existing ones",
+	.more = "The store is a folder in the Git directory. No file, branch or setting of yours "
+		"is changed. Prints what you may want to add to AGENTS.md.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
 	.body_size = sizeof(struct setup_ask),
 	.fields = fields,

@@ -13,11 +13,11 @@ struct body {
 
 static const struct field fields[] = {
 	{ "words", &kind_line, AT(words), FIELD_LIST | FIELD_PLACE | FIELD_CLI, .arg = "ID… LABEL",
-	  .min = 1, .max = MAX_WORD, .most = MAX_IDS, .help = "which beads, and then the label" },
+	  .min = 1, .max = MAX_WORD, .most = MAX_IDS, .help = "bead ids, followed by the label" },
 	{ "ids", &kind_bead, AT(ids), FIELD_LIST | FIELD_WIRE | FIELD_REQUIRED, .most = MAX_IDS,
-	  .help = "which beads" },
+	  .help = "bead ids" },
 	{ "label", &kind_line, AT(label), FIELD_WIRE | FIELD_REQUIRED, .min = 1, .max = MAX_WORD,
-	  .help = "the label" },
+	  .help = "label" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -64,7 +64,7 @@ static enum err bead_label_run(struct call *c, struct stores *s, const struct bo
 
 	if (!c->wire) {
 		if (in->words.n < 2) {
-			call_fail(c, ERR_USAGE, "a bead and a label are needed");
+			call_fail(c, ERR_USAGE, "a bead id and a label are required");
 			return call_step(c, "Usage: bd label %s ID… LABEL", add ? "add" : "remove");
 		}
 		ids = in->words;
@@ -87,7 +87,7 @@ static enum err bead_label_run_remove(struct call *c, struct stores *s, const vo
 
 const struct op op_bead_label_add = {
 	.name = "bead label add",
-	.help = "Put a label on beads",
+	.help = "Add a label to beads",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
@@ -97,7 +97,7 @@ const struct op op_bead_label_add = {
 
 const struct op op_bead_label_remove = {
 	.name = "bead label remove",
-	.help = "Take a label off beads",
+	.help = "Remove a label from beads",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -67,7 +67,7 @@ static enum err bead_labels_run_all(struct call *c, struct stores *s, const void
 
 const struct op op_bead_label_list_all = {
 	.name = "bead label list-all",
-	.help = "List all labels in use, and how often",
+	.help = "List all labels with their counts",
 	.flags = BEAD_READ,
 	.reply = &(const struct prop){ "labels", PROP_OBJECT, PROP_LIST, all_props },
 	.run = bead_labels_run_all,

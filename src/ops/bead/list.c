@@ -17,15 +17,15 @@ struct body {
 static const char *const format_words[] = { "table", "ids", "lines" };
 static const struct names formats = { format_words, 3, NULL };
 
-#define LOOK_FIELDS                                                                                   \
-	{ "long",    &kind_bool,        AT(lengthy),                                                  \
-	  FIELD_CLI, .role = ROLE_LONG, .help = "for people: with description and dates" },           \
-		{ "tree",    &kind_bool,        AT(tree),                                             \
-		  FIELD_CLI, .role = ROLE_TREE, .help = "for people: children below their parents" }, \
-	{                                                                                             \
-		"format", &kind_word, AT(format), FIELD_CLI, .role = ROLE_FORMAT,                     \
-							     .words = &formats, .preset = "table",    \
-							     .help = "for people: how it looks"       \
+#define LOOK_FIELDS                                                                                \
+	{ "long",    &kind_bool,        AT(lengthy),                                               \
+	  FIELD_CLI, .role = ROLE_LONG, .help = "show descriptions and dates too" },               \
+		{ "tree",    &kind_bool,        AT(tree),                                          \
+		  FIELD_CLI, .role = ROLE_TREE, .help = "show children below their parents" },     \
+	{                                                                                          \
+		"format", &kind_word, AT(format), FIELD_CLI, .role = ROLE_FORMAT,                  \
+							     .words = &formats, .preset = "table", \
+							     .help = "output format for people"    \
 	}
 
 static const struct field list_fields[] = {
@@ -39,7 +39,7 @@ static const struct field list_fields[] = {
 
 static const struct field search_fields[] = {
 	{ "query", &kind_str, AT(words), FIELD_REQUIRED | FIELD_PLACE, .arg = "WORDS", .min = 1,
-	  .max = MAX_TITLE, .help = "each begins a word of the bead" },
+	  .max = MAX_TITLE, .help = "words to find; each matches the beginning of a word" },
 	FILTER_FIELDS(struct body, filter),
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),
@@ -105,7 +105,7 @@ static enum err bead_list_run(struct call *c, struct stores *s, const void *body
 
 const struct op op_bead_list = {
 	.name = "bead list",
-	.help = "List beads; closed ones only if asked for",
+	.help = "List beads; add --all for closed ones",
 	.examples = list_examples,
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
@@ -116,9 +116,9 @@ const struct op op_bead_list = {
 
 const struct op op_bead_search = {
 	.name = "bead search",
-	.help = "Find beads by words; closed ones too",
-	.more = "Looks at titles, ids, descriptions, design, acceptance criteria and notes. Titles "
-		"that match come first, then the newest.",
+	.help = "Search beads by words, including closed ones",
+	.more = "Searches titles, ids, descriptions, designs, acceptance criteria and comments. "
+		"Beads whose title matches come first, then the newest.",
 	.examples = search_examples,
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),

@@ -22,28 +22,29 @@ static const struct names sorts = { sort_words, 4, NULL };
 
 static const struct field fields[] = {
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
-	  .preset = "50", .help = "at most so many; 0: all" },
+	  .preset = "50", .help = "maximum number of results; 0 shows all" },
 	{ "priority", &kind_priority, AT(filter.priorities), FIELD_LIST | FIELD_COMMAS,
-	  .letter = 'p', .help = "0 (most urgent) to 4" },
+	  .letter = 'p', .help = "priorities to include: 0 (most urgent) to 4" },
 	{ "type", &kind_word, AT(filter.types), FIELD_LIST | FIELD_COMMAS, .letter = 't',
-	  .words = &bead_types, .help = "of one of these types" },
+	  .words = &bead_types, .help = "types to include" },
 	{ "assignee", &kind_str, AT(filter.assignee), .letter = 'a', .arg = "NAME",
-	  .help = "of this agent or person" },
+	  .help = "assignee" },
 	{ "unassigned", &kind_bool, AT(filter.unassigned), .letter = 'u', .also = "no-assignee",
-	  .help = "of nobody" },
+	  .help = "show only unassigned beads" },
 	{ "labels", &kind_str, AT(filter.labels), FIELD_LIST | FIELD_COMMAS, .flag = "label",
 	  .also = "labels", .letter = 'l', .arg = "LABEL", .most = 100, .max = MAX_WORD,
-	  .help = "with all of these labels" },
+	  .help = "labels that a bead must have, all of them" },
 	{ "any_labels", &kind_str, AT(filter.any_labels), FIELD_LIST | FIELD_COMMAS | FIELD_CLI,
 	  .flag = "label-any", .arg = "LABEL", .most = 100, .max = MAX_WORD,
-	  .help = "with one of these labels" },
-	{ "parent", &kind_bead, AT(filter.parent), .help = "children of this one" },
+	  .help = "labels of which a bead must have one" },
+	{ "parent", &kind_bead, AT(filter.parent), .help = "parent whose children to show" },
 	{ "sort", &kind_word, AT(sort), FIELD_CLI, .words = &sorts, .preset = "priority",
-	  .help = "in which order" },
+	  .help = "sort order" },
 	{ "claim", &kind_bool, AT(claim), FIELD_WRITES, .role = ROLE_CLAIM,
-	  .help = "take the first one, in the same step" },
-	{ "lease", &kind_duration, AT(lease), .help = "with claim: for how long" },
-	{ "explain", &kind_bool, AT(explain), FIELD_LOOK, .help = "say why each of them is ready" },
+	  .help = "claim the first one, atomically" },
+	{ "lease", &kind_duration, AT(lease), .help = "lease duration, with --claim" },
+	{ "explain", &kind_bool, AT(explain), FIELD_LOOK,
+	  .help = "explain why each bead is ready" },
 	SHAPE_FIELDS(struct body, shape),
 	WHEN_FIELD(struct body, when),
 	{ 0 },
@@ -123,7 +124,7 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 	enum err e = filter_of(c, s->beads, &which, true, &filter);
 
 	if (in->claim && !c->actor.p)
-		return call_fail(c, ERR_IDENTITY_REQUIRED, "a claim needs to know who you are");
+		return call_fail(c, ERR_IDENTITY_REQUIRED, "a claim requires your name");
 	filter.sort = order[in->sort].sort;
 	filter.reverse = order[in->sort].reverse;
 	filter.lean = !in->claim && shape_lean(&shape);
@@ -140,12 +141,13 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 
 const struct op op_bead_ready = {
 	.name = "bead ready",
-	.help = "List what can be worked on now",
-	.more = "Lists open beads that have no open blocker and are not claimed by another agent, "
-		"and beads whose claim has expired: the highest priority first, then the oldest. "
+	.help = "List beads that are ready to work on",
+	.more = "Lists open beads that have no open blocker and are not claimed by another "
+		"agent, and beads whose lease has expired, by priority and then oldest first. "
 		"Beads with open children are containers: they come last, are marked with "
-		"`container` and `open_children`, and are never handed out. With --claim the first "
-		"bead that is not a container is yours; an empty list says that there is none.",
+		"`container` and `open_children`, and are never handed out. With --claim, the "
+		"first bead that is not a container is claimed for you; an empty list means that "
+		"none is ready.",
 	.examples = examples,
 	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
 	.body_size = sizeof(struct body),

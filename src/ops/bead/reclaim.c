@@ -10,9 +10,9 @@ struct reclaim_body {
 
 static const struct field reclaim_fields[] = {
 	{ "older_than", &kind_duration, offsetof(struct reclaim_body, older_than),
-	  .help = "only leases that ended so long ago" },
+	  .help = "minimum time since the lease expired" },
 	{ "dry_run", &kind_bool, offsetof(struct reclaim_body, dry_run), FIELD_CLI,
-	  .role = ROLE_DRY_RUN, .help = "show them, and change nothing" },
+	  .role = ROLE_DRY_RUN, .help = "show the result without changing anything" },
 	{ 0 },
 };
 
@@ -51,7 +51,7 @@ static enum err bead_reclaim_run_reclaim(struct call *c, struct stores *s, const
 
 const struct op op_bead_reclaim = {
 	.name = "bead reclaim",
-	.help = "Open all beads again whose lease has ended",
+	.help = "Reopen all beads whose lease has expired",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct reclaim_body),
 	.fields = reclaim_fields,

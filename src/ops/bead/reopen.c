@@ -15,10 +15,10 @@ static const struct names to = { words, 2, NULL };
 static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "reason", &kind_str, offsetof(struct body, reason), .letter = 'r', .min = 1,
-	  .max = MAX_TEXT, .help = "why; kept as a note" },
+	  .max = MAX_TEXT, .help = "reason, added as a comment" },
 	{ "status", &kind_word, offsetof(struct body, status), .letter = 's', .words = &to,
-	  .preset = "open", .help = "the state it goes back to" },
-	FORCE_FIELD(struct body, guard, "even if another agent has claimed it"),
+	  .preset = "open", .help = "new status" },
+	FORCE_FIELD(struct body, guard, "reopen despite another agent's claim"),
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -48,7 +48,7 @@ static enum err bead_reopen_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_bead_reopen = {
 	.name = "bead reopen",
-	.help = "Open closed beads again",
+	.help = "Reopen closed beads",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -15,12 +15,12 @@ struct body {
 
 static const struct field fields[] = {
 	{ "apply", &kind_bool, offsetof(struct body, apply),
-	  .help = "repair what is damaged, and keep the damaged files and commits" },
+	  .help = "repair the damage; damaged files and commits are kept" },
 	{ "stamps", &kind_bool, offsetof(struct body, stamps),
-	  .help = "list beads whose stamps, or whose dependencies' stamps, are ahead of time; with "
-		  "--apply, copy each to a new bead and delete the old one" },
+	  .help = "list beads whose stamps, or whose dependencies' stamps, lie in the future; "
+		  "with --apply, copy each to a new bead and delete the old one" },
 	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000, .max = 3600000,
-	  .preset = "30s", .help = "give up after so long" },
+	  .preset = "30s", .help = "maximum time to wait" },
 	{ 0 },
 };
 
@@ -205,19 +205,18 @@ static enum err bead_repair_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_bead_repair = {
 	.name = "bead repair",
-	.help = "Find damage in the journal and in commits, or stamps ahead of time; with --apply, "
-		"repair them",
-	.more = "Without --apply it only tells what it would do. With it, every record of a "
-		"damaged journal whose checksum holds goes to a new file, and the damaged files "
-		"are kept under another name. On top of a damaged commit, which is kept as a "
-		"backup ref, goes a commit of all that can be read, joined with what is known "
-		"here. Nothing is deleted. Every record and every line that is not kept as it was "
-		"is listed. A history that Git cannot read is left: the new commit goes on from "
-		"the last one before the damage, and the remote's ref is set to it. A ref that is "
-		"at something else than a store is set to the last commit that can be used. A bead that is "
-		"too large to be joined with what is known here becomes two beads.\n"
-		"A stamp that is more than a day ahead wins over everything that is written later, "
-		"and cannot be taken back. --stamps is the way out.",
+	.help = "Find damage in the journal and in commits, and with --apply repair it",
+	.more = "Without --apply, the command only shows what it would do. With --apply, every "
+		"record of a damaged journal whose checksum is right is copied to a new file, "
+		"and the damaged files are kept under another name. A damaged commit is kept as "
+		"a backup ref; a new commit on top of it contains everything that is readable, "
+		"merged with the local beads. Nothing is deleted. Every record and every line "
+		"that could not be kept unchanged is listed. If Git cannot read the history, the "
+		"new commit continues from the last readable one, and the remote's ref is set to "
+		"it. A ref that points at something other than a store is set to the last usable "
+		"commit. A bead that is too large to be merged with the local one becomes two "
+		"beads.\nA stamp more than a day in the future wins over every later write and "
+		"cannot be taken back. --stamps repairs such beads.",
 	.flags = OP_WRITE | OP_ACTOR,
 	.body_size = sizeof(struct body),
 	.fields = fields,

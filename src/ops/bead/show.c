@@ -88,7 +88,7 @@ static enum err bead_show_run(struct call *c, struct stores *s, const void *body
 
 const struct op op_bead_show = {
 	.name = "bead show",
-	.help = "Show beads with everything that belongs to them",
+	.help = "Show beads in full",
 	.examples = examples,
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),

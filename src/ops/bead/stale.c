@@ -10,11 +10,11 @@ struct stale_body {
 
 static const struct field stale_fields[] = {
 	{ "days", &kind_int, offsetof(struct stale_body, days), .letter = 'd', .min = 1,
-	  .max = 36500, .preset = "30", .help = "for so many days" },
+	  .max = 36500, .preset = "30", .help = "minimum number of days without an update" },
 	{ "status", &kind_word, offsetof(struct stale_body, statuses), FIELD_LIST | FIELD_COMMAS,
-	  .letter = 's', .words = &bead_statuses, .help = "in one of these states" },
+	  .letter = 's', .words = &bead_statuses, .help = "statuses to include" },
 	{ "limit", &kind_int, offsetof(struct stale_body, limit), .role = ROLE_LIMIT, .letter = 'n',
-	  .min = 0, .preset = "50", .help = "at most so many; 0: all" },
+	  .min = 0, .preset = "50", .help = "maximum number of results; 0 shows all" },
 	SHAPE_FIELDS(struct stale_body, shape),
 	{ 0 },
 };
@@ -40,7 +40,7 @@ static enum err bead_stale_run_stale(struct call *c, struct stores *s, const voi
 
 const struct op op_bead_stale = {
 	.name = "bead stale",
-	.help = "List beads that nobody has touched for long, the longest first",
+	.help = "List beads without recent updates, stalest first",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct stale_body),
 	.fields = stale_fields,

@@ -63,7 +63,7 @@ static enum err bead_status_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_bead_status = {
 	.name = "bead status",
-	.help = "Count the beads, and say how the store is",
+	.help = "Show counts of beads and the state of the store",
 	.flags = BEAD_READ | OP_READER,
 	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, props },
 	.run = bead_status_run,

@@ -13,15 +13,15 @@ struct body {
 
 static const struct field fields[] = {
 	{ "dry_run", &kind_bool, offsetof(struct body, dry), .role = ROLE_DRY_RUN, .letter = 'n',
-	  .help = "only tell what there is to do" },
+	  .help = "show what there is to sync without doing it" },
 	{ "no_push", &kind_bool, offsetof(struct body, no_push), .also = "pull-only",
-	  .help = "take in what others have published, publish nothing" },
+	  .help = "pull only: publish nothing" },
 	{ "no_pull", &kind_bool, offsetof(struct body, no_pull),
-	  .help = "take in nothing; publish only if nobody else has meanwhile" },
+	  .help = "push only: fail if the remote has changed" },
 	{ "status", &kind_bool, offsetof(struct body, status),
-	  .help = "only tell how the last syncs went, and what waits" },
+	  .help = "show the last syncs and what is waiting to be pushed" },
 	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000, .max = 3600000,
-	  .preset = "30s", .help = "give up after so long" },
+	  .preset = "30s", .help = "maximum time to wait" },
 	{ 0 },
 };
 
@@ -71,9 +71,8 @@ static enum err check_ttl(struct call *c)
 		  "BD_TOMBSTONE_TTL_MS is '" STR_FMT
 		  "', which is not a number of milliseconds of at least 7 days",
 		  STR_ARG(c->wrong_ttl));
-	return call_step(
-		c, "Set it to %lld or more, or unset it: then deletions are remembered for ever.",
-		(long long)SYNC_TTL_LEAST_MS);
+	return call_step(c, "Set it to %lld or more, or unset it to remember deletions for ever.",
+			 (long long)SYNC_TTL_LEAST_MS);
 }
 
 static enum err bead_sync_run(struct call *c, struct stores *s, const void *body,
@@ -115,11 +114,11 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 
 const struct op op_bead_sync = {
 	.name = "bead sync",
-	.help = "Exchange beads with the Git remote: fetch, join, push",
-	.more = "Nobody has to resolve anything: what others wrote and what was written here are "
-		"joined, and the same everywhere afterwards. Changes are also published by "
-		"themselves, a moment after they were made; 'bd config set sync.auto false' or "
-		"ABACUS_AUTOSYNC=0 turns that off. A failure loses nothing.",
+	.help = "Sync beads with the Git remote: fetch, merge, push",
+	.more = "There are never conflicts to resolve: remote and local changes are merged, with "
+		"the same result in every clone. Autosync also publishes changes shortly after "
+		"they are made; turn it off with 'bd config set sync.auto false' or "
+		"ABACUS_AUTOSYNC=0. A failed sync loses nothing.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS | OP_LOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,

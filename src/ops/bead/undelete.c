@@ -30,8 +30,8 @@ static enum err undelete_nothing_left(struct call *c, struct str id)
 {
 	call_fail(c, ERR_NOT_FOUND, "of '" STR_FMT "' nothing is left but that it was deleted",
 		  STR_ARG(id));
-	return call_step(c, "It was deleted by a program that keeps no content; create it "
-			    "anew, under another id.");
+	return call_step(c, "The program that deleted the bead did not keep its content. Create "
+			    "the bead again under another id.");
 }
 
 /* Writes the bead again, unchanged, with a later mark than the deletion. */
@@ -119,10 +119,10 @@ static enum err undelete_run(struct call *c, struct stores *s, const void *body,
 
 const struct op op_bead_undelete = {
 	.name = "bead undelete",
-	.help = "Bring deleted beads back, whole",
-	.more = "A bead that was deleted with the last stamp there is cannot be written to any "
-		"more. It comes back as a copy under another id, with its dependencies; a warning "
-		"names both.",
+	.help = "Restore deleted beads",
+	.more = "A bead that was deleted with the highest possible stamp cannot be written to "
+		"any more. It is restored as a copy under another id, with its dependencies; a "
+		"warning names both ids.",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct undelete_body),
 	.fields = undelete_fields,

@@ -18,36 +18,35 @@ struct body {
 static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "status", &kind_word, AT(status), .letter = 's', .words = &bead_statuses,
-	  .help = "its new state" },
-	{ "priority", &kind_priority, AT(priority), .letter = 'p', .help = "0 (most urgent) to 4" },
-	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types, .help = "what it is" },
-	{ "title", &kind_line, AT(title), .min = 1, .max = MAX_TITLE,
-	  .help = "what is to be done" },
+	  .help = "new status" },
+	{ "priority", &kind_priority, AT(priority), .letter = 'p',
+	  .help = "priority: 0 (most urgent) to 4" },
+	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types, .help = "new type" },
+	{ "title", &kind_line, AT(title), .min = 1, .max = MAX_TITLE, .help = "title" },
 	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd', .also = "body",
-	  .max = MAX_TEXT, .help = "why and how" },
+	  .max = MAX_TEXT, .help = "description" },
 	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",
-	  .max = MAX_TEXT, .help = "the same, from a file; '-' is standard input" },
+	  .max = MAX_TEXT, .help = "file to read the description from ('-' reads standard input)" },
 #define TEXT(NAME, key, place, flags, ...) TEXT_FIELD(struct body, NAME, __VA_ARGS__),
 #define LINE(NAME, key, place, flags, ...) LINE_FIELD(struct body, NAME, __VA_ARGS__),
 #include "beads/model/members.def"
 	{ "append_notes", &kind_str, AT(note), .also = "notes", .min = 1, .max = MAX_TEXT,
-	  .help = "a note to add" },
+	  .help = "comment to add" },
 	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME", .max = MAX_NAME,
-	  .help = "whose it is; \"\" for nobody" },
+	  .help = "assignee; \"\" removes it" },
 	{ "add_labels", &kind_line, AT(add_labels), FIELD_LIST | FIELD_COMMAS, .flag = "add-label",
 	  .arg = "LABEL", .min = 1, .max = MAX_WORD, .help = "labels to add" },
 	{ "remove_labels", &kind_str, AT(remove_labels), FIELD_LIST | FIELD_COMMAS,
-	  .flag = "remove-label", .arg = "LABEL", .help = "labels to take off" },
+	  .flag = "remove-label", .arg = "LABEL", .help = "labels to remove" },
 	{ "set_labels", &kind_line, AT(set_labels), FIELD_LIST | FIELD_COMMAS, .arg = "A,B",
-	  .max = MAX_WORD, .help = "its labels, instead of those it has" },
-	{ "parent", &kind_str, AT(parent), .arg = "ID",
-	  .help = "the bead it is a part of; \"\" for none" },
+	  .max = MAX_WORD, .help = "labels that replace the present ones" },
+	{ "parent", &kind_str, AT(parent), .arg = "ID", .help = "parent bead; \"\" removes it" },
 	{ "claim", &kind_bool, AT(claim), .role = ROLE_CLAIM,
-	  .help = "take it, as 'bd claim' does" },
-	{ "lease", &kind_duration, AT(lease), .help = "with --claim: for how long" },
+	  .help = "claim it, as 'bd claim' does" },
+	{ "lease", &kind_duration, AT(lease), .help = "lease duration, with --claim" },
 	FORCE_FIELD(struct body, guard,
-		    "change the status even if another agent has claimed it, or close it with open "
-		    "blockers or children"),
+		    "change the status despite another agent's claim, open blockers or open "
+		    "children"),
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -164,14 +163,16 @@ static enum err bead_update_step(struct edit *e, struct state *change, const voi
 	bead_update_set_labels(e, in);
 	if (in->claim && in->status >= 0 && in->status != BEAD_IN_PROGRESS)
 		return call_fail(e->c, ERR_INVALID_INPUT,
-				 "a bead that is claimed is in progress, not %s",
+				 "--claim sets the status to in_progress, so it can't be "
+				 "combined with the status %s",
 				 names_word(&bead_statuses, in->status));
 	if (in->claim &&
 	    ((err = lease_of(e->c, e->b, in->lease, &lease)) || (err = claim_take(e, lease))))
 		return err;
 	if (in->claim && in->assignee.p && !str_eq(in->assignee, e->c->actor))
 		return call_fail(e->c, ERR_INVALID_INPUT,
-				 "a claim is for whoever makes it, not for '" STR_FMT "'",
+				 "--claim assigns the bead to you, so it can't be combined with "
+				 "the assignee '" STR_FMT "'",
 				 STR_ARG(in->assignee));
 	if ((err = bead_update_set_status(e, in->status)))
 		return err;
@@ -190,8 +191,8 @@ static enum err bead_update_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_bead_update = {
 	.name = "bead update",
-	.help = "Change beads, all in one step",
-	.more = "Either everything that is asked for happens, to all of them, or nothing.",
+	.help = "Update beads",
+	.more = "All changes to all beads are made in one step, or none.",
 	.examples = examples,
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),

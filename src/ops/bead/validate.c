@@ -12,9 +12,9 @@ struct body {
 
 static const struct field fields[] = {
 	{ "files", &kind_path, offsetof(struct body, files), FIELD_CLI, .arg = "FOLDER",
-	  .help = "canonical files in a folder, instead of this store" },
+	  .help = "folder with canonical files to check instead of this store" },
 	{ "at", &kind_when, offsetof(struct body, when),
-	  .help = "the files of a commit, as they are: a commit, or a time" },
+	  .help = "commit or time whose files to check" },
 	{ 0 },
 };
 
@@ -155,7 +155,7 @@ static enum err bead_validate_run(struct call *c, struct stores *s, const void *
 
 const struct op op_bead_validate = {
 	.name = "bead validate",
-	.help = "Check the published files and the journal; exits with 1 if there are errors",
+	.help = "Check the published files and the journal; exit 1 on errors",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "validation", PROP_OBJECT, 0, props },

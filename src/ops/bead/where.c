@@ -14,10 +14,10 @@ static const struct prop where_props[] = {
 static struct str bead_where_explanation(struct call *c, const struct beads *b)
 {
 	if (str_eq(b->repo.tree, b->repo.gitdir))
-		return STR("this is a bare repository; the store is inside it");
+		return STR("this is a bare repository, and the store is inside it");
 	if (!str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common))
-		return STR("this is a linked worktree; all worktrees share the store in the common "
-			   "Git directory");
+		return STR("this is a linked worktree, and all worktrees share the store in the "
+			   "common Git directory");
 	return STR("the store is in the Git directory of the repository around this folder");
 }
 
@@ -70,7 +70,7 @@ static enum err bead_where_run_where(struct call *c, struct stores *s, const voi
 
 const struct op op_bead_where = {
 	.name = "bead where",
-	.help = "Say which store is used from here, and why",
+	.help = "Show which store is used here, and why",
 	.reply = &(const struct prop){ "where", PROP_OBJECT, 0, where_props },
 	.run = bead_where_run_where,
 };

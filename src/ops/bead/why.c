@@ -48,7 +48,7 @@ static void bead_why_put_holding(struct call *c, const struct bead_row *row, str
 
 	switch (bead_row_holding(row, c->actor, c->now_ms)) {
 	case HOLDING_CLOSED:
-		bead_why_put(j, "closed", STR_NONE, STR("it is closed"));
+		bead_why_put(j, "closed", STR_NONE, STR("the bead is closed"));
 		break;
 	case HOLDING_ENDED:
 		bead_why_put(j, "lease_ended", STR_NONE,
@@ -57,12 +57,12 @@ static void bead_why_put_holding(struct call *c, const struct bead_row *row, str
 		break;
 	case HOLDING_IN_PROGRESS:
 		bead_why_put(j, "in_progress", STR_NONE,
-			     row->lease ? arena_fmt(mem, STR_FMT " works on it until %s",
+			     row->lease ? arena_fmt(mem, STR_FMT " has claimed it until %s",
 						    STR_ARG(row->assignee), end) :
 			     row->assignee.p ?
-					  arena_fmt(mem, STR_FMT " works on it, without a lease",
+					  arena_fmt(mem, STR_FMT " has claimed it, without a lease",
 						    STR_ARG(row->assignee)) :
-					  STR("it is in progress, and nobody holds it"));
+					  STR("it is in progress and unclaimed"));
 		break;
 	case HOLDING_CLAIMED:
 		bead_why_put(j, "claimed", STR_NONE,
@@ -70,7 +70,9 @@ static void bead_why_put_holding(struct call *c, const struct bead_row *row, str
 				       STR_ARG(row->assignee), end));
 		break;
 	case HOLDING_NONE:
-		bead_why_put(j, "open", STR_NONE, STR("it is open, and nobody else holds it"));
+		bead_why_put(j, "open", STR_NONE,
+			     STR("it is open and not claimed by another "
+				 "agent"));
 		break;
 	}
 }
@@ -85,12 +87,15 @@ static enum err bead_why_put_blockers(struct call *c, struct beads *b, const str
 	for (; !e && link; link = link->next)
 		if (edge_blocks(link->kind, link->bead->status) && (found = true))
 			bead_why_put(j, "blocked_by", link->bead->id,
-				     arena_fmt(&c->mem, "it waits for " STR_FMT " (%s): " STR_FMT,
+				     arena_fmt(&c->mem,
+					       "it is blocked by " STR_FMT " (%s): " STR_FMT,
 					       STR_ARG(link->bead->id),
 					       names_word(&bead_statuses, link->bead->status),
 					       STR_ARG(link->bead->title)));
 	if (!e && row->blockers && !found)
-		bead_why_put(j, "circle", row->id, STR("over others, it is a part of itself"));
+		bead_why_put(j, "circle", row->id,
+			     STR("it is its own ancestor, through a cycle "
+				 "of parents"));
 	if (!e && !row->blockers)
 		bead_why_put(j, "unblocked", STR_NONE, STR("nothing blocks it"));
 	if (!e && row->children)
@@ -127,7 +132,7 @@ static enum err bead_why_run(struct call *c, struct stores *s, const void *body,
 
 const struct op op_bead_why = {
 	.name = "bead why",
-	.help = "Say why a bead is ready, or what keeps it",
+	.help = "Explain why a bead is or isn't ready",
 	.flags = BEAD_READ | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -13,12 +13,12 @@ struct body {
 
 static const struct field fields[] = {
 	{ "path", &kind_path, AT(path), FIELD_REQUIRED | FIELD_PLACE, .min = 1, .max = MAX_PATH,
-	  .help = "file, from the project's root" },
+	  .help = "file, relative to the project's root" },
 	{ "description", &kind_str, AT(description), FIELD_REQUIRED | FIELD_PLACE,
-	  .max = MAX_DESCRIPTION, .help = "what it is for" },
-	{ "version", &kind_str, AT(version), .max = MAX_VERSION, .help = "which state of it" },
+	  .max = MAX_DESCRIPTION, .help = "description" },
+	{ "version", &kind_str, AT(version), .max = MAX_VERSION, .help = "version" },
 	{ "refs", &kind_ref, AT(refs), FIELD_LIST, .flag = "ref", .most = MAX_REFS,
-	  .help = "what it is about" },
+	  .help = "references, such as tt:issue:42" },
 	{ 0 },
 };
 
@@ -47,7 +47,7 @@ static enum err board_artifact_add_run(struct call *c, struct stores *s, const v
 
 const struct op op_board_artifact_add = {
 	.name = "board artifact add",
-	.help = "Register a file that others should know of",
+	.help = "Register a file as an artifact",
 	.more = "The file must exist inside the project. Registering a path again replaces its "
 		"entry.",
 	.examples = examples,

@@ -9,7 +9,7 @@ struct body {
 
 static const struct field fields[] = {
 	{ "path", &kind_path, offsetof(struct body, path), FIELD_REQUIRED | FIELD_PLACE, .min = 1,
-	  .max = MAX_PATH, .help = "file, from the project's root" },
+	  .max = MAX_PATH, .help = "file, relative to the project's root" },
 	{ 0 },
 };
 
@@ -29,7 +29,7 @@ static enum err board_artifact_show_run(struct call *c, struct stores *s, const 
 
 const struct op op_board_artifact_show = {
 	.name = "board artifact show",
-	.help = "Show one registered file",
+	.help = "Show an artifact",
 	.examples = examples,
 	.flags = OP_BOARD,
 	.body_size = sizeof(struct body),

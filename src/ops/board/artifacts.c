@@ -14,13 +14,14 @@ struct body {
 
 static const struct field fields[] = {
 	{ "produced_by", &kind_str, AT(produced_by), .flag = "by", .arg = "AGENT",
-	  .help = "by this agent" },
-	{ "ref", &kind_ref, AT(ref), FIELD_CLI, .help = "that refer to this" },
-	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE, .help = "first part" },
+	  .help = "agent that registered the artifact" },
+	{ "ref", &kind_ref, AT(ref), FIELD_CLI, .help = "reference, such as tt:issue:42" },
+	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE,
+	  .help = "first part of a reference" },
 	{ "ref_what", &kind_str, AT(ref_part[1]), FIELD_WIRE, .help = "second" },
 	{ "ref_ref", &kind_ref_part, AT(ref_part[2]), FIELD_WIRE, .help = "third" },
 	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .role = ROLE_LIMIT, .letter = 'n', .min = 1,
-	  .max = MAX_PAGE, .preset = "50", .help = "at most so many" },
+	  .max = MAX_PAGE, .preset = "50", .help = "maximum number of results" },
 	{ 0 },
 };
 
@@ -46,7 +47,7 @@ static enum err board_artifacts_run(struct call *c, struct stores *s, const void
 
 const struct op op_board_artifacts = {
 	.name = "board artifacts",
-	.help = "List the registered files",
+	.help = "List artifacts",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),

@@ -17,11 +17,12 @@ struct body {
 
 static const struct field fields[] = {
 	{ "messages_before", &kind_duration, AT(messages_before),
-	  .help = "messages older than this, unless a newer one replies to them" },
-	{ "reset_offline", &kind_bool, AT(reset_offline), .help = "agents that are offline" },
-	{ "artifacts", &kind_bool, AT(artifacts), .help = "all entries for files" },
+	  .help = "delete messages older than this, unless a newer one replies to them" },
+	{ "reset_offline", &kind_bool, AT(reset_offline),
+	  .help = "delete agents that are offline" },
+	{ "artifacts", &kind_bool, AT(artifacts), .help = "delete all artifact entries" },
 	{ "confirm", &kind_bool, AT(confirm), .role = ROLE_CONFIRM,
-	  .help = "do it without asking" },
+	  .help = "delete without asking" },
 	{ 0 },
 };
 
@@ -75,11 +76,11 @@ static enum err nothing_chosen(struct call *c, struct board *b)
 	if (e)
 		return e;
 	call_fail(c, ERR_INVALID_INPUT,
-		  "nothing was chosen to be cleared; there are %" PRId64 " messages, %" PRId64
+		  "nothing was selected; there are %" PRId64 " messages, %" PRId64
 		  " offline agents and %" PRId64 " artifacts",
 		  counts.messages, counts.agents, counts.artifacts);
-	return call_step(c, "Choose with --messages-before, --reset-offline or --artifacts; 'bb "
-			    "export' keeps a copy.");
+	return call_step(c, "Select with --messages-before, --reset-offline or --artifacts; 'bb "
+			    "export' makes a copy first.");
 }
 
 static enum err board_clear_run(struct call *c, struct stores *s, const void *body,
@@ -106,9 +107,9 @@ static enum err board_clear_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_board_clear = {
 	.name = "board clear",
-	.help = "Clear old messages, offline agents or artifacts",
-	.more = "Says what it would delete, and on a terminal asks. Elsewhere it needs --confirm. "
-		"An old message stays while a newer one replies to it.",
+	.help = "Delete old messages, offline agents or artifacts",
+	.more = "Shows what would be deleted, and asks on a terminal. Elsewhere, --confirm is "
+		"required. An old message is kept while a newer one replies to it.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS | OP_RECEIPT,
 	.body_size = sizeof(struct body),

@@ -10,7 +10,7 @@ struct body {
 
 static const struct field fields[] = {
 	{ "confirm", &kind_bool, offsetof(struct body, confirm), .role = ROLE_CONFIRM,
-	  .help = "really remove it; without this nothing is removed" },
+	  .help = "remove the board; without this option nothing is removed" },
 	{ 0 },
 };
 
@@ -64,8 +64,8 @@ static enum err board_destroy_run(struct call *c, struct stores *s, const void *
 
 const struct op op_board_destroy = {
 	.name = "board destroy",
-	.help = "Remove the blackboard of this project",
-	.more = "Removes the folder .bb with all that is in it. Without --confirm it only says "
+	.help = "Remove this project's board",
+	.more = "Removes the folder .bb and everything in it. Without --confirm, it only shows "
 		"what is there.",
 	.flags = OP_WRITE | OP_DESTROYS,
 	.body_size = sizeof(struct body),

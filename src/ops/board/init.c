@@ -22,7 +22,7 @@ static enum err board_init_run(struct call *c, struct stores *s, const void *bod
 		return e;
 	if (made == BOARD_REPLACED && aside.p)
 		c->warning = arena_fmt(&c->mem,
-				       "the database was damaged and is kept as '" STR_FMT
+				       "the database was damaged and was kept as '" STR_FMT
 				       "'; this is a new, empty board",
 				       STR_ARG(aside));
 	else if (made == BOARD_REPLACED)
@@ -44,10 +44,10 @@ static const struct prop props[] = {
 
 const struct op op_board_init = {
 	.name = "board init",
-	.help = "Create a blackboard for this project",
-	.more = "Makes the folder .bb with its database at the root of the (main) Git worktree, or "
-		"in the current directory outside a repository. An existing board is left as it "
-		"is. A damaged database is kept aside under a new name.",
+	.help = "Create a board for this project",
+	.more = "Creates the folder .bb with its database at the root of the main Git worktree, "
+		"or in the current directory outside a repository. An existing board stays as it "
+		"is. A damaged database is kept under a new name.",
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.reply = &(const struct prop){ "board", PROP_OBJECT, 0, props },
 	.run = board_init_run,

@@ -16,13 +16,19 @@ struct body {
 
 static const struct field fields[] = {
 	{ "host", &kind_word, AT(host), FIELD_PLACE, .arg = "HOST", .words = &hosts,
-	  .help = "the agent's host; all of them if it is not given" },
-	{ "write", &kind_bool, AT(write), .help = "add the server to the host's file" },
-	{ "remove", &kind_bool, AT(remove), .help = "take it out again" },
-	{ "print", &kind_bool, AT(print), .help = "only show it; this is the default" },
-	{ "project", &kind_bool, AT(project), .help = "in the project's file; the default" },
-	{ "user", &kind_bool, AT(user), .help = "in the user's own file" },
-	{ "agent", &kind_agent, AT(agent), .help = "serve this agent only" },
+	  .help = "host (default: show all)" },
+	{ "write", &kind_bool, AT(write),
+	  .help = "add the server to the host's configuration "
+		  "file" },
+	{ "remove", &kind_bool, AT(remove),
+	  .help = "remove the server from the host's "
+		  "configuration file" },
+	{ "print", &kind_bool, AT(print),
+	  .help = "print the configuration without writing it "
+		  "(default)" },
+	{ "project", &kind_bool, AT(project), .help = "use the project's file (default)" },
+	{ "user", &kind_bool, AT(user), .help = "use the user's file" },
+	{ "agent", &kind_agent, AT(agent), .help = "fixed agent name of the server" },
 	{ 0 },
 };
 
@@ -73,9 +79,11 @@ static enum err board_install_drop(struct call *c, struct str text, const void *
 static enum err board_install_no_file(struct call *c, enum host_id host, enum host_scope scope,
 				      const struct host_server *server)
 {
-	call_fail(c, ERR_INVALID_INPUT, "%s has no file for this that others may write",
+	call_fail(c, ERR_INVALID_INPUT,
+		  "%s has no configuration file that other programs may "
+		  "write",
 		  names_word(&hosts, (int)host));
-	return call_step(c, "Its own command does it: " STR_FMT,
+	return call_step(c, "Run its own command: " STR_FMT,
 			 STR_ARG(host_command(c, host, scope, server)));
 }
 
@@ -107,7 +115,7 @@ struct offer {
 static enum err not_on_path(struct call *c, const char *program)
 {
 	call_fail(c, ERR_NOT_FOUND,
-		  "'%s' is neither on PATH nor beside this program, so no host would find it",
+		  "'%s' is neither on PATH nor beside this program, so hosts could not find it",
 		  program);
 	return call_step(c, "Install abacus again, or add the folder of '%s' to PATH.", program);
 }
@@ -149,11 +157,11 @@ static enum err board_install_install(struct call *c, const struct body *in,
 	enum err e;
 
 	if (in->write + in->remove + in->print > 1)
-		return call_fail(c, ERR_USAGE, "--write, --remove and --print exclude each other");
+		return call_fail(c, ERR_USAGE, "--write, --remove and --print can't be combined");
 	if (in->user && in->project)
-		return call_fail(c, ERR_USAGE, "--user and --project exclude each other");
+		return call_fail(c, ERR_USAGE, "--user and --project can't be combined");
 	if ((in->write || in->remove) && in->host < 0)
-		return call_fail(c, ERR_USAGE, "name the host whose file is to be changed");
+		return call_fail(c, ERR_USAGE, "the name of a host is required to change its file");
 	if ((e = place_new(c, STR(".bb"), &root)))
 		return e;
 	json_array(reply);
@@ -192,9 +200,9 @@ static const char *const all_examples[] = {
 
 const struct op op_project_install = {
 	.name = "install",
-	.help = "Show how to give an agent's host all the tools, or do it",
-	.more = "As 'bb install', with the beads, the agents and continuity beside the board; "
-		"where the board alone is there already, its entry becomes this one.",
+	.help = "Add the MCP server of all tools to a host",
+	.more = "Like 'bb install', but for the server with beads, agents and continuity as well "
+		"as the board. It replaces an existing entry of the board's server.",
 	.examples = all_examples,
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
@@ -205,10 +213,10 @@ const struct op op_project_install = {
 
 const struct op op_board_install = {
 	.name = "board install",
-	.help = "Show how to give an agent's host the board, or do it",
-	.more = "Prints what to add to the host's file. With --write it adds it there: every other "
-		"byte stays, the old file is kept beside it, and a file that cannot be understood "
-		"is left alone.",
+	.help = "Add the MCP server of the board to a host",
+	.more = "Prints what to add to the host's configuration file. With --write, adds it: "
+		"every other byte stays the same, the old file is kept beside the new one, and a "
+		"file that cannot be parsed is not changed.",
 	.examples = examples,
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),

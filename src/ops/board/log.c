@@ -16,22 +16,27 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "since", &kind_duration, AT(since), .help = "only the last 30s, 10m, 1h, 2d, 1w" },
+	{ "since", &kind_duration, AT(since),
+	  .help = "maximum age, such as 30s, 10m, 1h, 2d or "
+		  "1w" },
 	{ "tags", &kind_str, AT(tags), FIELD_LIST, .flag = "tag", .letter = 't', .arg = "TAG",
-	  .max = MAX_TAG, .most = MAX_TAGS, .help = "with any of these" },
+	  .max = MAX_TAG, .most = MAX_TAGS, .help = "tags of which a message must have one" },
 	{ "from_agent", &kind_str, AT(from_agent), .flag = "from", .arg = "AGENT",
-	  .help = "by this agent" },
+	  .help = "agent that posted the message" },
 	{ "priority", &kind_word, AT(priority), .letter = 'p', .words = &priorities,
-	  .help = "at least" },
-	{ "ref", &kind_ref, AT(ref), FIELD_CLI, .help = "that refer to this" },
-	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE, .help = "first part" },
+	  .help = "lowest priority to include" },
+	{ "ref", &kind_ref, AT(ref), FIELD_CLI, .help = "reference, such as tt:issue:42" },
+	{ "ref_where", &kind_str, AT(ref_part[0]), FIELD_WIRE,
+	  .help = "first part of a reference" },
 	{ "ref_what", &kind_str, AT(ref_part[1]), FIELD_WIRE, .help = "second" },
 	{ "ref_ref", &kind_ref_part, AT(ref_part[2]), FIELD_WIRE, .help = "third" },
 	{ "limit", &kind_int, AT(limit), FIELD_CLAMP, .role = ROLE_LIMIT, .letter = 'n', .min = 1,
-	  .max = MAX_PAGE, .preset = "20", .help = "at most so many" },
-	{ "unread", &kind_bool, AT(unread), .letter = 'u', .help = "only what you have not seen" },
+	  .max = MAX_PAGE, .preset = "20", .help = "maximum number of results" },
+	{ "unread", &kind_bool, AT(unread), .letter = 'u',
+	  .help = "show only messages that you "
+		  "have not read" },
 	{ "catch_up", &kind_bool, AT(catch_up), FIELD_CLI,
-	  .help = "and let all that is older count as read" },
+	  .help = "also mark all older messages as read" },
 	{ 0 },
 };
 
@@ -106,9 +111,9 @@ static enum err board_log_run_read(struct call *c, struct stores *s, const void 
 
 const struct op op_board_log = {
 	.name = "board log",
-	.help = "Show the latest messages",
-	.more = "An agent that gives its name has read what it was shown. With --unread it gets "
-		"what it has not read, beginning with the oldest.",
+	.help = "Show the newest messages",
+	.more = "Messages that are shown to a named agent count as read by it. With --unread, "
+		"shows the messages that the agent has not read, oldest first.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),

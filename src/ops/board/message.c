@@ -11,7 +11,7 @@ struct body {
 
 static const struct field fields[] = {
 	{ "id", &kind_id, offsetof(struct body, id), FIELD_REQUIRED | FIELD_PLACE, .min = 1,
-	  .help = "the message" },
+	  .help = "message id" },
 	{ 0 },
 };
 
@@ -28,11 +28,11 @@ static enum err board_message_run(struct call *c, struct stores *s, const void *
 	if (e)
 		return e;
 	if (left_out)
-		c->warning = arena_fmt(
-			&c->mem,
-			"the thread has %" PRId64
-			" more messages; 'bb message ID' of a reply shows what is below it",
-			left_out);
+		c->warning =
+			arena_fmt(&c->mem,
+				  "the thread has %" PRId64
+				  " more messages; 'bb message ID' of a reply shows its replies",
+				  left_out);
 	message_encode_all(reply, thread);
 	return ERR_OK;
 }
@@ -40,7 +40,7 @@ static enum err board_message_run(struct call *c, struct stores *s, const void *
 const struct op op_board_message = {
 	.name = "board message",
 	.help = "Show a message and its replies",
-	.more = "The message comes first, then its replies and theirs, depth first; at most 50.",
+	.more = "Shows the message, then its replies and their replies, depth first; at most 50.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),

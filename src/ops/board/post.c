@@ -15,16 +15,16 @@ struct body {
 
 static const struct field fields[] = {
 	{ "content", &kind_str, AT(content), FIELD_REQUIRED | FIELD_PLACE | FIELD_STDIN, .min = 1,
-	  .max = MAX_CONTENT, .help = "the message" },
+	  .max = MAX_CONTENT, .help = "text of the message" },
 	{ "tags", &kind_tag, AT(tags), FIELD_LIST, .flag = "tag", .letter = 't', .arg = "TAG",
 	  .min = 1, .max = MAX_TAG, .most = MAX_TAGS,
 	  .help = "decision, handoff, blocker, question, plan, review, info, …" },
 	{ "priority", &kind_word, AT(priority), .letter = 'p', .words = &priorities,
-	  .preset = "normal", .help = "how urgent it is" },
+	  .preset = "normal", .help = "priority" },
 	{ "in_reply_to", &kind_id, AT(in_reply_to), .flag = "reply-to", .letter = 'r', .min = 1,
-	  .help = "message it answers" },
+	  .help = "message to reply to" },
 	{ "refs", &kind_ref, AT(refs), FIELD_LIST, .flag = "ref", .most = MAX_REFS,
-	  .help = "what it is about" },
+	  .help = "references, such as tt:issue:42" },
 	{ 0 },
 };
 
@@ -57,8 +57,7 @@ static enum err board_post_run(struct call *c, struct stores *s, const void *bod
 const struct op op_board_post = {
 	.name = "board post",
 	.help = "Post a message",
-	.more = "Messages are never changed afterwards. \"-\" reads the message from standard "
-		"input.",
+	.more = "Messages cannot be changed later. \"-\" reads the message from standard input.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT,
 	.body_size = sizeof(struct body),

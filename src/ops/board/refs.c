@@ -14,9 +14,9 @@ struct body {
 
 static const struct field fields[] = {
 	{ "target", &kind_ref, AT(target), FIELD_CLI | FIELD_PLACE | FIELD_REQUIRED,
-	  .help = "what to look for" },
+	  .help = "reference to look for" },
 	{ "where", &kind_str, AT(part[0]), FIELD_WIRE | FIELD_REQUIRED,
-	  .help = "first part, e.g. tt" },
+	  .help = "first part of the reference, such as tt" },
 	{ "what", &kind_str, AT(part[1]), FIELD_WIRE | FIELD_REQUIRED,
 	  .help = "second, e.g. issue" },
 	{ "ref", &kind_ref_part, AT(part[2]), FIELD_WIRE | FIELD_REQUIRED,
@@ -58,7 +58,7 @@ static enum err board_refs_run(struct call *c, struct stores *s, const void *bod
 
 const struct op op_board_refs = {
 	.name = "board refs",
-	.help = "Find the messages and artifacts that refer to something",
+	.help = "Find messages and artifacts by reference",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),

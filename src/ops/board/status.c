@@ -46,13 +46,13 @@ static enum err board_status_run(struct call *c, struct stores *s, const void *b
 
 static const struct field any[] = {
 	{ "agent_id", &kind_str, offsetof(struct body, agent_id), FIELD_WIRE,
-	  .help = "only this one" },
+	  .help = "agent name" },
 	{ 0 },
 };
 
 static const struct field one[] = {
 	{ "agent_id", &kind_str, offsetof(struct body, agent_id), FIELD_REQUIRED | FIELD_PLACE,
-	  .arg = "AGENT", .help = "the agent" },
+	  .arg = "AGENT", .help = "agent name" },
 	{ 0 },
 };
 
@@ -61,9 +61,9 @@ static const char *const get_examples[] = { "bb status get claude-01", NULL };
 
 const struct op op_board_status = {
 	.name = "board status",
-	.help = "Show the agents, what they do and whether they are alive",
-	.more = "An agent is active up to 5 whole minutes after its last write, then stale, and "
-		"after 30 minutes offline.",
+	.help = "Show agents, their work and their liveness",
+	.more = "An agent is active for 5 whole minutes after its last write, then stale, and "
+		"offline after 30 minutes.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
@@ -74,7 +74,7 @@ const struct op op_board_status = {
 
 const struct op op_board_status_get = {
 	.name = "board status get",
-	.help = "Show one agent in detail",
+	.help = "Show one agent's status in detail",
 	.examples = get_examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),

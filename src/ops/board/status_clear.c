@@ -17,7 +17,7 @@ static enum err board_status_clear_run(struct call *c, struct stores *s, const v
 
 const struct op op_board_status_clear = {
 	.name = "board status clear",
-	.help = "Go back to idle: no task, no progress, no blockers",
+	.help = "Reset your status to idle",
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
 	.reply = &agent_reply,
 	.run = board_status_clear_run,

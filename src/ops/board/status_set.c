@@ -7,12 +7,12 @@
 
 static const struct field fields[] = {
 	{ "current_task", &kind_str, AT(current_task), FIELD_PLACE, .arg = "TASK", .max = MAX_TASK,
-	  .help = "what you are doing" },
-	{ "progress", &kind_int, AT(progress), .max = 100, .help = "percent done" },
+	  .help = "current task" },
+	{ "progress", &kind_int, AT(progress), .max = 100, .help = "progress in percent" },
 	{ "status", &kind_word, AT(status), .words = &agent_active_statuses,
-	  .help = "what kind of work it is" },
+	  .help = "kind of work" },
 	{ "blockers", &kind_str, AT(blockers), .max = MAX_BLOCKERS,
-	  .help = "what stops you; implies blocked" },
+	  .help = "blockers; sets the status to blocked" },
 	{ 0 },
 };
 
@@ -32,7 +32,8 @@ static enum err board_status_set_run(struct call *c, struct stores *s, const voi
 	if (!change->current_task.p && !change->blockers.p && change->progress == ABSENT &&
 	    change->status < 0)
 		return call_fail(c, ERR_INVALID_INPUT,
-				 "nothing to set: give a task, progress, status or blockers");
+				 "nothing to set: a task, --progress, --status or --blockers is "
+				 "required");
 	if (!(e = status_set(c, s->board, change, &a)))
 		agent_encode(reply, c, a, NULL);
 	return e;
@@ -40,8 +41,9 @@ static enum err board_status_set_run(struct call *c, struct stores *s, const voi
 
 const struct op op_board_status_set = {
 	.name = "board status set",
-	.help = "Say what you are doing",
-	.more = "What is not given stays as it was. Any status but blocked clears the blockers.",
+	.help = "Set your status",
+	.more = "Values that are not given stay unchanged. Every status except blocked clears "
+		"the blockers.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
 	.body_size = sizeof(struct status_change),

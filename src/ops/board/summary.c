@@ -101,10 +101,11 @@ static enum err board_summary_run(struct call *c, struct stores *s, const void *
 
 const struct op op_board_summary = {
 	.name = "board summary",
-	.help = "Show a compact overview of the board",
-	.more = "Agents, who is blocked, the messages of the last 30 minutes, high and critical "
-		"ones, the artifacts of the last hour; at most 10 of each. The two windows can be "
-		"set in .bb/config.toml, section [summary], keys messages and artifacts.",
+	.help = "Show an overview of the board",
+	.more = "Shows agents, blocked agents, messages of the last 30 minutes, messages of high "
+		"and critical priority, and artifacts of the last hour; at most 10 of each. Set "
+		"the two periods in .bb/config.toml, section [summary], keys messages and "
+		"artifacts.",
 	.flags = OP_BOARD | OP_READER,
 	.reply = &(const struct prop){ "summary", PROP_OBJECT, 0, props },
 	.run = board_summary_run,

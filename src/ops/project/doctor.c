@@ -21,7 +21,7 @@ struct body {
 
 static const struct field fields[] = {
 	{ "fix", &kind_bool, offsetof(struct body, fix), FIELD_WRITES,
-	  .help = "repair what is damaged, and keep a copy of each damaged file" },
+	  .help = "repair the damage; a copy of each damaged file is kept" },
 	{ 0 },
 };
 
@@ -76,11 +76,11 @@ static void tell_journal(struct call *c, struct mend *m, struct str home,
 				      .status = r->applied ? "fixed" :
 						r->damaged ? "error" :
 							     "ok",
-				      .message = STR("every record is as it was written") };
+				      .message = STR("every record is intact") };
 
 	if (r->damaged) {
 		found.message = arena_fmt(
-			&c->mem, "the journal is damaged: %lld records can be saved, %lld are lost",
+			&c->mem, "the journal is damaged: %lld records are readable, %lld are lost",
 			(long long)r->salvaged, (long long)r->lost);
 		found.lost = lost_records(c, r->report);
 	}
@@ -101,7 +101,7 @@ static void tell_receipts(struct call *c, struct mend *m, struct str home)
 		.file = path,
 		.status = m->fix ? "fixed" : "error",
 		.message = STR("it is damaged"),
-		.lost = STR("[\"answers to request ids: repeats are not recognised\"]")
+		.lost = STR("[\"replies to request ids: repeated requests are not recognised\"]")
 	};
 	enum err e = receipt_db_open(c, path, false, &db);
 
@@ -220,12 +220,12 @@ static const char *const examples[] = { "abacus doctor", "abacus doctor --fix", 
 
 const struct op op_project_doctor = {
 	.name = "doctor",
-	.help = "Check that every store can be read; with --fix, repair what is damaged",
-	.more = "Looks at the journal of the beads, the files of the agents, the board, vybe.db "
-		"and the settings. With --fix, everything that can still be read is saved, each "
-		"damaged file is kept beside the new one as NAME.damaged_<time>_<random>, and "
-		"everything that is lost is listed. Published commits are for 'bd repair'. Exits "
-		"with 1 if something is still damaged.",
+	.help = "Check every store, and with --fix repair the damage",
+	.more = "Checks the beads' journal, the agents' files, the board, vybe.db and the "
+		"settings. With --fix, everything that is still readable is saved, each damaged "
+		"file is kept beside the new one as NAME.damaged_<time>_<random>, and every loss "
+		"is listed. 'bd repair' checks published commits. Exits with 1 if any damage is "
+		"left.",
 	.examples = examples,
 	.flags = OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),

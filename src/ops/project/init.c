@@ -6,22 +6,21 @@
 #include "store/db/board_db.h"
 #include "store/place.h"
 
-/* abacus init: all that is ours, in one repository. */
+/* abacus init: sets up beads, board and agents in one repository. */
 
 static const char advice[] =
-	"## Working with others\n"
-	"\n"
-	"Several agents work here at once. They share work items (`bd`), a board and mail\n"
-	"(`bb`), and files that are reserved (`bb agent`). Say who you are in BB_AGENT_ID.\n"
-	"- `bb-init` begins a session: it gives you a name, or the one you had.\n"
-	"- `bd ready --claim --json` takes the next work item; `bd show ID` tells all about it.\n"
-	"- `bb agent reserve --scope 'src/part/*' --bead ID` before you change files;\n"
-	"  `bb agent guard PATH…` tells whether they are another's.\n"
-	"- `bb agent inbox` is your mail. What needs your answer: `bb agent ack --message ID`.\n"
+	"## Working with others\n\nSeveral agents work here at once. They share work items "
+	"(`bd`), a board and mail\n(`bb`), and file reservations (`bb agent`). Put your name "
+	"into ABACUS_AGENT.\n- `bb-init` starts a session: it assigns you a name, or resumes "
+	"your unfinished work.\n- `bd ready --claim --json` claims the next bead; `bd show ID` "
+	"shows its details.\n"
+	"- `bb agent reserve --scope 'src/part/*' --bead ID` reserves files before you change\n"
+	"  them; `bb agent guard PATH…` checks that no other agent has reserved them.\n"
+	"- `bb agent inbox` lists your mail; `bb agent ack --message ID` acknowledges a message.\n"
 	"- `bb agent send --to NAME --bead ID --category HANDOFF --subject … --body …`\n"
-	"  hands something over; BLOCKED asks for help.\n"
-	"- `bd create \"title\" --deps discovered-from:ID` for what you find on the way.\n"
-	"- `bd close ID --reason \"what was done\"`, then `bb agent release --scope …`.\n";
+	"  hands work over; category BLOCKED asks for help.\n"
+	"- `bd create \"title\" --deps discovered-from:ID` records work that you discover.\n"
+	"- `bd close ID --reason \"what was done\"` closes a bead; then `bb agent release --scope …`.\n";
 
 static const struct prop agents_props[] = {
 	{ "path", PROP_STR, 0, NULL },
@@ -98,9 +97,9 @@ static enum err project_init_run(struct call *c, struct stores *s, const void *b
 const struct op op_project_init = {
 	.name = "init",
 	.help = "Set up beads, board and agents in this repository",
-	.more = "The same as 'bd init' and 'bb init', and a folder for the agents. What is there "
-		"stays as it is, and none of your files is touched. It prints what you may want to "
-		"add to AGENTS.md.",
+	.more = "The same as 'bd init' and 'bb init', plus a folder for the agents. Existing "
+		"stores stay as they are, and no file of yours is changed. Prints what you may "
+		"want to add to AGENTS.md.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
 	.reply = &(const struct prop){ "project", PROP_OBJECT, 0, props },
 	.run = project_init_run,

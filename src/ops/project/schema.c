@@ -8,7 +8,7 @@ struct body {
 
 static const struct field fields[] = {
 	{ "op", &kind_str, offsetof(struct body, words), FIELD_PLACE | FIELD_LIST, .arg = "OP",
-	  .help = "only this operation, for example: board post" },
+	  .help = "name of an operation, for example: board post" },
 	{ 0 },
 };
 
@@ -65,12 +65,12 @@ static enum err project_schema_run(struct call *c, struct stores *s, const void 
 	if (found)
 		return ERR_OK;
 	call_fail(c, ERR_NOT_FOUND, "there is no operation '" STR_FMT "'", STR_ARG(name));
-	return call_step(c, "Run 'abacus schema' to see them all.");
+	return call_step(c, "Run 'abacus schema' to list all operations.");
 }
 
 const struct op op_schema = {
 	.name = "schema",
-	.help = "Print the JSON Schema of every operation, or of one",
+	.help = "Print the JSON Schema of all operations, or of one",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "operations", PROP_OBJECT, PROP_LIST, props },

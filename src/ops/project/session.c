@@ -12,11 +12,12 @@ struct sessions_body {
 };
 
 static const struct field sessions_fields[] = {
-	{ "all", &kind_bool, offsetof(struct sessions_body, ask.all), .help = "closed ones too" },
+	{ "all", &kind_bool, offsetof(struct sessions_body, ask.all),
+	  .help = "show closed beads too" },
 	{ "brief", &kind_bool, offsetof(struct sessions_body, ask.brief),
-	  .help = "only the agents, what they hold, and incursions" },
+	  .help = "show only agents, reservations and incursions" },
 	{ "ids", &kind_str, offsetof(struct sessions_body, ids), FIELD_LIST | FIELD_COMMAS,
-	  .arg = "ID", .most = 500, .help = "only these tasks, without the mail about them" },
+	  .arg = "ID", .most = 500, .help = "bead ids to show, without the mail about them" },
 	{ 0 },
 };
 
@@ -111,7 +112,7 @@ static enum err project_session_run_sessions(struct call *c, struct stores *s, c
 
 const struct op op_sessions = {
 	.name = "sessions",
-	.help = "Show what everybody is doing: epics, tasks, agents, files",
+	.help = "Show epics, tasks, agents and reservations",
 	.body_size = sizeof(struct sessions_body),
 	.fields = sessions_fields,
 	.reply = &(const struct prop){ "sessions", PROP_OBJECT, 0, sessions_props },
@@ -124,7 +125,7 @@ struct conversation_body {
 
 static const struct field conversation_fields[] = {
 	{ "bead", &kind_bead, offsetof(struct conversation_body, bead),
-	  FIELD_REQUIRED | FIELD_PLACE, .help = "the bead it is about" },
+	  FIELD_REQUIRED | FIELD_PLACE, .help = "bead id" },
 	{ 0 },
 };
 
@@ -154,9 +155,9 @@ static const char *const conversation_examples[] = { "abacus conversation a1b2",
 
 const struct op op_conversation = {
 	.name = "conversation",
-	.help = "Show all that was done and said about a bead, in one thread",
-	.more = "Changes, notes, mail, what happened between agents, posts, files and what agents "
-		"noted of their work, the oldest first.",
+	.help = "Show everything about a bead in one thread",
+	.more = "Shows changes, comments, mail, protocol events, posts, artifacts and continuity "
+		"events, oldest first.",
 	.examples = conversation_examples,
 	.body_size = sizeof(struct conversation_body),
 	.fields = conversation_fields,

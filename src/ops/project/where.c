@@ -34,9 +34,9 @@ static struct str bead_reason(struct call *c, const struct beads *b, bool there)
 	bool linked = !str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common);
 
 	if (!there)
-		return STR("nobody has begun to keep beads here; 'abacus init' does");
-	return linked ? STR("it is in the Git directory that all worktrees share") :
-			STR("it is in the Git directory of the repository around you");
+		return STR("there are no beads here yet; 'abacus init' sets them up");
+	return linked ? STR("in the Git directory that all worktrees share") :
+			STR("in the Git directory of this repository");
 }
 
 static bool is_refusal(enum err e)
@@ -66,7 +66,8 @@ static enum err project_where_put_beads(struct call *c, struct json *reply)
 	}
 	if (e == ERR_NOT_A_REPOSITORY) {
 		project_where_put(reply, "beads", STR_NONE, false,
-				  STR("beads need a Git repository, and this folder is in none"));
+				  STR("beads require a Git repository, and this folder is not in "
+				      "one"));
 		return call_forgive(c);
 	}
 	if (e || (e = file_look(c, b.home, &found)))
@@ -79,14 +80,14 @@ static enum err project_where_put_beads(struct call *c, struct json *reply)
 static struct str folder_reason(struct call *c, const struct repository *repo, struct str root)
 {
 	if (c->project.p)
-		return STR("this project was named");
+		return STR("--dir or the environment names this project");
 	if (str_eq(root, c->dir))
-		return STR("it is in this folder");
+		return STR("in this folder");
 	if (repo->tree.p && path_within(repo->tree, root))
-		return STR("it is the nearest one above, inside of the worktree");
+		return STR("in the nearest parent folder, within the worktree");
 	if (repo->tree.p && str_eq(root, repo->main))
-		return STR("this is a linked worktree, and uses what is in the main one");
-	return STR("it is the nearest one above");
+		return STR("in the main worktree, because this is a linked worktree");
+	return STR("in the nearest parent folder");
 }
 
 /* A folder at the root of the project, and what would refuse it there. */
@@ -123,7 +124,7 @@ static enum err put_folder(struct call *c, const struct folder *folder, struct j
 	if ((e = place_new(c, name, &root)))
 		return e;
 	project_where_put(reply, store, path_join(&c->mem, root, name), false,
-			  STR("there is none; 'abacus init' makes it there"));
+			  STR("not there yet; 'abacus init' creates it"));
 	return ERR_OK;
 }
 
@@ -145,7 +146,7 @@ static enum err project_where_run(struct call *c, struct stores *s, const void *
 
 const struct op op_project_where = {
 	.name = "where",
-	.help = "Say which stores are used from here, and why",
+	.help = "Show which stores are used here, and why",
 	.reply = &(const struct prop){ "stores", PROP_OBJECT, PROP_LIST, store_props },
 	.run = project_where_run,
 };

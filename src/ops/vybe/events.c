@@ -13,23 +13,21 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field event_fields[] = {
-	{ "all", &kind_bool, AT(all), .help = "of all agents, also where one is named" },
-	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID,
-	  .help = "only of this task" },
-	{ "kind", &kind_str, AT(kind), .arg = "WORD", .max = MAX_ID, .help = "only of this kind" },
+	{ "all", &kind_bool, AT(all), .help = "show events of all agents, even if one is named" },
+	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID, .help = "task id" },
+	{ "kind", &kind_str, AT(kind), .arg = "WORD", .max = MAX_ID, .help = "kind of event" },
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
-	  .preset = "50", .help = "at most so many" },
-	{ "since_id", &kind_int, AT(since), .min = 0, .help = "only those after this one" },
-	{ "asc", &kind_bool, AT(ascending), .help = "the oldest first" },
-	{ "include_archived", &kind_bool, AT(archived), .help = "also those that were put away" },
+	  .preset = "50", .help = "maximum number of results" },
+	{ "since_id", &kind_int, AT(since), .min = 0, .help = "event id; show only later events" },
+	{ "asc", &kind_bool, AT(ascending), .help = "show the oldest first" },
+	{ "include_archived", &kind_bool, AT(archived), .help = "include archived events" },
 	{ 0 },
 };
 
 static const struct field artifact_fields[] = {
-	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID,
-	  .help = "only of this task" },
+	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID, .help = "task id" },
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
-	  .preset = "50", .help = "at most so many" },
+	  .preset = "50", .help = "maximum number of results" },
 	{ 0 },
 };
 
@@ -135,7 +133,7 @@ static enum err vybe_events_run_artifacts(struct call *c, struct stores *s, cons
 
 const struct op op_vybe_events = {
 	.name = "vybe events list",
-	.help = "List what was done, the newest first",
+	.help = "List events, newest first",
 	.flags = VYBE_LOOKS | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = event_fields,
@@ -145,7 +143,7 @@ const struct op op_vybe_events = {
 
 const struct op op_vybe_artifacts = {
 	.name = "vybe artifacts list",
-	.help = "List the files that were made",
+	.help = "List artifacts",
 	.flags = VYBE_LOOKS,
 	.body_size = sizeof(struct body),
 	.fields = artifact_fields,

@@ -28,15 +28,15 @@ static const struct field install_fields[] = {
 #include "hosts/hosts.def"
 #undef HOST
 	{ "project", &kind_bool, AT(project),
-	  .help = "in the project's file; the user's otherwise" },
-	{ "user", &kind_bool, AT(user), .help = "in the user's own file; the default" },
+	  .help = "use the project's file (default: the user's)" },
+	{ "user", &kind_bool, AT(user), .help = "use the user's file (default)" },
 	{ 0 },
 };
 
 static const struct field handle_fields[] = {
 	{ "host", &kind_word, AT(of), .words = &hosts, .preset = "claude",
-	  .help = "which host calls" },
-	{ "input", &kind_str, AT(input), .role = ROLE_INPUT, .help = "what it says" },
+	  .help = "host that calls the hook" },
+	{ "input", &kind_str, AT(input), .role = ROLE_INPUT, .help = "the host's input" },
 	{ 0 },
 };
 
@@ -69,9 +69,9 @@ static void put_host(struct call *c, struct json *reply, enum host_id host, stru
 
 static enum err vybe_hook_no_file(struct call *c, enum host_id host, bool project)
 {
-	call_fail(c, ERR_INVALID_INPUT, "%s reads no hooks from a file of the %s",
+	call_fail(c, ERR_INVALID_INPUT, "%s does not read hooks from a file of the %s",
 		  names_word(&hosts, (int)host), project ? "project" : "user");
-	return call_step(c, "Try it with%s --project.", project ? "out" : "");
+	return call_step(c, "Run the command with%s --project.", project ? "out" : "");
 }
 
 /* The hosts that were named; by default Claude. */
@@ -88,8 +88,8 @@ static enum err choose_hosts(struct call *c, const struct body *in, bool wanted[
 	wanted[HOST_CLAUDE] = in->host[HOST_CLAUDE] != 0;
 	if (wanted[HOST_CLAUDE])
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "no host is chosen");
-	return call_step(c, "Name one, for example with --codex.");
+	call_fail(c, ERR_INVALID_INPUT, "no host was named");
+	return call_step(c, "Name a host, for example --codex.");
 }
 
 static enum err vybe_hook_each(struct call *c, const struct body *in, bool install,
@@ -112,9 +112,8 @@ static enum err vybe_hook_each(struct call *c, const struct body *in, bool insta
 			continue;
 		path = hooks_file(c, (enum host_id)i, project ? HOST_PROJECT : HOST_USER, root);
 		if (!project && !path_home_known()) {
-			call_fail(c, ERR_INVALID_INPUT,
-				  "HOME does not say where your own files are");
-			return call_step(c, "Set it, or use --project.");
+			call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
+			return call_step(c, "Set HOME, or pass --project.");
 		}
 		if (!path.p)
 			return vybe_hook_no_file(c, (enum host_id)i, project);
@@ -151,11 +150,11 @@ static enum err vybe_hook_change(struct call *c, const struct body *in, bool ins
 		return e;
 
 	if (in->project && in->user)
-		return call_fail(c, ERR_USAGE, "--project and --user exclude each other");
+		return call_fail(c, ERR_USAGE, "--project and --user can't be combined");
 	json_object(reply);
 	json_put_str(reply, "message",
-		     install ? STR("The hosts below call vybe from their next session on.") :
-			       STR("The hosts below do not call vybe any more."));
+		     install ? STR("The hosts below call vybe in their next session.") :
+			       STR("The hosts below no longer call vybe."));
 	e = vybe_hook_each(c, in, install, reply);
 	json_end(reply);
 	return e;
@@ -194,9 +193,10 @@ static enum err vybe_hook_run_handle(struct call *c, struct stores *s, const voi
 
 const struct op op_vybe_hook_install = {
 	.name = "vybe hook install",
-	.help = "Let agents' hosts call vybe: at the start of a session, at prompts, after tools",
-	.more = "What others have in the file stays, the old file is kept beside it, and one that "
-		"cannot be understood is left alone.",
+	.help = "Install hooks, so that hosts call vybe at session start, at prompts and after "
+		"tools",
+	.more = "Other entries in the host's file stay unchanged, the old file is kept beside "
+		"the new one, and a file that cannot be parsed is not changed.",
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
@@ -206,7 +206,7 @@ const struct op op_vybe_hook_install = {
 
 const struct op op_vybe_hook_uninstall = {
 	.name = "vybe hook uninstall",
-	.help = "Let them not call it any more",
+	.help = "Remove the hooks",
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
@@ -216,7 +216,7 @@ const struct op op_vybe_hook_uninstall = {
 
 const struct op op_vybe_hook_handle = {
 	.name = "vybe hook handle",
-	.help = "What the hosts call; it never fails, and says only what they understand",
+	.help = "Handle a call from a host's hook; it never fails, and prints only the host's JSON",
 	.flags = OP_WRITE | OP_NAMES | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = handle_fields,

@@ -19,29 +19,29 @@ struct body {
 
 static const struct field loop_fields[] = {
 	{ "project_dir", &kind_path, AT(dir), .min = 1, .max = 4096,
-	  .help = "the folder whose tasks are taken; the repository otherwise" },
+	  .help = "folder whose tasks to run (default: the repository)" },
 	{ "max_tasks", &kind_int, AT(tasks), .min = 1, .max = 100000, .preset = "10",
-	  .help = "at most so many" },
+	  .help = "maximum number of results" },
 	{ "max_fails", &kind_int, AT(fails), .min = 1, .max = 100000, .preset = "3",
-	  .help = "so many failures in a row end it" },
+	  .help = "maximum number of consecutive failures" },
 	{ "task_timeout", &kind_duration, AT(timeout), .min = 1, .preset = "10m",
-	  .help = "what takes longer is ended" },
+	  .help = "time limit of one task" },
 	{ "cooldown", &kind_duration, AT(cooldown), .min = 0, .preset = "5s",
-	  .help = "between two tasks" },
+	  .help = "pause between two tasks" },
 	{ "dry_run", &kind_bool, AT(dry), .role = ROLE_DRY_RUN,
-	  .help = "only tell which tasks it would take" },
+	  .help = "list the tasks without running them" },
 	{ "command", &kind_str, AT(command), .arg = "COMMAND", .min = 1, .max = 65536,
-	  .help = "what to run, by sh: it reads the prompt, and has VYBE_TASK_ID" },
+	  .help = "shell command to run; it reads the prompt from standard input and "
+		  "VYBE_TASK_ID from the environment" },
 	{ "post_hook", &kind_str, AT(post), .arg = "COMMAND", .min = 1, .max = 65536,
-	  .help = "to run after each task, with VYBE_TASK_STATUS" },
+	  .help = "shell command to run after each task, with VYBE_TASK_STATUS in its environment" },
 	{ 0 },
 };
 
 static const struct field stats_fields[] = {
 	{ "last", &kind_int, AT(last), .min = 1, .max = 100000, .preset = "7",
-	  .help = "of so many runs" },
-	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
-	  .help = "only of this project" },
+	  .help = "maximum number of runs" },
+	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096, .help = "project id" },
 	{ 0 },
 };
 
@@ -169,10 +169,10 @@ static enum err vybe_loop_outcome(struct call *c, const struct child *child, str
 				  const char **status)
 {
 	const char *reason =
-		child->timed_out ? "failure: it took too long" :
+		child->timed_out ? "failure: time limit exceeded" :
 		child_stopped()  ? "failure: the loop was stopped" :
 		child->status    ? "failure: the command failed" :
-				   "failure: the command ended, and the task was not completed";
+				   "failure: the command ended without completing the task";
 	const char *id = arena_cstr(&c->mem, t->id);
 	const char *blocked[] = { "id", id, "outcome", "blocked", "summary", reason, NULL };
 	struct json reply = json_new(&c->mem);
@@ -332,7 +332,8 @@ static enum err vybe_loop_run_loop(struct call *c, struct stores *s, const void 
 	(void)s;
 	if (!in->command.p && !in->dry) {
 		call_fail(c, ERR_USAGE, "--command is missing");
-		return call_step(c, "Give it the command that works on a task, or --dry-run.");
+		return call_step(c, "Pass --command with the command that works on a task, or "
+				    "--dry-run.");
 	}
 	if ((e = continuity_locate(c, &k)) || (e = continuity_project(c, in->dir, &run.project)))
 		return e;
@@ -406,11 +407,11 @@ static enum err vybe_loop_run_stats(struct call *c, struct stores *s, const void
 
 const struct op op_vybe_loop = {
 	.name = "vybe loop",
-	.help = "Run an agent's command on one task after the other",
-	.more = "It takes the next task that is ready, runs the command with the prompt on its "
-		"standard input, and goes on with the next one. A task that the command has not "
-		"completed is blocked, with the reason. SIGINT ends it after asking the command "
-		"to.",
+	.help = "Run an agent's command on one task after another",
+	.more = "Begins the next ready task, runs the command with the prompt on its standard "
+		"input, and continues with the next task. A task that the command did not "
+		"complete is blocked, with the reason. SIGINT first stops the command, then the "
+		"loop.",
 	.flags = OP_WRITE | OP_ACTOR | OP_NAMES | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = loop_fields,
@@ -420,7 +421,7 @@ const struct op op_vybe_loop = {
 
 const struct op op_vybe_loop_stats = {
 	.name = "vybe loop stats",
-	.help = "Tell how the last loops went",
+	.help = "Show statistics of the last loops",
 	.flags = VYBE_LOOKS,
 	.body_size = sizeof(struct body),
 	.fields = stats_fields,

@@ -14,39 +14,37 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define KEY_FIELD                                                                                  \
-	{                                                                                          \
-		"key", &kind_str, AT(ask.key), FIELD_REQUIRED, .letter = 'k', .arg = "KEY",        \
-							       .max = 4096,                        \
-							       .help = "by which it is remembered" \
+#define KEY_FIELD                                                                           \
+	{                                                                                   \
+		"key", &kind_str, AT(ask.key), FIELD_REQUIRED, .letter = 'k', .arg = "KEY", \
+							       .max = 4096, .help = "key"   \
 	}
-#define WHERE_FIELDS                                                             \
-	{ "scope",                                                               \
-	  &kind_word,                                                            \
-	  AT(ask.where.scope),                                                   \
-	  .letter = 's',                                                         \
-	  .words = &memory_scopes,                                               \
-	  .preset = "global",                                                    \
-	  .help = "whom it is for" },                                            \
-	{                                                                        \
-		"scope_id", &kind_str, AT(ask.where.id),                         \
-			.arg = "ID", .max = 4096,                                \
-			.help = "which task, project or agent; of 'agent', you " \
-				"otherwise"                                      \
+#define WHERE_FIELDS                                                                                       \
+	{ "scope",                                                                                         \
+	  &kind_word,                                                                                      \
+	  AT(ask.where.scope),                                                                             \
+	  .letter = 's',                                                                                   \
+	  .words = &memory_scopes,                                                                         \
+	  .preset = "global",                                                                              \
+	  .help = "scope" },                                                                               \
+	{                                                                                                  \
+		"scope_id", &kind_str, AT(ask.where.id),                                                   \
+			.arg = "ID", .max = 4096,                                                          \
+			.help = "task, project or agent id of the scope; for 'agent', the default is you " \
+				"otherwise"                                                                \
 	}
 
 static const struct field set_fields[] = {
 	KEY_FIELD,
 	{ "value", &kind_str, AT(ask.value), FIELD_REQUIRED | FIELD_STDIN, .letter = 'v',
-	  .arg = "TEXT", .max = 1 << 20, .help = "what is to be remembered" },
+	  .arg = "TEXT", .max = 1 << 20, .help = "value" },
 	{ "type", &kind_word, AT(ask.type), .letter = 't', .words = &memory_types,
 	  .help = "type of the value; inferred from the value by default" },
 	WHERE_FIELDS,
 	{ "expires_in", &kind_duration, AT(expires_in), .min = 1,
-	  .help = "for how long; for ever otherwise" },
-	{ "kind", &kind_word, AT(ask.kind), .words = &memory_kinds,
-	  .help = "what it is to be taken for" },
-	{ "pin", &kind_bool, AT(ask.pinned), .help = "among the first in every resume" },
+	  .help = "time until it expires (default: never)" },
+	{ "kind", &kind_word, AT(ask.kind), .words = &memory_kinds, .help = "kind of memory" },
+	{ "pin", &kind_bool, AT(ask.pinned), .help = "show it first in every resume" },
 	{ 0 },
 };
 
@@ -55,12 +53,12 @@ static const struct field list_fields[] = { WHERE_FIELDS, { 0 } };
 static const struct field pin_fields[] = {
 	KEY_FIELD,
 	WHERE_FIELDS,
-	{ "unpin", &kind_bool, AT(unpin), .help = "not any more" },
+	{ "unpin", &kind_bool, AT(unpin), .help = "undo the pinning" },
 	{ 0 },
 };
 static const struct field gc_fields[] = {
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
-	  .preset = "500", .help = "at most so many" },
+	  .preset = "500", .help = "maximum number of results" },
 	{ 0 },
 };
 
@@ -238,16 +236,15 @@ static enum err vybe_memory_run_gc(struct call *c, struct stores *s, const void 
 		.run = does,                               \
 	}
 
-MEMORY_OP(set, "set", "Remember something", VYBE_CHANGES, set_fields, &set_reply,
-	  vybe_memory_run_set);
-MEMORY_OP(get, "get", "Tell what is remembered by a key", VYBE_LOOKS, key_fields,
+MEMORY_OP(set, "set", "Store a memory", VYBE_CHANGES, set_fields, &set_reply, vybe_memory_run_set);
+MEMORY_OP(get, "get", "Show a memory", VYBE_LOOKS, key_fields,
 	  (&(const struct prop){ "memory", PROP_OBJECT, 0, vybe_memory_props }),
 	  vybe_memory_run_get);
-MEMORY_OP(list, "list", "List what is remembered in a scope", VYBE_LOOKS, list_fields,
+MEMORY_OP(list, "list", "List the memories of a scope", VYBE_LOOKS, list_fields,
 	  (&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), vybe_memory_run_list);
-MEMORY_OP(delete, "delete", "Forget something", VYBE_CHANGES, key_fields, &set_reply,
+MEMORY_OP(delete, "delete", "Delete a memory", VYBE_CHANGES, key_fields, &set_reply,
 	  vybe_memory_run_delete);
-MEMORY_OP(pin, "pin", "Keep something among the first in every resume", VYBE_CHANGES, pin_fields,
+MEMORY_OP(pin, "pin", "Pin a memory, so that every resume shows it first", VYBE_CHANGES, pin_fields,
 	  &set_reply, vybe_memory_run_pin);
-MEMORY_OP(gc, "gc", "Collect what has expired", VYBE_CHANGES, gc_fields,
+MEMORY_OP(gc, "gc", "Delete expired memories", VYBE_CHANGES, gc_fields,
 	  (&(const struct prop){ "gc", PROP_OBJECT, 0, gc_props }), vybe_memory_run_gc);

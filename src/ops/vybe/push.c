@@ -18,7 +18,7 @@ enum { MOST_BYTES = 1 << 20, MOST_ITEMS = 50 };
 
 static const struct field fields[] = {
 	{ "json", &kind_str, AT(json), FIELD_REQUIRED | FIELD_STDIN | FIELD_PIPED, .arg = "JSON",
-	  .min = 1, .max = MOST_BYTES, .help = "what to push; standard input otherwise" },
+	  .min = 1, .max = MOST_BYTES, .help = "JSON to push (default: standard input)" },
 	{ 0 },
 };
 
@@ -33,7 +33,7 @@ static const struct prop props[] = {
 static enum err vybe_push_wrong(struct call *c, const char *what)
 {
 	call_fail(c, ERR_INVALID_INPUT, "%s", what);
-	return call_step(c, "'vybe push --help' tells what it takes.");
+	return call_step(c, "Run 'vybe push --help' to see what it takes.");
 }
 
 /* Refuses members that are not in `known`, a list separated by spaces. */
@@ -278,7 +278,7 @@ static enum err vybe_push_parse(struct call *c, struct str json, struct push *ou
 	enum err e;
 
 	if (!v)
-		return call_fail(c, ERR_INVALID_INPUT, "it is not JSON: %s (at byte %zu)",
+		return call_fail(c, ERR_INVALID_INPUT, "the input is not JSON: %s (at byte %zu)",
 				 error.why, error.offset);
 	if (v->type != VALUE_OBJECT)
 		return vybe_push_wrong(c, "it is not an object");
@@ -293,7 +293,7 @@ static enum err vybe_push_parse(struct call *c, struct str json, struct push *ou
 	if (!out->event && !(out->memories && out->memories->count) &&
 	    !(out->artifacts && out->artifacts->count) && !out->status)
 		return vybe_push_wrong(
-			c, "there is nothing in it: no event, memories, artifacts or task_status");
+			c, "the input has no event, memories, artifacts or task_status");
 	if ((out->memories && out->memories->count > MOST_ITEMS) ||
 	    (out->artifacts && out->artifacts->count > MOST_ITEMS))
 		return vybe_push_wrong(c, "at most 50 memories and 50 artifacts at once");
@@ -356,7 +356,7 @@ static enum err vybe_push_run(struct call *c, struct stores *s, const void *body
 
 const struct op op_vybe_push = {
 	.name = "vybe push",
-	.help = "Record an event, memories, artifacts and a status at once, all or none",
+	.help = "Record an event, memories, artifacts and a status in one step",
 	.more = "The JSON is an object with any of these: task_id; event {kind, message, "
 		"metadata}; memories [{key, value, value_type, scope, scope_id, expires_at, kind, "
 		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, summary, "

@@ -15,13 +15,13 @@ struct body {
 
 static const struct field fields[] = {
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
-	  .preset = "1000", .help = "at most so many deltas" },
+	  .preset = "1000", .help = "maximum number of deltas" },
 	{ "project_dir", &kind_path, AT(dir), .min = 1, .max = 4096,
-	  .help = "the folder you work in; the repository otherwise" },
+	  .help = "folder that you work in (default: the repository)" },
 	{ "peek", &kind_bool, AT(peek), .role = ROLE_PEEK,
-	  .help = "only look: nothing is marked as seen, and no request id is needed" },
+	  .help = "mark nothing as seen; no request id is required" },
 	{ "focus", &kind_str, AT(focus), .arg = "TASK", .min = 1, .max = MAX_ID,
-	  .help = "the task to be at from now on" },
+	  .help = "task to focus on" },
 	{ 0 },
 };
 
@@ -59,10 +59,10 @@ static enum err vybe_resume_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_vybe_resume = {
 	.name = "vybe resume",
-	.help = "Go on where you were: what has changed, what your task is, what to know",
-	.more = "The deltas are all that happened since you last asked, by anybody, also to the "
-		"beads. The focus follows from fixed rules, and the rule is named. The prompt is "
-		"for a model to read.",
+	.help = "Resume work: show changes, the current task, memory and mail",
+	.more = "The deltas are all events since the agent's last resume, by anybody, including "
+		"changes to beads. The focus is chosen by fixed rules; the reply names the rule. "
+		"The prompt is meant for a model.",
 	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),
 	.fields = fields,

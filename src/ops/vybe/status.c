@@ -13,7 +13,7 @@ struct body {
 };
 
 static const struct field fields[] = {
-	{ "check", &kind_bool, offsetof(struct body, check), .help = "fail if something is wrong" },
+	{ "check", &kind_bool, offsetof(struct body, check), .help = "exit with 1 on problems" },
 	{ 0 },
 };
 
@@ -132,7 +132,7 @@ static enum err vybe_status_run(struct call *c, struct stores *s, const void *bo
 	json_put_raw(reply, "diagnostics", json_text(&problems));
 	json_end(reply);
 	if (in->check && !str_is(json_text(&problems), "[]")) {
-		call_fail(c, ERR_INTERNAL_ERROR, "something is wrong with the store");
+		call_fail(c, ERR_INTERNAL_ERROR, "the store has problems");
 		return call_detail(c, json_text(reply));
 	}
 	return ERR_OK;
@@ -140,7 +140,7 @@ static enum err vybe_status_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_vybe_status = {
 	.name = "vybe status",
-	.help = "Tell how the store is, and what is in it",
+	.help = "Show the state of the store and its counts",
 	.flags = OP_READER | OP_NAMES,
 	.body_size = sizeof(struct body),
 	.fields = fields,
@@ -162,8 +162,8 @@ static enum err vybe_status_run_upgrade(struct call *c, struct stores *s, const 
 	json_object(reply);
 	json_put_str(reply, "version", STR(ABACUS_VERSION));
 	json_put_str(reply, "message",
-		     STR("Nothing was done: to upgrade, fetch the source and run its quickstart. "
-			 "The store needs no step of its own."));
+		     STR("Nothing was changed. To upgrade, fetch the source and run its "
+			 "quickstart. The store needs no migration."));
 	json_put_array(reply, "commands");
 	json_str(reply, STR("git pull"));
 	json_str(reply, STR("./quickstart --no-tour"));
@@ -174,7 +174,7 @@ static enum err vybe_status_run_upgrade(struct call *c, struct stores *s, const 
 
 const struct op op_vybe_upgrade = {
 	.name = "vybe upgrade",
-	.help = "Tell what is installed and how to upgrade it; touches nothing",
+	.help = "Show the installed version and how to upgrade it",
 	.reply = &(const struct prop){ "upgrade", PROP_OBJECT, 0, upgrade_props },
 	.run = vybe_status_run_upgrade,
 };

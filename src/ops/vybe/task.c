@@ -20,7 +20,7 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 #define ID_FIELD                                                                                 \
 	{                                                                                        \
 		"id", &kind_str, AT(id), FIELD_REQUIRED, .arg = "TASK", .min = 1, .max = MAX_ID, \
-							 .help = "which task"                    \
+							 .help = "task id"                       \
 	}
 #define PRIORITY_FIELD(how, otherwise, text)                                                \
 	{                                                                                   \
@@ -28,26 +28,25 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 							  .preset = otherwise, .help = text \
 	}
 
-#define FORCE_FIELD                                                                                \
-	{                                                                                          \
-		"force", &kind_bool, AT(guard.force), .role = ROLE_FORCE,                          \
-						      .help = "even if another agent has begun it" \
+#define FORCE_FIELD                                                                           \
+	{                                                                                     \
+		"force", &kind_bool, AT(guard.force),                                         \
+			.role = ROLE_FORCE, .help = "change it despite another agent's claim" \
 	}
 
-#define EPOCH_FIELD                                                       \
-	{                                                                 \
-		"epoch", &kind_stamp, AT(guard.epoch),                    \
-			.help = "only if this claim of yours still holds" \
+#define EPOCH_FIELD                                                                    \
+	{                                                                              \
+		"epoch", &kind_stamp, AT(guard.epoch),                                 \
+			.help = "epoch of your claim; refuse the write if it is stale" \
 	}
 
 static const struct field create_fields[] = {
 	{ "title", &kind_str, AT(title), FIELD_REQUIRED, .arg = "TEXT", .min = 1, .max = 1000,
-	  .help = "what is to be done" },
+	  .help = "title" },
 	{ "desc", &kind_str, AT(description), .arg = "TEXT", .max = 1 << 20,
-	  .help = "more about it" },
-	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
-	  .help = "the project it belongs to" },
-	PRIORITY_FIELD(0, "0", "higher is sooner"),
+	  .help = "description" },
+	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096, .help = "project id" },
+	PRIORITY_FIELD(0, "0", "priority; a higher number is more urgent"),
 	{ 0 },
 };
 
@@ -55,17 +54,16 @@ static const struct field id_fields[] = { ID_FIELD, { 0 } };
 static const struct field delete_fields[] = { ID_FIELD, FORCE_FIELD, EPOCH_FIELD, { 0 } };
 
 static const struct field list_fields[] = {
-	{ "status", &kind_word, AT(status), .words = &task_statuses, .help = "only these" },
-	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096,
-	  .help = "only of this project" },
-	PRIORITY_FIELD(0, "-1", "only of this priority; -1: of any"),
+	{ "status", &kind_word, AT(status), .words = &task_statuses, .help = "status to include" },
+	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096, .help = "project id" },
+	PRIORITY_FIELD(0, "-1", "priority; -1 includes all"),
 	{ 0 },
 };
 
 static const struct field status_fields[] = {
 	ID_FIELD,
 	{ "status", &kind_word, AT(status), FIELD_REQUIRED, .words = &task_statuses,
-	  .help = "what it is from now on" },
+	  .help = "new status" },
 	FORCE_FIELD,
 	EPOCH_FIELD,
 	{ 0 },
@@ -73,7 +71,7 @@ static const struct field status_fields[] = {
 
 static const struct field priority_fields[] = {
 	ID_FIELD,
-	PRIORITY_FIELD(FIELD_REQUIRED, NULL, "higher is sooner"),
+	PRIORITY_FIELD(FIELD_REQUIRED, NULL, "priority; a higher number is more urgent"),
 	EPOCH_FIELD,
 	{ 0 },
 };
@@ -81,15 +79,14 @@ static const struct field priority_fields[] = {
 static const struct field complete_fields[] = {
 	ID_FIELD,
 	{ "outcome", &kind_word, AT(outcome), FIELD_REQUIRED, .words = &outcomes,
-	  .help = "how it ended" },
+	  .help = "outcome" },
 	{ "summary", &kind_str, AT(summary), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
-	  .max = 1 << 20, .help = "what was done, or what is in the way" },
-	{ "label", &kind_str, AT(label), .arg = "WORD", .max = 100,
-	  .help = "a label to put on it" },
+	  .max = 1 << 20, .help = "summary: what was done, or what blocks it" },
+	{ "label", &kind_str, AT(label), .arg = "WORD", .max = 100, .help = "label to add" },
 	{ "blocked_reason", &kind_str, AT(reason), .arg = "TEXT", .max = 1 << 20,
-	  .help = "what blocks it; the summary otherwise" },
+	  .help = "reason for blocking (default: the summary)" },
 	{ "force", &kind_bool, AT(guard.force), .role = ROLE_FORCE,
-	  .help = "even if another agent has begun it, or it has open children" },
+	  .help = "complete it despite another agent's claim or open children" },
 	EPOCH_FIELD,
 	{ 0 },
 };
@@ -97,7 +94,7 @@ static const struct field complete_fields[] = {
 static const struct field dep_fields[] = {
 	ID_FIELD,
 	{ "depends_on", &kind_str, AT(on), FIELD_REQUIRED, .arg = "TASK", .min = 1, .max = MAX_ID,
-	  .help = "what has to be done first" },
+	  .help = "task that it depends on" },
 	EPOCH_FIELD,
 	{ 0 },
 };
@@ -312,8 +309,7 @@ static enum err vybe_task_depend(struct call *c, struct stores *s, const struct 
 	json_object(reply);
 	json_put_str(reply, "message",
 		     arena_fmt(&c->mem, "'" STR_FMT "' %s '" STR_FMT "'", STR_ARG(t.id),
-			       there ? "depends on" : "does not depend on any more",
-			       STR_ARG(in->on)));
+			       there ? "depends on" : "dependency to remove", STR_ARG(in->on)));
 	json_end(reply);
 	return ERR_OK;
 }
@@ -364,24 +360,23 @@ static enum err vybe_task_run_delete(struct call *c, struct stores *s, const voi
 
 TASK_OP(create, "create", "Create a task", VYBE_CHANGES, create_fields, &changed_reply,
 	vybe_task_run_create);
-TASK_OP(begin, "begin", "Take a task to work on; nobody else can", VYBE_CHANGES, id_fields,
+TASK_OP(begin, "begin", "Begin work on a task, exclusively", VYBE_CHANGES, id_fields,
 	(&(const struct prop){ "begun", PROP_OBJECT, 0, begun_props }), vybe_task_run_begin);
 TASK_OP(get, "get", "Show a task", VYBE_LOOKS, id_fields,
 	(&(const struct prop){ "task", PROP_OBJECT, 0, vybe_task_props }), vybe_task_run_get);
-TASK_OP(list, "list", "List tasks, the highest priority first", VYBE_LOOKS, list_fields,
+TASK_OP(list, "list", "List tasks, highest priority first", VYBE_LOOKS, list_fields,
 	(&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), vybe_task_run_list);
-TASK_OP(set_status, "set-status", "Say what a task is from now on", VYBE_CHANGES, status_fields,
+TASK_OP(set_status, "set-status", "Set a task's status", VYBE_CHANGES, status_fields,
 	&changed_reply, vybe_task_run_set_status);
-TASK_OP(set_priority, "set-priority", "Say how soon a task is to be done", VYBE_CHANGES,
-	priority_fields, &changed_reply, vybe_task_run_set_priority);
-TASK_OP(complete, "complete", "End work on a task: it is done, or blocked", VYBE_CHANGES,
+TASK_OP(set_priority, "set-priority", "Set a task's priority", VYBE_CHANGES, priority_fields,
+	&changed_reply, vybe_task_run_set_priority);
+TASK_OP(complete, "complete", "Complete a task, or mark it as blocked", VYBE_CHANGES,
 	complete_fields, (&(const struct prop){ "completed", PROP_OBJECT, 0, completed_props }),
 	vybe_task_run_complete);
-TASK_OP(add_dep, "add-dep", "Let a task wait for another one", VYBE_CHANGES, dep_fields,
+TASK_OP(add_dep, "add-dep", "Add a dependency", VYBE_CHANGES, dep_fields,
 	(&(const struct prop){ "added", PROP_OBJECT, 0, message_props }), vybe_task_run_add_dep);
-TASK_OP(remove_dep, "remove-dep", "Let a task not wait for another one any more", VYBE_CHANGES,
-	dep_fields, (&(const struct prop){ "removed", PROP_OBJECT, 0, message_props }),
+TASK_OP(remove_dep, "remove-dep", "Remove a dependency", VYBE_CHANGES, dep_fields,
+	(&(const struct prop){ "removed", PROP_OBJECT, 0, message_props }),
 	vybe_task_run_remove_dep);
-TASK_OP(delete, "delete", "Delete a task; 'bd undelete' brings it back", VYBE_CHANGES,
-	delete_fields, (&(const struct prop){ "deleted", PROP_OBJECT, 0, deleted_props }),
-	vybe_task_run_delete);
+TASK_OP(delete, "delete", "Delete a task; 'bd undelete' restores it", VYBE_CHANGES, delete_fields,
+	(&(const struct prop){ "deleted", PROP_OBJECT, 0, deleted_props }), vybe_task_run_delete);

@@ -107,7 +107,7 @@ static enum err db_fail(struct call *c, struct db *db, int rc)
 		}
 		call_fail(c, ERR_INTERNAL_ERROR, "cannot write '" STR_FMT "': %s",
 			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
-		return call_remedy(c, "Check who may read and write there");
+		return call_remedy(c, "Check the permissions there");
 	default:
 		call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s%s%s", STR_ARG(db->path),
 			  sqlite3_errmsg(db->raw), reason ? ": " : "",

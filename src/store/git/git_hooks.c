@@ -7,13 +7,17 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 
-#define BEGIN   "# >>> abacus guard >>> ('bb agent guard uninstall' takes this out)\n"
+#define BEGIN   "# >>> abacus guard >>> ('bb agent guard uninstall' removes this)\n"
 #define END     "# <<< abacus guard <<<\n"
 #define SHEBANG "#!/bin/sh\n"
 
 static const char *const words[] = {
-	[HOOK_MADE] = "made",      [HOOK_ADDED] = "added",         [HOOK_RENEWED] = "renewed",
-	[HOOK_SAME] = "unchanged", [HOOK_TAKEN_OUT] = "taken out", [HOOK_REMOVED] = "removed",
+	[HOOK_MADE] = "made",
+	[HOOK_ADDED] = "added",
+	[HOOK_RENEWED] = "renewed",
+	[HOOK_SAME] = "unchanged",
+	[HOOK_TAKEN_OUT] = "section removed",
+	[HOOK_REMOVED] = "removed",
 };
 const struct names hook_changes = { words, sizeof words / sizeof *words, NULL };
 
@@ -64,8 +68,8 @@ static bool is_shell(struct str text)
 static enum err git_hooks_refuse(struct call *c, struct str path, const char *why)
 {
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(path), why);
-	return call_step(c, "Let it call 'bb agent guard --staged' (pre-commit) or 'bb agent guard "
-			    "--pushed' (pre-push), and stop where that fails.");
+	return call_step(c, "Call 'bb agent guard --staged' (pre-commit) or 'bb agent guard "
+			    "--pushed' (pre-push) in it, and stop if that fails.");
 }
 
 enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *hook)
@@ -78,7 +82,7 @@ enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *h
 		return e;
 	if (stat(arena_cstr(&c->mem, path), &st) == 0 && !(st.st_mode & 0111))
 		return git_hooks_refuse(c, path, "is not executable, so Git does not run it");
-	return is_shell(text) ? ERR_OK : git_hooks_refuse(c, path, "is not a script of a shell");
+	return is_shell(text) ? ERR_OK : git_hooks_refuse(c, path, "is not a shell script");
 }
 
 enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hook,

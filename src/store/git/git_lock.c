@@ -289,9 +289,8 @@ struct str git_lock_remedy(struct arena *mem, struct str lock)
 static enum err git_lock_refused(struct call *c, const struct git_lock *l,
 				 const struct git_lock_watch *w, int64_t waited_ms)
 {
-	struct str holder = w->holder ? arena_fmt(&c->mem, " (process %lld)",
-						  (long long)w->holder) :
-					STR("");
+	struct str holder =
+		w->holder ? arena_fmt(&c->mem, " (process %lld)", (long long)w->holder) : STR("");
 
 	call_fail(c, ERR_SYNC_FAILED, "%s" STR_FMT " has held '" STR_FMT "' for more than %lld s",
 		  w->alive ? "another sync" : "a Git program", STR_ARG(holder), STR_ARG(l->lock),

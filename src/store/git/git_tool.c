@@ -52,7 +52,7 @@ static enum err git_tool_failed(struct call *c, const struct git_question *q, co
 	}
 	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, q->words[0],
 		  said.p ? ": " : "", STR_ARG(said));
-	return call_step(c, "Try it by hand: it has to work for this, too.");
+	return call_step(c, "Run it by hand to see the error.");
 }
 
 /* Who only looks does not lock the index against who works. What 'git replace' put in place of a
@@ -282,7 +282,7 @@ static enum err add_update(struct call *c, struct str dir, const struct ref_upda
 
 	if (branch && !known && !is_zero(u->remote_oid)) {
 		call_fail(c, ERR_INTERNAL_ERROR,
-			  "the remote's '" STR_FMT "' is at commit " STR_FMT
+			  "the remote's '" STR_FMT "' points to commit " STR_FMT
 			  ", which is not in this repository",
 			  STR_ARG(u->remote_ref), STR_ARG(str_head(u->remote_oid, 12)));
 		return call_step(c, "Run 'git fetch' first.");

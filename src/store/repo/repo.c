@@ -34,8 +34,8 @@ static enum err fail_to_read(struct call *c, const char *what, struct str of)
 	if (disk)
 		return repo_fail_internal(c, what, of);
 	repo_fail(c, ERR_DAMAGED, what, of);
-	return call_step(c, "Run 'bd sync': the remote may have what is lost. 'bd repair' tells "
-			    "what else is damaged.");
+	return call_step(c, "Run 'bd sync': the remote may have the lost data. 'bd repair' shows "
+			    "other damage.");
 }
 
 /* Versions before 1.5 cannot be told. */
@@ -262,8 +262,8 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid, co
 		call_fail(c, ERR_REMOTE_DAMAGED,
 			  "%s of commit %.10s has %zu bytes; at most %lld are read", name, commit.p,
 			  size, (long long)r->file_most);
-		return call_step(c, "Nothing was changed. If that much is expected, allow it: 'bd "
-				    "config set sync.max_file 1g'.");
+		return call_step(c, "Nothing was changed. If that size is expected, raise the "
+				    "limit: 'bd config set sync.max_file 1g'.");
 	}
 	if (git_odb_read(&object, r->odb, oid))
 		return fail_to_read(c, "read", str_of(name));

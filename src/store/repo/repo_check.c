@@ -207,7 +207,7 @@ static bool check_obeyed(struct check *k, const git_oid *tree, const git_tree_en
 					repo_check_naming(k, "tree", tree));
 	if (repo_check_is_called(entry, GIT_PATH_GITFILE_GITATTRIBUTES) &&
 	    !check_attributes(k, git_tree_entry_id(entry)))
-		return repo_check_blame(k, "%s has a file '.gitattributes' that Git does not take",
+		return repo_check_blame(k, "%s has a file '.gitattributes' that Git refuses",
 					repo_check_naming(k, "tree", tree));
 	return true;
 }

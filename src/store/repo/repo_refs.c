@@ -91,7 +91,8 @@ static enum err repo_refs_check_commit(struct call *c, struct repo *r, struct st
 	if (!kind && disk_failed())
 		return repo_fail(c, ERR_INTERNAL_ERROR, "read the commit", name);
 	if (!kind)
-		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which is not there", STR_ARG(name));
+		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which does not exist",
+				   STR_ARG(name));
 	else if (!str_is(str_of(kind), "commit"))
 		*fault = arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit", kind,
 				   STR_ARG(name));
@@ -114,9 +115,9 @@ enum err repo_ref_fault(struct call *c, struct repo *r, struct str name, struct 
 	git_reference_free(found);
 	code = git_reference_name_to_id(&oid, repo_git(r), ref);
 	if (code == GIT_ENOTFOUND && target.p)
-		*fault =
-			arena_fmt(&c->mem, "is a symbolic ref to '" STR_FMT "', which is not there",
-				  STR_ARG(target));
+		*fault = arena_fmt(&c->mem,
+				   "is a symbolic ref to '" STR_FMT "', which does not exist",
+				   STR_ARG(target));
 	if (code) /* without a target, it was removed in between */
 		return code == GIT_ENOTFOUND ? ERR_OK : repo_refs_unreadable(c, name, fault);
 	*commit = repo_refs_hex(c, &oid);

@@ -149,8 +149,8 @@ static int repo_remote_credentials(git_credential **out, const char *url, const 
 	(void)user;
 	if (!(allowed & GIT_CREDENTIAL_USERPASS_PLAINTEXT) || t->tries++ ||
 	    !ask_git(t->c, t->remote, str_of(url), &name, &password)) {
-		git_error_set_str(GIT_ERROR_NET, "it wants a user name and a password, and takes "
-						 "none of those that are known here");
+		git_error_set_str(GIT_ERROR_NET, "it requires a user name and a password, and "
+						 "accepts none of the known ones");
 		return GIT_EAUTH;
 	}
 	return git_credential_userpass_plaintext_new(out, arena_cstr(&t->c->mem, name),
@@ -350,8 +350,8 @@ static enum err repo_remote_broken(struct call *c, struct remote *m, struct str 
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") " STR_FMT, STR_ARG(ref),
 		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(fault));
 	if (at.p)
-		return call_step(c, "Your own work is safe and goes on. 'bd repair --apply' sets "
-				    "the ref to the last commit that can be used.");
+		return call_step(c, "Your own work is safe. Run 'bd repair --apply' to set the "
+				    "ref to the last usable commit.");
 	return call_step(
 		c,
 		"Your own work is safe and goes on. Set the ref to the last commit of this "
@@ -408,8 +408,8 @@ enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct 
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") is at " STR_FMT
 		  ", whose history cannot be used: " STR_FMT,
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(commit), STR_ARG(why));
-	return call_step(c, "Your own work is safe and goes on. 'bd repair --apply' publishes all "
-			    "beads again, without that part of the history.");
+	return call_step(c, "Your own work is safe. Run 'bd repair --apply' to publish all beads "
+			    "again, without that part of the history.");
 }
 
 /* As Git does before it serves a folder. For a worktree, its root may be listed as well. */
@@ -450,8 +450,8 @@ static enum err repo_remote_check_file(struct call *c, const struct remote *m, s
 		return ERR_OK; /* whatever else is wrong, libgit2 tells */
 	call_fail(c, ERR_REMOTE_DAMAGED, "'" STR_FMT "' of '" STR_FMT "' is not a file",
 		  STR_ARG(path), STR_ARG(m->name));
-	return call_step(c, "Your own work is safe and goes on. Look at it with 'ls -l', and "
-			    "remove it if it is not needed there.");
+	return call_step(c, "Your own work is safe. Check it with 'ls -l', and remove it if it "
+			    "is not needed.");
 }
 
 static enum err repo_remote_check_files(struct call *c, const struct remote *m, struct str folder,

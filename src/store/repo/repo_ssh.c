@@ -208,7 +208,7 @@ static int repo_ssh_start(struct arena *mem, struct ssh *s, const char *const *a
 	file_close(&from[1]);
 	s->stream.in = to[1];
 	s->stream.out = from[0];
-	return failed ? repo_ssh_say("there is no program 'ssh' to reach it with") : 0;
+	return failed ? repo_ssh_say("there is no program 'ssh'") : 0;
 }
 
 static int repo_ssh_read_some(git_smart_subtransport_stream *stream, char *p, size_t n, size_t *got)
@@ -276,7 +276,7 @@ static const char *repo_ssh_fault(struct str url, const struct address *a)
 		if (a->port.p[i] < '0' || a->port.p[i] > '9')
 			return "its port is not a number";
 	if (!a->host.n || a->host.p[0] == '-' || !a->path.n)
-		return "this is no address for ssh";
+		return "this is not an address for ssh";
 	return NULL;
 }
 

@@ -14,7 +14,9 @@
 static const struct field globals[] = {
 	{ "as", &kind_str, AT(actor), .also = "actor agent", .arg = "NAME",
 	  .help = "your name as an agent or a person" },
-	{ "dir", &kind_path, AT(dir), .min = 1, .help = "the project, instead of looking for it" },
+	{ "dir", &kind_path, AT(dir), .min = 1,
+	  .help = "the project's folder (default: found "
+		  "from the current one)" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "show this help" },
@@ -33,11 +35,11 @@ static void view_project(struct view *v, const struct value *data)
 		  STR_ARG(value_str(board, "project_dir")), STR_ARG(value_str(board, "result")));
 	view_line(v, "Agents: " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(agents, "path")),
 		  STR_ARG(value_str(agents, "result")));
-	view_line(v, "None of your files was touched.\n\n"
-		     "For the agents that work here, add to AGENTS.md:\n");
+	view_line(v, "No file of yours was changed.\n\nFor the agents that work here, add this "
+		     "to AGENTS.md:\n");
 	view_lines(v, value_str(data, "agents_md"));
-	view_line(v, "'abacus install HOST --write' gives an agent's host its tools; 'bb agent "
-		     "guard install' lets Git keep others out of reserved files.");
+	view_line(v, "Next: 'abacus install HOST --write' adds the tools to a host, and 'bb "
+		     "agent guard install' makes Git enforce reservations.");
 }
 
 static void view_stores(struct view *v, const struct value *data)

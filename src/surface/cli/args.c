@@ -176,9 +176,16 @@ static void args_consider(struct nearest *n, struct str candidate)
 	}
 }
 
+/* One edit in a short word, two in a longer one: with more, the word means something else. */
 static struct nearest nearest_to(struct str word)
 {
-	return (struct nearest){ .word = word, .edits = args_least(3, word.n / 2 + 1) };
+	return (struct nearest){ .word = word, .edits = word.n > 5 ? 3 : 2 };
+}
+
+/* "claims" may ask for a list: the command that claims is no answer to that. */
+static bool args_may_mean(struct str word, const struct command *cmd)
+{
+	return !op_may_write(cmd->op) || !str_starts(word, str_of(cmd->words));
 }
 
 static enum err unknown_command(struct args_parser *p, const char *word)
@@ -190,7 +197,8 @@ static enum err unknown_command(struct args_parser *p, const char *word)
 	struct nearest near = nearest_to(words);
 
 	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++)
-		args_consider(&near, str_of(cmd->words));
+		if (args_may_mean(words, cmd))
+			args_consider(&near, str_of(cmd->words));
 	call_fail(c, ERR_USAGE, "'" STR_FMT "' is not a command of %s", STR_ARG(words), program);
 	if (near.best.p)
 		return call_step(c, "Did you mean '%s " STR_FMT "'? '%s --help' lists them all.",
@@ -399,8 +407,8 @@ static enum err parse_place(struct args_parser *p, const char *arg)
 			if (full.n > p->out->words.n && str_starts(full, p->out->words))
 				return unknown_command(p, arg);
 		}
-	return call_fail(p->c, ERR_USAGE, "'%s' is one argument more than '%s " STR_FMT "' takes",
-			 arg, p->out->face->name, STR_ARG(p->out->words));
+	return call_fail(p->c, ERR_USAGE, "unexpected argument '%s' of '%s " STR_FMT "'", arg,
+			 p->out->face->name, STR_ARG(p->out->words));
 }
 
 static enum err parse_all(struct args_parser *p)

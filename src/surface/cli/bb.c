@@ -8,12 +8,14 @@
 static const struct field globals[] = {
 	{ "as", &kind_str, AT(actor), .also = "actor agent", .arg = "NAME",
 	  .help = "your name as an agent or a person" },
-	{ "dir", &kind_path, AT(dir), .min = 1, .help = "the project, instead of looking for it" },
+	{ "dir", &kind_path, AT(dir), .min = 1,
+	  .help = "the project's folder (default: found "
+		  "from the current one)" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
-	  .help = "repeat a write safely: same id, one effect" },
+	  .help = "id that makes a repeated write have one effect" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
-	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only what was asked for" },
-	{ "mcp", &kind_bool, AT(mcp), .help = "the same as the command mcp" },
+	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only the result" },
+	{ "mcp", &kind_bool, AT(mcp), .help = "same as the command mcp" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "show this help" },
 	{ 0 },
@@ -86,10 +88,10 @@ static const char *const environment[] = {
 
 const struct face face_bb = {
 	.name = "bb",
-	.about = "a blackboard for the agents and people of one project",
-	.more = "Agents post messages, say what they are doing and register the files they made; "
-		"everybody in the project sees it. The board is one SQLite database in the folder "
-		".bb; no server runs.",
+	.about = "a message board, mail and file reservations for agents",
+	.more = "Agents post messages, report their status and register files; everybody in the "
+		"project sees them. The board is one SQLite database in the folder .bb; it needs "
+		"no server.",
 	.globals = globals,
 	.commands = commands,
 	.default_actor = "human",

@@ -10,25 +10,27 @@
 
 #define AT(member) offsetof(struct globals, member)
 
-#define IGNORED(name)                                                                      \
-	{                                                                                  \
-		name, &kind_bool, AT(ignored), FIELD_HIDDEN, .help = "has no meaning here" \
+#define IGNORED(name)                                                        \
+	{                                                                    \
+		name, &kind_bool, AT(ignored), FIELD_HIDDEN,                 \
+			.help = "accepted for compatibility, without effect" \
 	}
-#define IGNORED_TEXT(name)                                                                     \
-	{                                                                                      \
-		name, &kind_str, AT(ignored_text), FIELD_HIDDEN, .help = "has no meaning here" \
+#define IGNORED_TEXT(name)                                                   \
+	{                                                                    \
+		name, &kind_str, AT(ignored_text), FIELD_HIDDEN,             \
+			.help = "accepted for compatibility, without effect" \
 	}
 
 static const struct field globals[] = {
 	{ "as", &kind_str, AT(actor), .also = "actor agent", .arg = "NAME",
 	  .help = "your name as an agent or a person" },
 	{ "dir", &kind_path, AT(dir), .letter = 'C', .min = 1,
-	  .help = "a folder of the repository, instead of this one" },
+	  .help = "folder of the repository (default: the current one)" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
-	  .help = "repeat a write safely: same id, one effect" },
+	  .help = "id that makes a repeated write have one effect" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
 	{ "silent", &kind_bool, AT(silent), .help = "print only ids" },
-	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only what was asked for" },
+	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only the result" },
 	{ "version", &kind_bool, AT(version), .letter = 'V', .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "show this help" },
 	IGNORED("no_daemon"),
@@ -157,10 +159,10 @@ struct str bd_actor(struct call *c)
 
 const struct face face_bd = {
 	.name = "bd",
-	.about = "work items that agents and people share through Git",
-	.more = "A bead is a task, a bug, a feature: it has a state, waits for others, is claimed "
-		"by one agent at a time and closed when it is done. Beads live in the Git "
-		"directory; no server runs.",
+	.about = "track work items that merge through Git",
+	.more = "A bead is a work item: a task, a bug, a feature. It has a status and "
+		"dependencies, is claimed by one agent at a time, and is closed when it is done. "
+		"Beads live in the Git directory; they need no server.",
 	.globals = globals,
 	.commands = commands,
 	.environment = environment,

@@ -34,8 +34,8 @@ static enum err cli_locate(struct call *c)
 	if (!cwd && errno != ENOENT)
 		return file_fail(c, "find the path of", STR("."));
 	if (!cwd) {
-		call_fail(c, ERR_INVALID_INPUT, "the current directory is not there any more");
-		return call_step(c, "Change to one that is, and run the command again.");
+		call_fail(c, ERR_INVALID_INPUT, "the current directory no longer exists");
+		return call_step(c, "Change to another directory, and run the command again.");
 	}
 	c->dir = c->real = arena_copy(&c->mem, str_of(cwd));
 	free(cwd);
@@ -189,15 +189,15 @@ static void print_beside(struct call *c, const struct args *a)
 	const struct globals *g = &a->globals;
 	const struct value *meta = c->meta.p ? value_read(&c->mem, c->meta) : NULL;
 	const struct value *unread = value_find(meta, "unread"), *mail = value_find(meta, "mail");
-	int64_t count = 0, letters = 0, owed = 0;
+	int64_t count = 0, unread_mail = 0, unacked = 0;
 
 	if (a->face->dialect == DIALECT_VYBE) {
 		print_log(c);
 		return;
 	}
 	value_int(unread, "count", &count);
-	value_int(mail, "unread", &letters);
-	value_int(mail, "to_accept", &owed);
+	value_int(mail, "unread", &unread_mail);
+	value_int(mail, "to_accept", &unacked);
 	if (g->quiet || (!count && !mail && !(g->json && value_find(meta, "lost_claims"))))
 		return;
 	if (g->json) {
@@ -205,14 +205,15 @@ static void print_beside(struct call *c, const struct args *a)
 		return;
 	}
 	if (count)
-		out_say("%lld unread message%s, highest priority " STR_FMT ": bb%s" STR_FMT
+		out_say("%lld unread post%s, highest priority " STR_FMT ": bb%s" STR_FMT
 			" log --unread",
 			(long long)count, count == 1 ? "" : "s",
 			STR_ARG(value_str(unread, "highest_priority")), g->actor.p ? " --as " : "",
 			STR_ARG(g->actor.p ? spawn_word(&c->mem, g->actor) : g->actor));
 	if (mail && a->command->op != &op_agent_inbox) /* which has just shown it */
-		out_say("%lld unread in your mail, %lld to accept: bb agent inbox --agent " STR_FMT,
-			(long long)letters, (long long)owed,
+		out_say("%lld unread message%s in your mail, %lld to acknowledge: bb agent inbox "
+			"--agent " STR_FMT,
+			(long long)unread_mail, unread_mail == 1 ? "" : "s", (long long)unacked,
 			STR_ARG(spawn_word(&c->mem, c->actor)));
 }
 
@@ -253,9 +254,10 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 /* What is stored can be damaged, and so can a reply that quotes it. */
 static enum err cli_unreadable(struct call *c)
 {
-	call_fail(c, ERR_DAMAGED, "what is stored is damaged: the reply is not JSON");
+	call_fail(c, ERR_DAMAGED, "the stored data is damaged: the reply is not JSON");
 	return call_step(
-		c, "'bd doctor' looks for the damaged file; add --json to see the reply as it is.");
+		c, "Run 'abacus doctor' to find the damaged file, or add --json to see the raw "
+		   "reply.");
 }
 
 static enum err cli_render(struct call *c, struct view *v, const struct command *cmd,
@@ -395,8 +397,9 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 			return print_error(c, a, STR_NONE);
 		return print_reply(c, a, json_text(&done));
 	}
-	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: that needs --confirm");
-	call_step(c, "'bb export > board.json' keeps a copy of all that is there.");
+	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: --confirm is required");
+	call_step(c, "Run the command again with --confirm to delete. 'bb export > board.json' "
+		     "makes a copy first.");
 	return print_error(c, a, reply);
 }
 

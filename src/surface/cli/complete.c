@@ -22,9 +22,9 @@ struct body {
 
 static const struct field fields[] = {
 	{ "shell", &kind_word, offsetof(struct body, shell), FIELD_REQUIRED | FIELD_PLACE,
-	  .arg = "SHELL", .words = &shells, .help = "the shell" },
+	  .arg = "SHELL", .words = &shells, .help = "shell" },
 	{ "program", &kind_word, offsetof(struct body, program), FIELD_PLACE, .arg = "PROGRAM",
-	  .words = &programs, .preset = "abacus", .help = "the program" },
+	  .words = &programs, .preset = "abacus", .help = "program" },
 	{ 0 },
 };
 
@@ -282,7 +282,7 @@ int completion_start(struct call *c, const struct request *r)
 
 const struct op op_completion = {
 	.name = "completion",
-	.help = "Print completion for a shell",
+	.help = "Print a completion script",
 	.examples = examples,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -203,5 +203,5 @@ void help_face(struct view *v, const struct face *face, struct str words)
 	for (const char *const *e = face->environment; e && *e; e += 2)
 		view_line(v, "  %-24s%s", e[0], e[1]);
 	buf_char(&v->out, '\n');
-	view_line(v, "'%s COMMAND --help' tells more about a command.", face->name);
+	view_line(v, "Run '%s COMMAND --help' for details.", face->name);
 }

@@ -131,7 +131,8 @@ static enum err pipe_run(struct call *c, const struct op *op, const struct value
 	pipe_identify(c, op, args ? args : params);
 	e = args ? pipe_set_texts(c, &r, args) : request_decode(c, &r, params);
 	if (!e && args && request_writes(&r))
-		e = call_fail(c, ERR_INVALID_INPUT, "'%s' may write: it is posted", op->name);
+		e = call_fail(c, ERR_INVALID_INPUT, "'%s' may write, so it requires POST",
+			      op->name);
 	if (!e)
 		e = request_check(c, &r);
 	return e ? e : request_run(c, &r, data);
@@ -143,7 +144,7 @@ static enum err pipe_find_op(struct call *c, struct str name, const struct op **
 	if (*op)
 		return ERR_OK;
 	call_fail(c, ERR_NOT_FOUND, "there is no operation '" STR_FMT "'", STR_ARG(name));
-	return call_step(c, "'abacus schema' lists them, and so does openapi.json.");
+	return call_step(c, "Run 'abacus schema' to list the operations.");
 }
 
 static struct str pipe_answer(struct call *c, const struct rpc_message *m)
@@ -218,9 +219,9 @@ static const char *const examples[] = {
 
 const struct op op_pipe = {
 	.name = "pipe",
-	.help = "Answer operations that come as lines of JSON, for programs",
-	.more = "Reads {\"op\":…,\"params\":{…}}, one a line, and answers each with {\"data\":…} "
-		"or {\"error\":{…}}, in order, until the input ends. Operations and parameters are "
-		"those of 'abacus schema'; \"agent\" says who acts.",
+	.help = "Run operations from JSON lines on standard input",
+	.more = "Reads one {\"op\":…,\"params\":{…}} per line, and answers each with "
+		"{\"data\":…} or {\"error\":{…}}, in order, until the input ends. 'abacus "
+		"schema' lists operations and parameters; \"agent\" names the actor.",
 	.examples = examples,
 };

@@ -23,10 +23,11 @@ struct serve_body {
 
 static const struct field serve_fields[] = {
 	{ "port", &kind_int, offsetof(struct serve_body, port), .min = 0, .max = 65535,
-	  .help = "on the loopback, too, with a token; 0: any free port" },
+	  .help = "loopback port to listen on too, with a token; 0 chooses a free one" },
 	{ "idle", &kind_duration, offsetof(struct serve_body, idle),
-	  .help = "end after so long without a request" },
-	{ "stop", &kind_bool, offsetof(struct serve_body, stop), .help = "end the one that runs" },
+	  .help = "idle time after which the service ends" },
+	{ "stop", &kind_bool, offsetof(struct serve_body, stop),
+	  .help = "stop the running service" },
 	{ 0 },
 };
 
@@ -66,7 +67,7 @@ static enum err service_allow_files(struct call *c)
 			return ERR_OK;
 	}
 	call_fail(c, ERR_INVALID_INPUT,
-		  "too few open files are allowed: the service needs %d, the limit is %llu",
+		  "the limit of open files is too low: the service needs %d, the limit is %llu",
 		  FILES_LEAST, (unsigned long long)most.rlim_max);
 	return call_step(c, "Run the command in a new shell that allows more ('ulimit -n' shows "
 			    "the limit).");
@@ -75,7 +76,7 @@ static enum err service_allow_files(struct call *c)
 static int no_program(struct call *c, const char *path)
 {
 	call_fail(c, ERR_INTERNAL_ERROR, "cannot start '%s'", path);
-	call_step(c, "Is Abacus installed whole? './quickstart' does that.");
+	call_step(c, "The installation may be incomplete. Run './quickstart' to install it again.");
 	return -1;
 }
 
@@ -87,13 +88,13 @@ static int stop_service(struct call *c, const struct service_place *at)
 	if (service_ask(c, at, "/service/stop", &reply))
 		return -1;
 	if (!reply.p && !lock_held(c, at->lock))
-		return out_text(&c->mem, STR("No service runs for this project.\n"), 0);
+		return out_text(&c->mem, STR("No service is running for this project.\n"), 0);
 	for (int i = 0; i < PATIENCE_MS / STEP_MS && lock_held(c, at->lock); i++)
 		moment_sleep(STEP_MS);
 	if (!lock_held(c, at->lock))
-		return out_text(&c->mem, STR("The service has ended.\n"), 0);
-	call_fail(c, ERR_DATABASE_BUSY, "the service is still there");
-	call_step(c, "It ends when what it has begun is done; run this again.");
+		return out_text(&c->mem, STR("The service has stopped.\n"), 0);
+	call_fail(c, ERR_DATABASE_BUSY, "the service is still running");
+	call_step(c, "It stops when its running requests are done. Run the command again.");
 	return -1;
 }
 
@@ -120,10 +121,10 @@ int serve_start(struct call *c, const struct request *r)
 
 const struct op op_serve = {
 	.name = "serve",
-	.help = "Serve the page and an HTTP API of all operations to this user",
+	.help = "Serve the page and an HTTP API to this user",
 	.more = "Listens on a socket that only this user can reach, and with --port on the "
-		"loopback. Nothing needs it: all commands work the same while it runs, and without "
-		"it. It ends on SIGTERM, or when --idle is over.",
+		"loopback interface too. No command needs the service. It ends on SIGTERM, or "
+		"after --idle without a request.",
 	.examples = serve_examples,
 	.body_size = sizeof(struct serve_body),
 	.fields = serve_fields,
@@ -137,7 +138,7 @@ struct open_body {
 
 static const struct field open_fields[] = {
 	{ "print", &kind_bool, offsetof(struct open_body, print),
-	  .help = "only print the address" },
+	  .help = "print the address without opening a browser" },
 	{ 0 },
 };
 
@@ -189,7 +190,7 @@ static enum err service_invitation(struct call *c, const struct service_place *a
 		moment_sleep(STEP_MS);
 	}
 	call_fail(c, ERR_INTERNAL_ERROR, "the service does not answer");
-	return call_step(c, "'abacus serve' starts it here, and tells what is in its way.");
+	return call_step(c, "Run 'abacus serve' to start it in the foreground and see the error.");
 }
 
 /* Everybody can read a browser's arguments: they name the file, not the address. */
@@ -245,12 +246,12 @@ static const char *const open_examples[] = { "abacus open", "abacus open --print
 
 const struct op op_open = {
 	.name = "open",
-	.help = "Open the live page of this project in your browser",
-	.more = "Starts the service if none runs; that one ends by itself after 15 minutes without "
-		"a page. The address lets in one browser, once, within a minute. The browser gets "
-		"it through a file that only you can read, because other users can read a "
-		"program's arguments; --print is for a browser that cannot read the file, or runs "
-		"on another machine.",
+	.help = "Open the project's page in your browser",
+	.more = "Starts the service if it is not running; it then ends after 15 minutes without "
+		"a page. The address works for one browser, once, within a minute. The browser "
+		"reads it from a file that only you can read, because other users can see a "
+		"program's arguments. Use --print for a browser that cannot read the file or "
+		"runs on another machine.",
 	.examples = open_examples,
 	.body_size = sizeof(struct open_body),
 	.fields = open_fields,

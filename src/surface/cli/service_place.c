@@ -23,7 +23,7 @@ static enum err check_private(struct call *c, struct str dir, const char *step)
 	if (!lstat(arena_cstr(&c->mem, dir), &st) && S_ISDIR(st.st_mode) &&
 	    st.st_uid == geteuid() && !(st.st_mode & 077))
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a folder of yours alone",
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is a folder that other users can change",
 		  STR_ARG(dir));
 	return call_step(c, "%s", step);
 }
@@ -52,8 +52,8 @@ static enum err place_socket(struct call *c, struct service_place *p)
 	else
 		dir = arena_fmt(&c->mem, "/tmp/abacus-%lu", (unsigned long)geteuid());
 	if ((e = service_make_private(c, dir,
-				      "Set XDG_RUNTIME_DIR to a folder of your own, or look who "
-				      "made it and remove it.")))
+				      "Set XDG_RUNTIME_DIR to a folder of your own, or check who "
+				      "made this one and remove it.")))
 		return e;
 	p->socket = path_join(&c->mem, dir, name);
 	return ERR_OK;
@@ -93,7 +93,7 @@ enum err service_place(struct call *c, struct service_place *out)
 	out->lock = path_join(&c->mem, out->dir, STR("lock"));
 	out->address = path_join(&c->mem, out->dir, STR("address.json"));
 	if ((e = file_make_dir(c, home, 0700)) ||
-	    (e = service_make_private(c, out->dir, "Look who made it, and remove it.")))
+	    (e = service_make_private(c, out->dir, "Check who made it, and remove it.")))
 		return e;
 	place_page(c, out);
 	return place_socket(c, out);

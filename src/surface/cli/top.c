@@ -108,7 +108,7 @@ static enum err top_render(struct call *c, const struct request *r, struct view 
 		return e;
 	}
 	if (!(data = view_parse(v, json_text(&reply)))) {
-		view_line(v, "error: what is stored is damaged: the reply is not JSON");
+		view_line(v, "error: the stored data is damaged: the reply is not JSON");
 		return ERR_DAMAGED;
 	}
 	view_sessions(v, data);
@@ -278,8 +278,8 @@ static const char *const examples[] = { "abacus top", "abacus top | head -20", N
 
 const struct op op_top = {
 	.name = "top",
-	.help = "Show what everybody is doing, live, on this terminal",
-	.more = "Keys: j and k, the arrows, space and b scroll; q ends it. Where the output is no "
-		"terminal it is printed once.",
+	.help = "Show a live overview on the terminal",
+	.more = "Keys: j, k, the arrows, space and b scroll; q quits. If the output is not a "
+		"terminal, the overview is printed once.",
 	.examples = examples,
 };

@@ -19,9 +19,9 @@ static const struct field globals[] = {
 	{ "agent", &kind_str, AT(actor), .letter = 'a', .also = "as actor", .arg = "NAME",
 	  .help = "your name as an agent" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
-	  .help = "of this write: the same id, one effect, one answer" },
+	  .help = "id that makes a repeated write have one effect" },
 	{ "db_path", &kind_path, AT(store), .min = 1,
-	  .help = "a store of its own, instead of the project's" },
+	  .help = "database to use instead of the project's" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "show this help" },
 	{ 0 },
@@ -105,22 +105,30 @@ static bool vybe_begins(const char *words, struct str head)
 	return !head.n || (str_starts(s, head) && s.n > head.n && s.p[head.n] == ' ');
 }
 
-/* The first word after `head`, once each. */
+static int vybe_compare_words(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* The first words of all commands that begin with `head`, sorted, each once. */
 static void put_names(struct json *j, struct str head)
 {
-	struct str last = { 0 };
+	struct str *words = NULL;
+	size_t count = 0;
 
-	json_put_array(j, "commands");
 	for (const struct command *cmd = face_vybe.commands; cmd->words; cmd++) {
-		struct str rest = str_of(cmd->words), word;
+		struct str rest = str_of(cmd->words);
 
 		if ((cmd->flags & COMMAND_ALIAS) || !vybe_begins(cmd->words, head))
 			continue;
-		str_next(&rest, ' ', &word);
-		if (!str_eq(word, last))
-			json_str(j, word);
-		last = word;
+		words = arena_room(j->out.mem, words, count, sizeof *words);
+		str_next(&rest, ' ', &words[count++]);
 	}
+	qsort(words, count, sizeof *words, vybe_compare_words);
+	json_put_array(j, "commands");
+	for (size_t i = 0; i < count; i++)
+		if (!i || !str_eq(words[i], words[i - 1]))
+			json_str(j, words[i]);
 	json_end(j);
 }
 
@@ -233,7 +241,7 @@ static int handle_start(struct call *c, const struct request *r)
 
 static const struct op op_schema_commands = {
 	.name = "vybe schema commands",
-	.help = "List every command with the schema of its arguments",
+	.help = "List all commands with the schemas of their arguments",
 };
 static const struct op op_help = { .name = "vybe help", .help = "Show this help" };
 
@@ -322,10 +330,10 @@ static const char *const environment[] = {
 
 const struct face face_vybe = {
 	.name = "vybe",
-	.about = "go on where you were: tasks, events and memory that survive a session",
-	.more = "Tasks are the beads of the repository; events, memory and how far each agent has "
-		"read are kept beside them. Every write has a request id: repeated, it has one "
-		"effect and gets the same answer. Replies are JSON on standard output.",
+	.about = "continuity: tasks, events and memory that survive a session",
+	.more = "Tasks are the beads of the repository; events, memory and each agent's cursor "
+		"are stored beside them. Every write has a request id: repeated, it has one "
+		"effect and gets the same reply. Replies are JSON on standard output.",
 	.globals = globals,
 	.commands = commands,
 	.environment = environment,

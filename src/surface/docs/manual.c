@@ -10,7 +10,7 @@ struct body {
 
 static const struct field fields[] = {
 	{ "program", &kind_str, offsetof(struct body, program), FIELD_PLACE, .arg = "PROGRAM",
-	  .preset = "abacus", .help = "the program" },
+	  .preset = "abacus", .help = "program" },
 	{ 0 },
 };
 

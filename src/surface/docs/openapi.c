@@ -34,7 +34,7 @@ static void put_responses(struct json *j, const struct op *op)
 {
 	json_put_object(j, "responses");
 	json_put_object(j, "200");
-	json_put_str(j, "description", STR("It went well."));
+	json_put_str(j, "description", STR("Success."));
 	put_content(j);
 	json_put_str(j, "type", STR("object"));
 	json_put_object(j, "properties");
@@ -122,7 +122,7 @@ static void put_plain(struct json *j, const char *path, const char *id, const ch
 	json_end(j);
 	json_put_object(j, "responses");
 	json_put_object(j, "200");
-	json_put_str(j, "description", STR("It went well."));
+	json_put_str(j, "description", STR("Success."));
 	json_put_object(j, "content");
 	json_put_object(j, type);
 	for (int i = 0; i < 6; i++)
@@ -136,7 +136,7 @@ static void put_error_response(struct json *j)
 	json_put_object(j, "components");
 	json_put_object(j, "responses");
 	json_put_object(j, "Error");
-	json_put_str(j, "description", STR("What is wrong, with which value, and what to do."));
+	json_put_str(j, "description", STR("What is wrong, the value, and the next step."));
 	put_content(j);
 	json_put_str(j, "type", STR("object"));
 	json_put_object(j, "properties");
@@ -182,9 +182,10 @@ enum err openapi_put(struct json *j)
 	json_put_object(j, "/api/sessions/{bead}/conversation");
 	put_get(j, &op_conversation, "bead");
 	json_end(j);
-	put_plain(j, "/api/events", "events", "Follow what happens, as server-sent events",
+	put_plain(j, "/api/events", "events", "Follow events as server-sent events",
 		  "text/event-stream", true);
-	put_plain(j, "/api/openapi.json", "openapi", "This description", "application/json", false);
+	put_plain(j, "/api/openapi.json", "openapi", "This OpenAPI description", "application/json",
+		  false);
 	json_end(j);
 	put_error_response(j);
 	json_end(j);

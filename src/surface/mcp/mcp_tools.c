@@ -86,7 +86,8 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 		return ERR_OK;
 	if (x->stateless) {
 		call_fail(x->c, ERR_INVALID_INPUT,
-			  "this revision of the protocol has no session to remember you in");
+			  "this revision of the protocol has no session, so it cannot remember "
+			  "your name");
 		return call_step(x->c, "Pass \"agent\" with each call.");
 	}
 	if (set.p && !str_eq(id, set))
@@ -216,7 +217,7 @@ static enum err check_identity(struct call *c, struct stores *s, const void *bod
 
 const struct op op_mcp_identify = {
 	.name = "identify",
-	.help = "Say who you are, once per session",
+	.help = "Set your name for this session",
 	.flags = OP_IDEMPOTENT,
 	.body_size = sizeof(struct identify_body),
 	.fields = identify_fields,

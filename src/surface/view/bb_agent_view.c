@@ -37,7 +37,7 @@ void bb_view_registry(struct view *v, const struct value *data)
 	if (data->count)
 		table_print(&t);
 	else
-		view_line(v, "Nobody is registered. Begin with: bb agent register --name "
+		view_line(v, "No agents are registered. Run: bb agent register --name "
 			     "amber-otter --role ui");
 }
 
@@ -52,7 +52,7 @@ void bb_view_sent(struct view *v, const struct value *data)
 			  STR_ARG(value_str(&sent->item[i], "to_agent")),
 			  STR_ARG(value_str(&sent->item[i], "message_id")));
 	if (!sent->count)
-		view_line(v, "Nobody else is registered; nothing was sent.");
+		view_line(v, "No other agent is registered; nothing was sent.");
 }
 
 /* The words of the page: "Seen", "Accepted". */
@@ -88,7 +88,7 @@ static void mail_head(struct view *v, const struct value *m)
 	view_paint(v, PAINT_BOLD, category_word(m));
 	view_line(v, " " STR_FMT ", " STR_FMT ". " STR_FMT "%s", STR_ARG(value_str(m, "to_agent")),
 		  STR_ARG(view_age(v, value_str(m, "created_at"))), STR_ARG(state_word(m)),
-		  waits ? ", to be accepted" : "");
+		  waits ? ", not accepted yet" : "");
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(m, "message_id")));
 	view_quote(v, arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT,
 				STR_ARG(value_str(m, "from_agent")),
@@ -121,7 +121,7 @@ void bb_view_reservation(struct view *v, const struct value *data)
 	struct buf *out = &v->out;
 
 	view_paint(v, PAINT_BOLD, value_str(data, "scope"));
-	buf_put(out, released ? STR(" was given back by ") : STR(" is reserved by "));
+	buf_put(out, released ? STR(" was released by ") : STR(" is reserved by "));
 	buf_put(out, value_str(data, "agent_id"));
 	buf_put(out, STR(" for "));
 	buf_put(out, value_str(data, "bead_id"));
@@ -173,11 +173,11 @@ void bb_view_agent_status(struct view *v, const struct value *data)
 	for (size_t i = 0; i < reserved->count; i++)
 		bb_view_reservation(v, &reserved->item[i]);
 	if (!reserved->count)
-		view_line(v, "Nothing is reserved.");
+		view_line(v, "No reservations.");
 	for (size_t i = 0; i < unacked->count; i++)
 		mail_head(v, &unacked->item[i]);
 	if (!unacked->count)
-		view_line(v, "Nothing waits to be accepted.");
+		view_line(v, "No message waits for acceptance.");
 }
 
 void bb_view_waited(struct view *v, const struct value *data)
@@ -212,7 +212,7 @@ void bb_view_guard(struct view *v, const struct value *data)
 			  STR_ARG(value_str(one, "owner_liveness")));
 	}
 	if (str_is(value_str(data, "outcome"), "allow"))
-		view_line(v, "%lld file%s, none of them another's.",
+		view_line(v, "%lld file%s checked; no other agent has reserved any of them.",
 			  (long long)view_number(data, "checked"),
 			  view_number(data, "checked") == 1 ? "" : "s");
 }
@@ -243,5 +243,5 @@ void bb_view_events(struct view *v, const struct value *data)
 		view_line(v, "  " STR_FMT, STR_ARG(text));
 	}
 	if (!data->count)
-		view_line(v, "Nothing has happened yet.");
+		view_line(v, "No condition holds yet.");
 }

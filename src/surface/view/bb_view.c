@@ -31,7 +31,7 @@ void bb_view_install(struct view *v, const struct value *data)
 		view_line(v, ": %.*s " STR_FMT, STR_ARG(value_str(host, "result")),
 			  STR_ARG(value_str(host, "path")));
 		if (value_str(host, "backup").p)
-			view_line(v, "  the file as it was: " STR_FMT,
+			view_line(v, "  the old file is kept as " STR_FMT,
 				  STR_ARG(value_str(host, "backup")));
 		if (note.p && shown)
 			view_line(v, "  or run: " STR_FMT, STR_ARG(note));

@@ -146,6 +146,23 @@ static bool *tree_followed(struct view *v, const struct value *nodes)
 	return followed;
 }
 
+/* What the edge means to the bead that is shown first: "blocked by" and not "→ blocks", because the
+ * bead at the other end is the blocker. */
+static struct str bd_graph_relation(struct str kind, bool up)
+{
+	static const char *const down_words[] = { [EDGE_BLOCKS] = "blocked by",
+						  [EDGE_PARENT] = "child of",
+						  [EDGE_RELATED] = "related to",
+						  [EDGE_DISCOVERED_FROM] = "discovered from" };
+	static const char *const up_words[] = { [EDGE_BLOCKS] = "blocks",
+						[EDGE_PARENT] = "parent of",
+						[EDGE_RELATED] = "related to",
+						[EDGE_DISCOVERED_FROM] = "led to" };
+	int i = names_exact(&edge_kinds, kind);
+
+	return i < 0 ? kind : str_of(up ? up_words[i] : down_words[i]);
+}
+
 /* `level`: for each depth above, whether a sibling follows below this node. */
 static void tree_draw_branch(struct view *v, const struct value *n, const bool *level)
 {
@@ -157,9 +174,9 @@ static void tree_draw_branch(struct view *v, const struct value *n, const bool *
 	if (depth)
 		buf_put(&v->out, level[depth] ? STR("├─ ") : STR("└─ "));
 	if (depth)
-		buf_fmt(&v->out, "%s" STR_FMT " ",
-			str_is(value_str(n, "direction"), "up") ? "←" : "→",
-			STR_ARG(value_str(n, "kind")));
+		buf_fmt(&v->out, STR_FMT " ",
+			STR_ARG(bd_graph_relation(value_str(n, "kind"),
+						  str_is(value_str(n, "direction"), "up"))));
 	bd_graph_bead_text(v, n);
 	if (again && again->yes)
 		view_paint(v, PAINT_DIM, STR(" (shown above)"));
@@ -201,7 +218,8 @@ static void graph_draw(struct view *v, const struct value *nodes, const struct v
 		buf_char(&v->out, '\n');
 		for (; edge < edges->item + edges->count && str_eq(value_str(edge, "from"), id);
 		     edge++)
-			view_line(v, "  → " STR_FMT " " STR_FMT, STR_ARG(value_str(edge, "kind")),
+			view_line(v, "  " STR_FMT " " STR_FMT,
+				  STR_ARG(bd_graph_relation(value_str(edge, "kind"), false)),
 				  STR_ARG(value_str(edge, "to")));
 	}
 }
@@ -241,8 +259,7 @@ void bd_view_links(struct view *v, const struct value *data)
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(bead, "id"));
 		table_cell(&t, 1, PAINT_NONE,
-			   arena_fmt(v->out.mem, "%s " STR_FMT, up ? "←" : "→",
-				     STR_ARG(value_str(bead, "dependency_type"))));
+			   bd_graph_relation(value_str(bead, "dependency_type"), up));
 		table_cell(&t, 2, bd_view_status_paint(status), status);
 		table_cell(&t, 3, PAINT_NONE, value_str(bead, "title"));
 	}
@@ -259,7 +276,7 @@ void bd_view_edge(struct view *v, const struct value *data)
 
 	view_line(v, STR_FMT " %s " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(data, "from")),
 		  removed ? "no longer depends on" :
-		  parent  ? "is a part of" :
+		  parent  ? "is a child of" :
 			    "depends on",
 		  STR_ARG(value_str(data, "to")), STR_ARG(value_str(data, "kind")));
 }
@@ -272,7 +289,7 @@ void bd_view_edges(struct view *v, const struct value *data)
 void bd_view_cycles(struct view *v, const struct value *data)
 {
 	if (!data->count)
-		view_line(v, "No beads wait for each other.");
+		view_line(v, "No dependency cycles.");
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *ids = value_find(&data->item[i], "ids");
 

@@ -180,7 +180,7 @@ static void list_put_table(struct view *v, const struct value *data)
 static void list_put_more(struct view *v, const struct value *data)
 {
 	if (data->count && (int64_t)data->count == view_limit(v))
-		view_line(v, "(the first %zu; -n 0 shows all)", data->count);
+		view_line(v, "(first %zu; -n 0 shows all)", data->count);
 }
 
 void bd_view_list(struct view *v, const struct value *data)
@@ -202,9 +202,8 @@ void bd_view_list(struct view *v, const struct value *data)
 void bd_view_ready(struct view *v, const struct value *data)
 {
 	if (!data->count) {
-		view_line(
-			v,
-			"Nothing is ready. 'bd blocked' shows what waits, 'bd list' what is open.");
+		view_line(v, "No beads are ready. 'bd blocked' lists blocked beads, 'bd list' all "
+			     "open ones.");
 	} else if (view_wants(v, ROLE_CLAIM)) {
 		bd_view_claimed(v, data);
 	} else {
@@ -221,7 +220,7 @@ void bd_view_blocked(struct view *v, const struct value *data)
 		const struct value *by = value_find(&data->item[i], "blocked_by");
 		struct buf b = { .mem = v->out.mem };
 
-		buf_put(&b, STR("waits for"));
+		buf_put(&b, STR("is blocked by"));
 		for (size_t k = 0; by && k < by->count; k++)
 			buf_fmt(&b, " " STR_FMT, STR_ARG(by->item[k].text));
 		list_put_row(&t, &data->item[i], value_str(&data->item[i], "title"));
@@ -230,7 +229,7 @@ void bd_view_blocked(struct view *v, const struct value *data)
 	if (data->count)
 		table_print(&t);
 	else
-		view_line(v, "Nothing is blocked.");
+		view_line(v, "No beads are blocked.");
 }
 
 void bd_view_epics(struct view *v, const struct value *data)
@@ -254,7 +253,7 @@ void bd_view_epics(struct view *v, const struct value *data)
 	if (data->count)
 		table_print(&t);
 	else
-		view_line(v, "No such epics.");
+		view_line(v, "No epics found.");
 }
 
 void bd_view_tombstones(struct view *v, const struct value *data)

@@ -6,21 +6,21 @@
 void bd_view_init(struct view *v, const struct value *data)
 {
 	if (str_is(value_str(data, "result"), "exists")) {
-		view_line(v, "Beads are here already: " STR_FMT " (prefix " STR_FMT ")",
+		view_line(v, "Beads are already set up: " STR_FMT " (prefix " STR_FMT ")",
 			  STR_ARG(value_str(data, "store")), STR_ARG(value_str(data, "prefix")));
 		return;
 	}
 	if (str_is(value_str(data, "result"), "updated")) {
-		view_line(v, "New ids begin with '" STR_FMT "-' from now on; the others stay.",
+		view_line(v, "New ids begin with '" STR_FMT "-' from now on; existing ids stay.",
 			  STR_ARG(value_str(data, "prefix")));
 		return;
 	}
 	if (str_is(value_str(data, "result"), "joined"))
-		view_line(v, "The beads of this project were taken from its Git ref.");
-	view_line(v, "Beads are kept in " STR_FMT, STR_ARG(value_str(data, "store")));
-	view_line(v, "Ids begin with '" STR_FMT "-'. None of your files was touched.\n",
+		view_line(v, "Joined the existing beads of this project, from its Git ref.");
+	view_line(v, "Beads are stored in " STR_FMT, STR_ARG(value_str(data, "store")));
+	view_line(v, "Ids begin with '" STR_FMT "-'. No file of yours was changed.\n",
 		  STR_ARG(value_str(data, "prefix")));
-	view_line(v, "For the agents that work here, add to AGENTS.md:\n");
+	view_line(v, "For the agents that work here, add this to AGENTS.md:\n");
 	view_lines(v, value_str(data, "agents_md"));
 	view_line(v, str_is(value_str(data, "result"), "joined") ?
 			     "Try: bd ready" :
@@ -34,7 +34,7 @@ void bd_view_status(struct view *v, const struct value *data)
 	} rows[] = {
 		{ "open", "open_issues" },       { "in progress", "in_progress_issues" },
 		{ "closed", "closed_issues" },   { "ready", "ready_issues" },
-		{ "blocked", "blocked_issues" }, { "leases ended", "expired_claims" },
+		{ "blocked", "blocked_issues" }, { "expired leases", "expired_claims" },
 		{ "deleted", "deleted_issues" },
 	};
 
@@ -119,7 +119,7 @@ void bd_view_where(struct view *v, const struct value *data)
 	view_line(v, "  published to: " STR_FMT, STR_ARG(value_str(data, "ref")));
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(data, "why")));
 	if (!view_yes(data, "exists"))
-		view_line(v, "  It is not there yet: 'bd init' begins it.");
+		view_line(v, "  It does not exist yet: 'bd init' creates it.");
 }
 
 void bd_view_info(struct view *v, const struct value *data)
@@ -128,7 +128,7 @@ void bd_view_info(struct view *v, const struct value *data)
 	view_line(v, "  store:   " STR_FMT, STR_ARG(value_str(data, "store")));
 	view_line(v, "  prefix:  " STR_FMT, STR_ARG(value_str(data, "prefix")));
 	view_line(v, "  you are: " STR_FMT, STR_ARG(value_str(data, "actor")));
-	view_line(v, "  beads:   %" PRId64 ", deleted ones included", view_number(data, "beads"));
+	view_line(v, "  beads:   %" PRId64 ", including deleted ones", view_number(data, "beads"));
 	view_line(v, "  journal: %" PRId64 " bytes", view_number(data, "journal_bytes"));
 }
 

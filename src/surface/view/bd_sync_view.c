@@ -18,13 +18,13 @@ void bd_sync_state(struct view *v, const struct value *data)
 	const struct value *published = value_find(data, "published");
 
 	if (pending)
-		view_line(v, "%" PRId64 " change%s not published yet%s" STR_FMT ".", pending,
+		view_line(v, "%" PRId64 " change%s not pushed yet%s" STR_FMT ".", pending,
 			  pending == 1 ? " is" : "s are", oldest.p ? ", the oldest from " : "",
 			  STR_ARG(oldest));
 	else
 		view_line(v, "All changes are in a commit%s.",
 			  published && published->type == VALUE_BOOL && !published->yes ?
-				  ", which is not at the remote" :
+				  ", which is not pushed yet" :
 				  "");
 	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? last : STR("never")));
 	if (failures)
@@ -39,21 +39,21 @@ static void sync_put_counts(struct view *v, const struct value *data, bool dry)
 	bool there = str_is(value_str(data, "durability"), "remote");
 
 	if (!remote.p)
-		view_line(v, "There is no Git remote 'origin' to publish to; all is kept here. "
-			     "'git remote add origin URL' adds one.");
+		view_line(v, "There is no Git remote 'origin' to push to; all beads are stored "
+			     "locally. Run 'git remote add origin URL' to add one.");
 	if (!pulled && !pushed)
 		view_line(v, "Nothing new%s.", remote.p ? " on either side" : "");
 	if (pulled)
-		view_line(v, "%s %" PRId64 " line%s of others.", dry ? "Would take in" : "Took in",
-			  pulled, pulled == 1 ? "" : "s");
+		view_line(v, "%s %" PRId64 " change%s.", dry ? "Would pull" : "Pulled", pulled,
+			  pulled == 1 ? "" : "s");
 	if (pushed)
-		view_line(v, "%s %" PRId64 " line%s.",
-			  dry   ? "Would publish" :
-			  there ? "Published" :
+		view_line(v, "%s %" PRId64 " change%s.",
+			  dry   ? "Would push" :
+			  there ? "Pushed" :
 				  "Committed",
 			  pushed, pushed == 1 ? "" : "s");
 	if (!dry && commit.p)
-		view_line(v, "%s " STR_FMT, there ? "The remote is at" : "On this disk at",
+		view_line(v, "%s " STR_FMT, there ? "The remote is at" : "Stored locally at",
 			  STR_ARG(str_head(commit, 10)));
 }
 
@@ -136,10 +136,10 @@ static void repair_put_journal(struct view *v, const struct value *journal)
 	view_line(v, "%" PRId64 " records saved, %" PRId64 " lost.",
 		  view_number(journal, "salvaged"), view_number(journal, "lost"));
 	if (kept.p)
-		view_line(v, "The damaged files are kept as " STR_FMT ".", STR_ARG(kept));
+		view_line(v, "The damaged files were kept as " STR_FMT ".", STR_ARG(kept));
 	else
-		view_line(v, "Nothing was changed. 'bd repair --apply' writes the journal anew, "
-			     "and keeps the damaged files.");
+		view_line(v, "Nothing was changed. 'bd repair --apply' rewrites the journal and "
+			     "keeps the damaged files.");
 }
 
 static void repair_put_stamps(struct view *v, const struct value *data)
@@ -157,8 +157,8 @@ static void repair_put_stamps(struct view *v, const struct value *data)
 			STR_ARG(value_str(one, "at")), copy.p ? "; copied to " : "", STR_ARG(copy));
 	}
 	if (!view_yes(data, "applied"))
-		view_line(v, "Nothing was changed. 'bd repair --stamps --apply' copies each to a "
-			     "new bead, and deletes the old one.");
+		view_line(v, "Nothing was changed. 'bd repair --stamps --apply' copies each bead "
+			     "to a new one and deletes the old one.");
 }
 
 /* Were commits only joined, and none replaced? */
@@ -187,7 +187,7 @@ void bd_view_repair(struct view *v, const struct value *data)
 	if (value_find(data, "journal"))
 		repair_put_journal(v, value_find(data, "journal"));
 	else if (!commits->count)
-		view_line(v, "Nothing is damaged.");
+		view_line(v, "No damage was found.");
 	if (!commits->count)
 		return;
 	for (size_t i = 0; i < commits->count; i++)
@@ -196,15 +196,15 @@ void bd_view_repair(struct view *v, const struct value *data)
 		view_line(v, "Both versions are kept. Now run 'bd sync'.");
 	else if (view_yes(data, "applied") && value_str(data, "commit").p)
 		view_line(v,
-			  "Mended by commit " STR_FMT
-			  "; what Git can read of what was there is kept below refs/beads/backup/. "
-			  "Now run 'bd sync'.",
+			  "Repaired by commit " STR_FMT
+			  "; the readable part of the old state is kept under "
+			  "refs/beads/backup/. Now run 'bd sync'.",
 			  STR_ARG(str_head(value_str(data, "commit"), 10)));
 	else if (view_yes(data, "applied"))
 		view_line(v, "Refs to it were removed. Now run 'bd sync'.");
 	else
-		view_line(v, "Nothing was changed. 'bd repair --apply' mends it, and keeps what "
-			     "Git can read of it as a backup ref.");
+		view_line(v, "Nothing was changed. 'bd repair --apply' repairs it, and keeps the "
+			     "readable part as a backup ref.");
 }
 
 /* --- the past --- */

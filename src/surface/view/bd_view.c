@@ -27,7 +27,7 @@ static void bead_put_claim(struct view *v, const struct value *bead)
 
 	if (!value_str(bead, "assignee").p)
 		return;
-	buf_fmt(&v->out, "  held by " STR_FMT, STR_ARG(value_str(bead, "assignee")));
+	buf_fmt(&v->out, "  claimed by " STR_FMT, STR_ARG(value_str(bead, "assignee")));
 	if (end.p)
 		buf_fmt(&v->out, " until " STR_FMT, STR_ARG(end));
 	if (epoch && epoch->count == 2)
@@ -78,7 +78,7 @@ static void bd_view_reclaimed_one(struct view *v, const struct value *bead)
 void bd_view_reclaimed(struct view *v, const struct value *data)
 {
 	if (!data->count)
-		view_line(v, "No lease has ended.");
+		view_line(v, "No lease has expired.");
 	view_each(v, data, bd_view_reclaimed_one);
 }
 
@@ -272,7 +272,7 @@ void bd_view_why(struct view *v, const struct value *data)
 
 void bd_view_comment(struct view *v, const struct value *data)
 {
-	view_line(v, "Added a note to " STR_FMT, STR_ARG(value_str(data, "issue_id")));
+	view_line(v, "Added a comment to " STR_FMT, STR_ARG(value_str(data, "issue_id")));
 }
 
 void bd_view_comments(struct view *v, const struct value *data)

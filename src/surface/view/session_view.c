@@ -44,7 +44,7 @@ static void put_stale(struct view *v, const struct value *list)
 		view_paint(v, PAINT_YELLOW, STR("Stale"));
 		view_line(v, "      " STR_FMT " of " STR_FMT ", %s",
 			  STR_ARG(value_str(one, "scope")), STR_ARG(value_str(one, "agent_id")),
-			  view_yes(one, "expired") ? "expired" : "whose holder is not there");
+			  view_yes(one, "expired") ? "expired" : "whose owner is not active");
 	}
 }
 
@@ -120,7 +120,7 @@ static void session_view_put_tasks(struct view *v, const struct value *sessions)
 	if (t.rows)
 		table_print(&t);
 	else
-		view_line(v, "No tasks. 'bd create' makes one.");
+		view_line(v, "No tasks. 'bd create' creates one.");
 }
 
 void view_sessions(struct view *v, const struct value *data)
@@ -235,5 +235,5 @@ void view_conversation(struct view *v, const struct value *data)
 	for (size_t i = 0; i < items->count; i++)
 		put_item(v, &items->item[i]);
 	if (!items->count)
-		view_line(v, "Nothing was done or said yet.");
+		view_line(v, "No condition holds yet.");
 }

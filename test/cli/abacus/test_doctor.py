@@ -85,7 +85,7 @@ def test_sound_stores(repo):
         assert {c["store"] for c in checks} == {"beads", "agents", "board", "vybe"}
         assert all(c["status"] == "ok" and c["lost"] == [] and c["kept"] is None for c in checks), checks
         assert files().keys() == before.keys()
-    assert "every record is as it was written" in repo.run("doctor", program="abacus").ok().out
+    assert "every record is intact" in repo.run("doctor", program="abacus").ok().out
 
 
 def test_without_stores(tmp_path):

@@ -56,7 +56,7 @@ def test_texts_will_do_where_it_only_looks(repo):
     [found] = ask(repo, {"op": "bead list", "args": {"priority": "1", "limit": "5"}})
     assert [b["title"] for b in found["data"]] == ["One"]
     [refused] = ask(repo, {"op": "bead create", "args": {"title": "x"}})
-    assert "posted" in refused["error"]["message"] and len(repo.json("list")) == 2
+    assert "requires POST" in refused["error"]["message"] and len(repo.json("list")) == 2
 
 
 def test_what_is_only_for_command_lines_may_be_asked_too(repo):

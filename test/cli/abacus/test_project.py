@@ -70,11 +70,11 @@ def test_where_from_elsewhere(project, tmp_path):
     tree = tmp_path / "tree"
     subprocess.run(["git", "worktree", "add", "-q", str(tree)], cwd=project.path, check=True)
     here = {n: s["path"] for n, s in stores(project).items()}
-    for place, word in ((below, "above"), (tree, "worktree")):
+    for place, word in ((below, "parent folder"), (tree, "worktree")):
         there = stores(project, cwd=place)
         assert {n: s["path"] for n, s in there.items()} == here
         assert word in there["board"]["why"] and word in there["agents"]["why"]
-    assert stores(project, cwd=tree)["beads"]["why"] == "it is in the Git directory that all worktrees share"
+    assert stores(project, cwd=tree)["beads"]["why"] == "in the Git directory that all worktrees share"
 
 
 def test_where_there_is_no_repository(tmp_path):
@@ -85,7 +85,7 @@ def test_where_there_is_no_repository(tmp_path):
 
 def test_for_people(project):
     out = project.run("init", program="abacus").ok().out
-    assert "AGENTS.md" in out and str(project.path / ".bb") in out and "None of your files was touched" in out
+    assert "AGENTS.md" in out and str(project.path / ".bb") in out and "No file of yours was changed" in out
     assert "beads: " in project.run("where", program="abacus").ok().out
 
 

@@ -310,7 +310,7 @@ def test_hooks_that_are_there_stay_and_are_run(repo, tmp_path, text):
     repo.git("init", "-q", "--bare", str(bare))
     repo.git("push", "-q", str(bare), "main", who=OTHER)
     assert "ran with: refs/heads/main " in (repo.path / ".git/ran").read_text()
-    assert changes(repo, "uninstall") == ["removed", "taken out"]
+    assert changes(repo, "uninstall") == ["removed", "section removed"]
     assert hook(repo, "pre-push").read_text() == text
     assert not hook(repo).exists() and changes(repo, "uninstall") == ["unchanged", "unchanged"]
 
@@ -352,7 +352,7 @@ def test_without_the_program_commits_pass(repo):
 
 
 def test_for_people(repo):
-    assert "none of them another's" in repo.bb("agent", "guard", "doc", "--agent", OTHER).ok().out
+    assert "no other agent has reserved any of them" in repo.bb("agent", "guard", "doc", "--agent", OTHER).ok().out
     assert "pre-commit: made" in repo.bb("agent", "guard", "install").ok().out
     done = repo.bb("agent", "guard", "src", "--agent", OTHER)
     assert done.out == "" and done.err.startswith("error: 'src' is reserved by 'amber-otter' until ")

@@ -369,7 +369,7 @@ def test_every_reply_counts_the_mail(two):
     assert beside(two, "--actor", "cobalt-harbor", "ready", "--json", program="bd") == [{"unread": 2, "to_accept": 1}]
     read = ["agent", "read", "--agent", "cobalt-harbor", "--message", sent["message_id"], "--json"]
     assert beside(two, *read) == [{"unread": 1, "to_accept": 1}]
-    assert "1 unread in your mail, 1 to accept: bb agent inbox --agent cobalt-harbor" in \
+    assert "1 unread message in your mail, 1 to acknowledge: bb agent inbox --agent cobalt-harbor" in \
         two.bb("agent", "list", env=me).ok().err
     assert beside(two, *["agent", "ack", *read[2:]]) == [{"unread": 1, "to_accept": 0}]
 
@@ -388,7 +388,7 @@ def test_an_error_counts_the_mail_too_and_stays_what_it_is(two, program, args, c
     assert (done.code, done.out) == (before.code, before.out)
     assert json.loads(done.err) == {"mail": {"unread": 1, "to_accept": 1}}
     told = two.bb(*args, program=program, env=me).err
-    assert told.startswith("error: ") and told.endswith("1 to accept: bb agent inbox --agent cobalt-harbor\n")
+    assert told.startswith("error: ") and told.endswith("1 to acknowledge: bb agent inbox --agent cobalt-harbor\n")
 
 
 def test_mail_that_cannot_be_read_is_in_nobodys_way(two):

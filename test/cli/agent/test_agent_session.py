@@ -56,7 +56,7 @@ def test_a_new_session_gets_a_free_name(repo):
     assert first["decision"] == "registered" and first["resumed"] is None and first["candidates"] == []
     name = first["agent"]["agent_id"]
     assert re.fullmatch("[a-z]+-[a-z]+", name) and first["agent"]["status"] == "idle"
-    assert first["recommendation"] == {"action": "register", "agent_id": name, "reason": "nobody has left work here"}
+    assert first["recommendation"] == {"action": "register", "agent_id": name, "reason": "no unfinished work here"}
     second = begin(repo, "--non-interactive", env=at())["data"]
     assert second["agent"]["agent_id"] != name
     assert [a["agent_id"] for a in data(repo, "list")] == sorted([name, second["agent"]["agent_id"]])
@@ -135,7 +135,7 @@ def test_without_evidence_nobody_is_adopted(repo):
 def test_every_refusal_recommends_something(repo, args):
     register(repo, "amber-otter", env=at())
     advice = refusal(repo, *args)["details"]["recommendation"]
-    assert advice["action"] == "register" and advice["reason"] == "nobody has left work here"
+    assert advice["action"] == "register" and advice["reason"] == "no unfinished work here"
 
 
 def damage_reservations(repo):
@@ -214,7 +214,7 @@ def test_whoever_is_at_work_is_not_in_the_way_of_a_new_session(repo):
     left_files(repo)
     reply = begin(repo, "--non-interactive", env=at(m=1))["data"]
     assert reply["decision"] == "registered" and len(reply["candidates"]) == 1
-    assert reply["recommendation"]["reason"] == "whoever has work here is still at it"
+    assert reply["recommendation"]["reason"] == "every agent with work here is active"
 
 
 def test_both_at_once(repo):
@@ -314,7 +314,7 @@ def test_for_people(repo):
     assert "You are now blue-fox" in repo.bb("agent", "init", "--register", "blue-fox").ok().out
     left_files(repo)
     assert "You are again amber-otter" in repo.bb("agent", "init", "--adopt", "amber-otter").ok().out
-    assert agent(repo, "init", "--adopt", "amber-otter", warned="make sure that nobody else goes on as it")["ok"]
+    assert agent(repo, "init", "--adopt", "amber-otter", warned="make sure that no other session uses its name")["ok"]
 
 
 def test_nobody_waits_for_git(repo, tmp_path):

@@ -192,4 +192,4 @@ def test_a_folder_that_is_gone_is_an_error_and_not_the_root(empty, tmp_path):
     script = f"mkdir gone && cd gone && rmdir ../gone && exec '{BIN / 'bb'}' init"
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert done.returncode == 1
-    assert "not there any more" in done.stderr
+    assert "no longer exists" in done.stderr

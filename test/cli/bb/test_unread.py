@@ -128,14 +128,14 @@ def test_what_was_deleted_is_not_unread(project):
 
 def test_people_are_told_on_standard_error_when_something_is_unread(posts):
     done = posts.bb("--as", "k", "status").ok()
-    assert done.err == "3 unread messages, highest priority critical: bb --as k log --unread\n"
+    assert done.err == "3 unread posts, highest priority critical: bb --as k log --unread\n"
     posts.bb("--as", "k", "log").ok()
     assert posts.bb("--as", "k", "status").ok().err == ""
 
 
 def test_one_message_is_one_message(project):
     project.bb("--as", "other", "post", "x").ok()
-    assert project.bb("--as", "k", "status").ok().err.startswith("1 unread message,")
+    assert project.bb("--as", "k", "status").ok().err.startswith("1 unread post,")
 
 
 def test_quiet_tells_no_count(posts):

@@ -344,7 +344,7 @@ def test_reclaim_for_people(repo):
     clock(repo)
     bead = repo.create("a")
     repo.bd("claim", bead).ok()
-    assert repo.bd("reclaim").ok().out == "No lease has ended.\n"
+    assert repo.bd("reclaim").ok().out == "No lease has expired.\n"
     clock(repo, h=2)
     assert bead in repo.bd("reclaim").ok().out
 

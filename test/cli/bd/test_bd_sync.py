@@ -877,7 +877,7 @@ def test_repair_when_nothing_is_wrong(pair, remote):
     a, _ = pair
     head = remote.head()
     assert a.json("repair", "--apply")["applied"] is False
-    assert a.bd("repair").ok().out == "Nothing is damaged.\n"
+    assert a.bd("repair").ok().out == "No damage was found.\n"
     assert remote.head() == head
     is_error(a.bd("--json", "repair", "--timeout", "0s"), "invalid_argument", 1)
 

@@ -389,7 +389,7 @@ def test_a_completed_task_is_completed(vybe):
     assert vybe.get(task)["status"] == "completed"
     events = [d for d in vybe.resume()["deltas"] if d["task_id"] == task]
     assert [(d["kind"], d["message"]) for d in events] == [
-        ("task_status", "completed"), ("task_closed", "the host said that it is completed")]
+        ("task_status", "completed"), ("task_closed", "completed by the host")]
 
 
 @pytest.mark.parametrize("host, event, shape", [

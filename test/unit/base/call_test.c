@@ -19,14 +19,14 @@ static void call_next_step_says_what_was_stored(void **state)
 		  "again.");
 	call_stored(&c, STORED_MAYBE);
 	check(&c, "It is not known whether this was stored. Free some space on that disk. "
-		  "Look whether it is there before you run the command again.");
+		  "Check whether it is there before running the command again.");
 	c.request_id = STR("r");
 	check(&c, "It is not known whether this was stored. Free some space on that disk. "
 		  "Run the command again with the same --request-id: it is stored once.");
 	call_stored(&c, STORED_PART);
 	call_stored(&c, STORED_NOTHING); /* what is stored stays */
 	c.wire = true;
-	check(&c, "A part of this was stored. Free some space on that disk. Send it again "
+	check(&c, "Only part of it was stored. Free some space on that disk. Send it again "
 		  "with the same request_id: it is stored once.");
 	c.stored = STORED_SAFE;
 	check(&c, "Nothing was lost. Free some space on that disk, then run the command "
@@ -55,7 +55,7 @@ static void nothing_follows_the_command_of_a_next_step(void **state)
 	(void)state;
 	call_fail(&c, ERR_UNSAFE_PATH, "x");
 	call_step(&c, "Move it away: mv 'a b' c");
-	check(&c, "A part of this was stored. Look whether it is there before you run the command "
+	check(&c, "Only part of it was stored. Check whether it is there before running the command "
 		  "again. Move it away: mv 'a b' c");
 	call_release(&c);
 }

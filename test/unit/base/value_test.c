@@ -213,7 +213,7 @@ static void assert_refused(const struct refused *row, size_t count)
 static const char missing[] = "a value is missing", other[] = "not a JSON value",
 		  open_end[] = "an array or object is not closed", comma[] = "a comma is missing",
 		  colon[] = "a colon is missing", key[] = "a key is missing",
-		  more[] = "something follows the value";
+		  more[] = "text follows the value";
 
 static void value_refuses_broken_structure(void **state)
 {
@@ -411,8 +411,8 @@ static void value_refuses_broken_strings(void **state)
 
 static void value_refuses_lone_surrogates(void **state)
 {
-	static const char low[] = "a low surrogate stands alone",
-			  high[] = "a high surrogate stands alone",
+	static const char low[] = "a low surrogate without a high one",
+			  high[] = "a high surrogate without a low one",
 			  hex[] = "a \\u escape is not four hexadecimal digits";
 	const struct refused row[] = {
 		{ STR("\"\\ud800\""), 1, high },
@@ -489,7 +489,7 @@ static void value_refuses_what_is_not_utf8(void **state)
 
 static void value_refuses_a_key_that_stands_twice(void **state)
 {
-	static const char why[] = "a key stands twice in one object";
+	static const char why[] = "a key occurs twice in one object";
 	const struct refused row[] = {
 		{ STR("{\"a\":1,\"a\":1}"), 13, why },
 		{ STR("{\"a\":1,\"b\":2,\"a\":3}"), 19, why },
@@ -536,7 +536,7 @@ static void value_finds_a_repeated_key_among_any_number(void **state)
 			struct str text = many_members(&mem, count[i], same);
 
 			assert_null(value_parse(&mem, text, &error));
-			assert_string_equal(error.why, "a key stands twice in one object");
+			assert_string_equal(error.why, "a key occurs twice in one object");
 		}
 		arena_release(&mem);
 	}
@@ -645,7 +645,7 @@ static void value_finds_each_special_byte_wherever_it_stands(void **state)
 		{ ']', NULL },
 		{ '\x80', "not UTF-8" },
 		{ '\xff', "not UTF-8" },
-		{ '"', "something follows the value" },
+		{ '"', "text follows the value" },
 	};
 
 	(void)state;

@@ -140,7 +140,7 @@ static const struct {
 	{ "an array", "[]\n", "key", 1 },
 	{ "no end", "@1", "no end", 1 },
 	{ "twice", "@1\n@1\n", "twice", 2 },
-	{ "out of order", "@2\n@1\n", "comes after", 2 },
+	{ "out of order", "@2\n@1\n", "out of order, after", 2 },
 	{ "spaces", "@1 \n", "canonical", 1 },
 	{ "CRLF", "@1\r\n", "canonical", 1 },
 	{ "an empty line", "@1\n\n@2\n", "key", 2 },

@@ -271,10 +271,9 @@ static void refuses(void **state)
 		{ "{\"a\": \"\\", "a", NULL },
 		{ "{\"a\": 1, \"\\u0061\": 2}", "b", NULL },
 		{ "{\"b\": {\"a\": 1, \"a\": 2}}", "a", NULL },
-		{ "{\n\"a\": 1}", "a/b",
-		  "line 2: a value on the way of the path is not an object" },
+		{ "{\n\"a\": 1}", "a/b", "line 2: a value on the path is not an object" },
 		{ "{\"a\": {\"b\":\n[]}}", "a/b/c",
-		  "line 2: a value on the way of the path is not an object" },
+		  "line 2: a value on the path is not an object" },
 	};
 	struct call c = { 0 };
 	struct str out;

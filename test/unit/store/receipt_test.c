@@ -72,8 +72,8 @@ static void an_answer_that_is_gone_or_damaged_is_refused(void **state)
 
 	(void)state;
 	assert_int_equal(receipt_answer(&c, &old, &reply), ERR_REQUEST_MISMATCH);
-	assert_str(c.message, "request id 'r1' was carried out at 1970-01-01T00:00:00.000Z; "
-			      "its answer is no longer kept");
+	assert_str(c.message, "request id 'r1' was carried out at 1970-01-01T00:00:00.000Z, "
+			      "and its reply is no longer stored");
 	old.reply = STR("{\"id\":");
 	assert_int_equal(receipt_answer(&c, &old, &reply), ERR_DAMAGED);
 	call_release(&c);
