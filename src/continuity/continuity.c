@@ -311,8 +311,7 @@ enum err continuity_checkpoint(struct call *c, struct continuity *k)
 	enum err e;
 
 	if ((e = vybe_memory_collect(c, &k->db, COLLECT_MOST, &expired)) ||
-	    (e = vybe_ledger_collect(c, &k->db)) || (e = vybe_event_live(c, &k->db, &live)) ||
-	    live <= MANY_EVENTS)
+	    (e = vybe_event_live(c, &k->db, &live)) || live <= MANY_EVENTS)
 		return e;
 	if ((e = vybe_event_archive(c, &k->db, KEEP_EVENTS, &count, &first, &last)))
 		return e;

@@ -96,6 +96,69 @@ def test_old_answers_are_shortened_and_still_nothing_is_done_twice(repo):
     assert pipe(repo, [asked[59]])[0]["data"][0]["description"] == asked[59][1]["description"]
 
 
+def whole_answers(database):
+    with sqlite3.connect(database) as db:
+        return db.execute("SELECT count(*), sum(length(reply)) FROM receipt_replies").fetchone()
+
+
+def test_whole_answers_of_vybe_are_bounded(plain_repo):
+    """Each answer of 'vybe resume' has all memories."""
+    plain_repo.__class__ = Vybe
+    vybe = plain_repo
+    pipe(vybe, [("vybe memory set", {"key": "big", "value": "v" * 400_000, "agent": "w-1", "request_id": "m"})])
+    asked = [("vybe resume", {"agent": "w-1", "request_id": f"r{i}"}) for i in range(100)]
+    answers = pipe(vybe, asked)
+    assert all(len(json.dumps(answer["data"])) > 400_000 for answer in answers)
+    count, size = whole_answers(vybe.home / "vybe.db")
+    assert 30 <= count < 50 and size <= 16 * MB
+    assert sum(file.stat().st_size for file in vybe.home.glob("vybe.db*")) < 40 * MB
+    again = pipe(vybe, [asked[99], asked[0]])
+    assert again[0]["data"] == answers[99]["data"] and again[0]["replayed"]
+    assert again[1]["error"]["code"] == "IDEMPOTENCY_MISMATCH" and "was carried out at" in again[1]["error"]["message"]
+    assert pipe(vybe, [asked[99]])[0]["data"] == answers[99]["data"], "a refused request leaves no receipt"
+
+
+def test_whole_answers_of_the_board_are_bounded(project):
+    asked = [("board post", {"content": f"{i} " + "y" * 60_000, "agent": "kimi-01", "request_id": f"r{i}"})
+             for i in range(400)]
+    answers = pipe(project, asked)
+    count, size = whole_answers(project.database)
+    assert 200 <= count < 300 and size <= 16 * MB
+    again = pipe(project, [asked[399], asked[0], ("board post", {**asked[1][1], "content": "other"})])
+    assert again[0]["data"] == answers[399]["data"]
+    assert "was carried out at" in again[1]["error"]["message"]
+    assert "was used for another" in again[2]["error"]["message"]
+    with sqlite3.connect(project.database) as db:
+        assert db.execute("SELECT count(*) FROM messages").fetchone() == (400,)
+
+
+OLD_LEDGER = """CREATE TABLE ledger (    agent TEXT, request TEXT, op TEXT NOT NULL, args TEXT NOT NULL,\
+    reply TEXT NOT NULL, created INTEGER NOT NULL);
+CREATE UNIQUE INDEX ledger_key ON ledger (agent, request);CREATE INDEX ledger_created ON ledger (created);"""
+
+
+def test_receipts_of_an_earlier_vybe_are_taken_over(plain_repo):
+    """A few at a time; each is recognised before and after it was moved."""
+    plain_repo.__class__ = Vybe
+    vybe = plain_repo
+    memory = lambda i: ("vybe memory set",  # noqa: E731
+                        {"key": f"k{i}", "value": "v", "agent": "w-1", "request_id": f"r{i}"})
+    answers = pipe(vybe, [memory(i) for i in range(600)])
+    with sqlite3.connect(vybe.home / "vybe.db") as db:
+        rows = db.execute("SELECT op, args, reply, at FROM receipt_keys JOIN receipt_replies USING (n)").fetchall()
+        db.executescript("DROP TABLE receipt_keys; DROP TABLE receipt_replies; DROP TABLE receipt_bytes;" + OLD_LEDGER)
+        db.executemany("INSERT INTO ledger VALUES ('w-1', ?, ?, ?, ?, ?)",
+                       [(f"r{i}", *row) for i, row in enumerate(rows)])
+    left = []
+    for i in (0, 599, 300, 0, 599):
+        assert pipe(vybe, [memory(i)])[0]["data"] == answers[i]["data"]
+        pipe(vybe, [memory(1000 + len(left))])
+        with sqlite3.connect(vybe.home / "vybe.db") as db:
+            there = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'ledger'").fetchone()
+            left.append(db.execute("SELECT count(*) FROM ledger").fetchone()[0] if there else None)
+    assert left == [344, 88, 0, None, None], left
+
+
 def test_a_database_of_receipts_that_is_damaged_is_named(repo):
     bead = repo.create("a bead")
     pipe(repo, updates([bead], 1500))

@@ -210,7 +210,6 @@ static enum err vybe_memory_run_gc(struct call *c, struct stores *s, const void 
 	enum err e;
 
 	if ((e = vybe_memory_collect(c, &s->vybe->db, in->limit, &deleted)) ||
-	    (e = vybe_ledger_collect(c, &s->vybe->db)) ||
 	    (e = continuity_note(c, s->vybe,
 				 &(struct event_note){ .kind = "memory_gc",
 						       .message = arena_fmt(&c->mem, "%lld expired",

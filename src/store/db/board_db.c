@@ -62,12 +62,19 @@ static const char schema[] = "CREATE TABLE schema_version (version INTEGER NOT N
 			     "CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);";
 
 /* Beside the specification's tables, so that its other users see what they know. */
-static const char extras[] =
-	"CREATE TABLE IF NOT EXISTS reads ("
-	"    agent TEXT NOT NULL,"
-	"    first INTEGER NOT NULL,"
-	"    last INTEGER NOT NULL,"
-	"    PRIMARY KEY (agent, first)) WITHOUT ROWID;"
+static const char extras[] = "CREATE TABLE IF NOT EXISTS reads ("
+			     "    agent TEXT NOT NULL,"
+			     "    first INTEGER NOT NULL,"
+			     "    last INTEGER NOT NULL,"
+			     "    PRIMARY KEY (agent, first)) WITHOUT ROWID;"
+			     "CREATE TABLE IF NOT EXISTS refs ("
+			     "    ref TEXT NOT NULL,"
+			     "    message INTEGER NOT NULL,"
+			     "    PRIMARY KEY (ref, message)) WITHOUT ROWID;"
+			     "INSERT OR IGNORE INTO refs VALUES ('', 0);";
+
+/* The receipts of earlier versions. */
+static const char old_schema[] =
 	"CREATE TABLE IF NOT EXISTS receipts ("
 	"    agent TEXT NOT NULL,"
 	"    request_id TEXT NOT NULL,"
@@ -76,12 +83,18 @@ static const char extras[] =
 	"    reply TEXT NOT NULL,"
 	"    created_ms INTEGER NOT NULL,"
 	"    PRIMARY KEY (agent, request_id)) WITHOUT ROWID;"
-	"CREATE INDEX IF NOT EXISTS idx_receipts_created ON receipts(created_ms);"
-	"CREATE TABLE IF NOT EXISTS refs ("
-	"    ref TEXT NOT NULL,"
-	"    message INTEGER NOT NULL,"
-	"    PRIMARY KEY (ref, message)) WITHOUT ROWID;"
-	"INSERT OR IGNORE INTO refs VALUES ('', 0);";
+	"CREATE INDEX IF NOT EXISTS idx_receipts_created ON receipts(created_ms);";
+
+static const struct receipt_old old_receipts = {
+	.table = "receipts",
+	.newest = "SELECT agent, request_id, op, args, reply, created_ms FROM receipts"
+		  " ORDER BY created_ms DESC, agent, request_id LIMIT " RECEIPT_MOVED,
+	.remove = "DELETE FROM receipts WHERE (agent, request_id) IN"
+		  " (SELECT agent, request_id FROM receipts"
+		  " ORDER BY created_ms DESC, agent, request_id LIMIT " RECEIPT_MOVED ")",
+	.find = "SELECT op, args, reply FROM receipts WHERE agent = ? AND request_id = ?",
+	.drop = "DROP TABLE receipts",
+};
 
 /* The board is shared with other programs, which may have tables of their own. */
 static const struct db_table tables[] = {
@@ -97,7 +110,8 @@ static const struct db_table tables[] = {
 	  false,
 	  { "id", "path", "produced_by", "description", "version", "refs", "created_at" } },
 	{ "reads", true, { "agent", "first", "last" } },
-	{ "receipts", true, { "agent", "request_id" } },
+	{ "receipts", true, { "agent", "request_id", "op", "args", "reply", "created_ms" } },
+	RECEIPT_TABLE_ROWS,
 	{ "refs", true, { "ref", "message" } },
 	{ 0 },
 };
@@ -153,7 +167,7 @@ static enum err board_db_check_version(struct call *c, struct board *b)
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
-	const char *const ours[] = { schema, extras, NULL };
+	const char *const ours[] = { schema, extras, old_schema, RECEIPT_TABLES, NULL };
 	enum err e = db_expect(c, b->db, tables, ours);
 
 	if (e == ERR_DAMAGED && !db_has_table(b->db, "schema_version"))
@@ -202,7 +216,7 @@ static enum err board_db_begin(struct call *c, struct board *b)
 	if (!b->tracked)
 		e = db_exec(c, b->db, extras);
 	b->tracked = true;
-	return e;
+	return e ? e : receipt_db_upgrade(c, b->db, &old_receipts);
 }
 
 static enum err open_database(struct call *c, enum board_mode mode, struct board *b)
@@ -454,13 +468,13 @@ static enum err check_board(struct call *c, struct db *db, struct str path)
 enum err board_mend(struct call *c, struct mend *m)
 {
 	static const struct db_plan plan = {
-		.schema = { schema, extras },
+		.schema = { schema, extras, old_schema, RECEIPT_TABLES },
 		.tables = tables,
-		.after = "DELETE FROM schema_version;"
-			 "INSERT INTO schema_version VALUES (1);"
-			 "INSERT OR IGNORE INTO refs VALUES ('', 0);"
-			 "UPDATE messages SET in_reply_to = NULL"
-			 " WHERE in_reply_to NOT IN (SELECT id FROM messages)",
+		.after = RECEIPT_TABLES_MEND "DELETE FROM schema_version;"
+					     "INSERT INTO schema_version VALUES (1);"
+					     "INSERT OR IGNORE INTO refs VALUES ('', 0);"
+					     "UPDATE messages SET in_reply_to = NULL"
+					     " WHERE in_reply_to NOT IN (SELECT id FROM messages)",
 	};
 	struct board b = { .lock = LOCK_NONE };
 	bool there, cut_off;
@@ -499,34 +513,15 @@ enum err board_destroy(struct call *c, struct str root)
 static enum err board_find_receipt(struct call *c, void *store, struct receipt *r)
 {
 	struct board *b = store;
-	AUTO_STMT *st = db_stmt(b->db, "SELECT op, args, reply FROM receipts"
-				       " WHERE agent = ? AND request_id = ?");
 
-	return receipt_row_find(c, st, r);
-}
-
-/* As in receipts.db: the newest RECEIPT_FLOOR stay, however old they are. */
-static enum err sweep_receipts(struct call *c, struct board *b)
-{
-	AUTO_STMT *st = db_stmt(b->db, "DELETE FROM receipts WHERE created_ms < min(?,"
-				       " coalesce((SELECT created_ms FROM receipts"
-				       " ORDER BY created_ms DESC LIMIT 1 OFFSET ?), 0))");
-
-	stmt_bind_int(st, c->now_ms - RECEIPT_KEPT_MS);
-	stmt_bind_int(st, RECEIPT_FLOOR);
-	return stmt_run(c, st);
+	return receipt_db_find_inside(c, b->db, &old_receipts, r);
 }
 
 static enum err board_put_receipt(struct call *c, void *store, const struct receipt *r)
 {
 	struct board *b = store;
-	AUTO_STMT *st = db_stmt(b->db, "INSERT INTO receipts (agent, request_id, op, args,"
-				       " reply, created_ms) VALUES (?, ?, ?, ?, ?, ?)");
-	enum err e;
 
-	if (r->at % RECEIPT_SWEEP == 0 && (e = sweep_receipts(c, b)))
-		return e;
-	return receipt_row_put(c, st, r);
+	return receipt_db_put(c, &(struct receipt_db){ .db = b->db, .inside = true }, r);
 }
 
 struct receipts board_receipts(struct board *b)

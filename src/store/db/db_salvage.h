@@ -6,7 +6,7 @@
 
 /* How a store's database is made, for one that has to be made again. */
 struct db_plan {
-	const char *schema[3]; /* SQL, up to a NULL */
+	const char *schema[5]; /* SQL, up to a NULL */
 	const struct db_table *tables;
 	const char *after; /* SQL that makes good what lost rows have left; or NULL */
 };

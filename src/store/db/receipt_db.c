@@ -23,6 +23,36 @@ static const struct db_table tables[] = {
 	{ 0 },
 };
 
+/* The same statements for both places of the tables. */
+struct receipt_sql {
+	const char *find, *put, *put_reply, *bytes, *add_bytes, *oldest, *drop_reply, *drop_old;
+};
+
+#define RECEIPT_SQL(bytes_table, replies, keys)                                              \
+	{                                                                                    \
+		.find = "SELECT op, args, at, about, reply FROM " keys " LEFT JOIN " replies \
+			" USING (n) WHERE key = ?",                                          \
+		.put = "INSERT OR IGNORE INTO " keys                                         \
+		       " (key, op, args, at, about) VALUES (?, ?, ?, ?, ?)",                 \
+		.put_reply = "INSERT INTO " replies " VALUES (?, ?)",                        \
+		.bytes = "SELECT bytes FROM " bytes_table,                                   \
+		.add_bytes = "UPDATE " bytes_table " SET bytes = bytes + ?",                 \
+		.oldest = "SELECT n, length(CAST(reply AS BLOB)) FROM " replies              \
+			  " WHERE n < ? ORDER BY n LIMIT 1",                                 \
+		.drop_reply = "DELETE FROM " replies " WHERE n = ?",                         \
+		.drop_old = "DELETE FROM " keys " WHERE n IN (SELECT n FROM " keys           \
+			    " ORDER BY n LIMIT 2) AND n <= ? AND at < ?",                    \
+	}
+
+static const struct receipt_sql sql_of_file = RECEIPT_SQL("about", "replies", "receipts");
+static const struct receipt_sql sql_inside =
+	RECEIPT_SQL("receipt_bytes", "receipt_replies", "receipt_keys");
+
+static const struct receipt_sql *receipt_sql(const struct receipt_db *r)
+{
+	return r->inside ? &sql_inside : &sql_of_file;
+}
+
 static enum err receipt_db_make(struct call *c, struct db *db)
 {
 	bool empty;
@@ -106,8 +136,7 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 	if (!db->db)
 		return ERR_OK;
 
-	AUTO_STMT *st = db_stmt(db->db, "SELECT op, args, at, about, reply FROM receipts"
-					" LEFT JOIN replies USING (n) WHERE key = ?");
+	AUTO_STMT *st = db_stmt(db->db, receipt_sql(db)->find);
 
 	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
 	if (stmt_row(st)) {
@@ -122,42 +151,42 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 
 /* --- what is forgotten --- */
 
-static enum err add_bytes(struct call *c, struct db *db, int64_t more)
+static enum err add_bytes(struct call *c, struct receipt_db *in, int64_t more)
 {
-	AUTO_STMT *st = db_stmt(db, "UPDATE about SET bytes = bytes + ?");
+	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->add_bytes);
 
 	stmt_bind_int(st, more);
 	return stmt_run(c, st);
 }
 
-static enum err receipt_db_put_reply(struct call *c, struct db *db, int64_t n, struct str reply)
+static enum err receipt_db_put_reply(struct call *c, struct receipt_db *in, int64_t n,
+				     struct str reply)
 {
-	AUTO_STMT *st = db_stmt(db, "INSERT INTO replies VALUES (?, ?)");
+	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->put_reply);
 	enum err e;
 
 	if (!reply.p)
 		return ERR_OK;
 	stmt_bind_int(st, n);
 	stmt_bind_str(st, reply);
-	return (e = stmt_run(c, st)) ? e : add_bytes(c, db, (int64_t)reply.n);
+	return (e = stmt_run(c, st)) ? e : add_bytes(c, in, (int64_t)reply.n);
 }
 
 /* How many bytes the replies have. It is a row of its own, so asking costs the same however many
  * replies there are. */
-static enum err count_bytes(struct call *c, struct db *db, int64_t *bytes)
+static enum err count_bytes(struct call *c, struct receipt_db *in, int64_t *bytes)
 {
-	AUTO_STMT *st = db_stmt(db, "SELECT bytes FROM about");
+	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->bytes);
 
 	*bytes = stmt_row(st) ? stmt_int(st) : 0;
 	return stmt_end(c, st);
 }
 
 /* The oldest reply before the one of receipt `last`; `n` is 0 if there is none. */
-static enum err find_oldest_reply(struct call *c, struct db *db, int64_t last, int64_t *n,
+static enum err find_oldest_reply(struct call *c, struct receipt_db *in, int64_t last, int64_t *n,
 				  int64_t *bytes)
 {
-	AUTO_STMT *st = db_stmt(db, "SELECT n, length(CAST(reply AS BLOB)) FROM replies"
-				    " WHERE n < ? ORDER BY n LIMIT 1");
+	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->oldest);
 
 	*n = *bytes = 0;
 	stmt_bind_int(st, last);
@@ -168,9 +197,9 @@ static enum err find_oldest_reply(struct call *c, struct db *db, int64_t last, i
 	return stmt_end(c, st);
 }
 
-static enum err drop_reply(struct call *c, struct db *db, int64_t n)
+static enum err drop_reply(struct call *c, struct receipt_db *in, int64_t n)
 {
-	AUTO_STMT *st = db_stmt(db, "DELETE FROM replies WHERE n = ?");
+	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->drop_reply);
 
 	stmt_bind_int(st, n);
 	return stmt_run(c, st);
@@ -180,35 +209,31 @@ static enum err drop_reply(struct call *c, struct db *db, int64_t n)
  * Drops the oldest replies until the others fit. Each is dropped once, so this takes as long as it
  * took to store them. The newest reply stays, however long: its request may be repeated at once.
  */
-static enum err bound_replies(struct call *c, struct db *db, int64_t last)
+static enum err bound_replies(struct call *c, struct receipt_db *in, int64_t last)
 {
 	int64_t n, bytes, all;
 	enum err e;
 
-	while (!(e = count_bytes(c, db, &all)) && all > RECEIPT_REPLIES &&
-	       !(e = find_oldest_reply(c, db, last, &n, &bytes)) && n)
-		if ((e = drop_reply(c, db, n)) || (e = add_bytes(c, db, -bytes)))
+	while (!(e = count_bytes(c, in, &all)) && all > RECEIPT_REPLIES &&
+	       !(e = find_oldest_reply(c, in, last, &n, &bytes)) && n)
+		if ((e = drop_reply(c, in, n)) || (e = add_bytes(c, in, -bytes)))
 			break;
 	return e;
 }
 
 /* Each new receipt takes two old ones along, if they are old enough. */
-static enum err drop_old(struct call *c, struct db *db, int64_t last, int64_t now_ms)
+static enum err drop_old(struct call *c, struct receipt_db *in, int64_t last, int64_t now_ms)
 {
-	AUTO_STMT *st = db_stmt(db, "DELETE FROM receipts WHERE n IN"
-				    " (SELECT n FROM receipts ORDER BY n LIMIT 2)"
-				    " AND n <= ? AND at < ?");
+	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->drop_old);
 
 	stmt_bind_int(st, last - RECEIPT_FLOOR);
 	stmt_bind_int(st, now_ms - RECEIPT_KEPT_MS);
 	return stmt_run(c, st);
 }
 
-enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct receipt *r)
+enum err receipt_db_put(struct call *c, struct receipt_db *in, const struct receipt *r)
 {
-	AUTO_STMT *st = db_stmt(db->db, "INSERT OR IGNORE INTO receipts"
-					" (key, op, args, at, about)"
-					" VALUES (?, ?, ?, ?, ?)");
+	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->put);
 	int64_t last;
 	enum err e;
 
@@ -217,11 +242,76 @@ enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct rece
 	stmt_bind_str(st, r->args);
 	stmt_bind_int(st, r->at);
 	stmt_bind_str(st, r->about.p ? r->about : receipt_about(c, r->reply));
-	if ((e = stmt_run(c, st)) || !db_changes(db->db))
+	if ((e = stmt_run(c, st)) || !db_changes(in->db))
 		return e;
-	last = db_last_id(db->db);
-	if ((e = receipt_db_put_reply(c, db->db, last, r->reply)) ||
-	    (e = bound_replies(c, db->db, last)))
+	last = db_last_id(in->db);
+	if ((e = receipt_db_put_reply(c, in, last, r->reply)) || (e = bound_replies(c, in, last)))
 		return e;
-	return drop_old(c, db->db, last, r->at);
+	return drop_old(c, in, last, r->at);
+}
+
+/* --- receipts in the database of another store --- */
+
+/* A moved receipt gets no more room than is left, so that it displaces no newer reply. */
+static enum err receipt_db_move(struct call *c, struct receipt_db *in, struct receipt *r)
+{
+	int64_t bytes;
+	enum err e = count_bytes(c, in, &bytes);
+
+	r->about = receipt_about(c, r->reply);
+	if (bytes + (int64_t)r->reply.n > RECEIPT_REPLIES)
+		r->reply = STR_NONE;
+	return e ? e : receipt_db_put(c, in, r);
+}
+
+static enum err receipt_db_move_some(struct call *c, struct receipt_db *in,
+				     const struct receipt_old *old, int *moved)
+{
+	AUTO_STMT *st = db_stmt(in->db, old->newest);
+	struct call part = call_part(c);
+	enum err e = ERR_OK;
+
+	for (*moved = 0; !e && stmt_row(st); ++*moved) {
+		struct receipt r = { .actor = stmt_str(st, &part.mem) };
+
+		r.id = stmt_str(st, &part.mem);
+		r.op = stmt_str(st, &part.mem);
+		r.args = stmt_str(st, &part.mem);
+		r.reply = stmt_str(st, &part.mem);
+		r.at = stmt_int(st);
+		e = receipt_db_move(&part, in, &r);
+		if (!e)
+			arena_reset(&part.mem);
+	}
+	e = call_part_end(c, &part, e);
+	return e ? e : stmt_end(c, st);
+}
+
+enum err receipt_db_upgrade(struct call *c, struct db *db, const struct receipt_old *old)
+{
+	struct receipt_db in = { .db = db, .inside = true };
+	int moved;
+	enum err e;
+
+	if (!db_has_table(db, "receipt_keys") && (e = db_exec(c, db, RECEIPT_TABLES)))
+		return e;
+	if (!db_has_table(db, old->table))
+		return ERR_OK;
+	if ((e = receipt_db_move_some(c, &in, old, &moved)))
+		return e;
+	return db_exec(c, db, moved ? old->remove : old->drop);
+}
+
+enum err receipt_db_find_inside(struct call *c, struct db *db, const struct receipt_old *old,
+				struct receipt *r)
+{
+	struct receipt_db in = { .db = db, .inside = true };
+	enum err e = receipt_db_find(c, &in, r);
+
+	if (e || r->op.p || !db_has_table(db, old->table))
+		return e;
+
+	AUTO_STMT *st = db_stmt(db, old->find);
+
+	return receipt_row_find(c, st, r);
 }

@@ -36,20 +36,33 @@ static const char schema[] =
 	"CREATE TABLE agents ("
 	"    agent TEXT, project TEXT, cursor INTEGER NOT NULL, focus TEXT,"
 	"    seen INTEGER NOT NULL, PRIMARY KEY (agent, project)) WITHOUT ROWID;"
-	/* replies are long: the keys are apart from them */
-	"CREATE TABLE ledger ("
-	"    agent TEXT, request TEXT, op TEXT NOT NULL, args TEXT NOT NULL,"
-	"    reply TEXT NOT NULL, created INTEGER NOT NULL);"
-	"CREATE UNIQUE INDEX ledger_key ON ledger (agent, request);"
-	"CREATE INDEX ledger_created ON ledger (created);"
 	"CREATE TABLE tasks (id TEXT PRIMARY KEY, status INTEGER NOT NULL, assignee TEXT,"
 	"    created INTEGER NOT NULL, updated INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL,"
 	"    project TEXT, started INTEGER NOT NULL, duration INTEGER NOT NULL,"
 	"    completed INTEGER NOT NULL, failed INTEGER NOT NULL, blocked INTEGER NOT NULL,"
-	"    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE ";" VYBE_DELIVERIES_TABLE;
+	"    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE ";" VYBE_DELIVERIES_TABLE
+	";" RECEIPT_TABLES;
 
-static const char *const ours[] = { schema, NULL };
+/* The receipts of earlier versions. */
+static const char old_schema[] =
+	"CREATE TABLE ledger ("
+	"    agent TEXT, request TEXT, op TEXT NOT NULL, args TEXT NOT NULL,"
+	"    reply TEXT NOT NULL, created INTEGER NOT NULL);"
+	"CREATE UNIQUE INDEX ledger_key ON ledger (agent, request);"
+	"CREATE INDEX ledger_created ON ledger (created);";
+
+static const struct receipt_old old_ledger = {
+	.table = "ledger",
+	.newest = "SELECT agent, request, op, args, reply, created FROM ledger"
+		  " ORDER BY rowid DESC LIMIT " RECEIPT_MOVED,
+	.remove = "DELETE FROM ledger WHERE rowid IN"
+		  " (SELECT rowid FROM ledger ORDER BY rowid DESC LIMIT " RECEIPT_MOVED ")",
+	.find = "SELECT op, args, reply FROM ledger WHERE agent = ? AND request = ?",
+	.drop = "DROP TABLE ledger",
+};
+
+static const char *const ours[] = { schema, old_schema, NULL };
 
 static const struct db_table tables[] = {
 	{ "about", false, { "version", "segment", "offset", "last", "crc", "first" } },
@@ -63,7 +76,8 @@ static const struct db_table tables[] = {
 	    "created", "updated" } },
 	{ "artifacts", false, { "id", "task", "event", "path", "type", "created" } },
 	{ "agents", false, { "agent", "project", "cursor", "focus", "seen" } },
-	{ "ledger", false, { "agent", "request" } },
+	{ "ledger", true, { "agent", "request", "op", "args", "reply", "created" } },
+	RECEIPT_TABLE_ROWS,
 	{ "tasks", false, { "id", "status", "assignee", "created", "updated" } },
 	{ "runs", false, { "id", "agent", "project", "started", "duration" } },
 	{ "deliveries", true, { "agent", "mail", "post", "briefed" } },
@@ -134,7 +148,9 @@ static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms
 	    (e = db_begin(c, v->db)))
 		return e;
 	v->writing = true;
-	return vybe_deliveries_upgrade(c, v);
+	if ((e = vybe_deliveries_upgrade(c, v)))
+		return e;
+	return receipt_db_upgrade(c, v->db, &old_ledger);
 }
 
 /* One without tables was only begun: nothing is in it. */
@@ -201,11 +217,12 @@ static enum err vybe_db_check_store(struct call *c, struct db *db, struct str pa
 enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 {
 	static const struct db_plan plan = {
-		.schema = { schema },
+		.schema = { schema, old_schema },
 		.tables = tables,
-		.after = "DELETE FROM about WHERE version IS NOT 1;"
-			 "INSERT INTO about SELECT 1, 0, 0, 0, 0, 0"
-			 " WHERE NOT EXISTS (SELECT 1 FROM about);" VYBE_DELIVERIES_MOVE,
+		.after = RECEIPT_TABLES_MEND
+		"DELETE FROM about WHERE version IS NOT 1;"
+		"INSERT INTO about SELECT 1, 0, 0, 0, 0, 0"
+		" WHERE NOT EXISTS (SELECT 1 FROM about);" VYBE_DELIVERIES_MOVE,
 	};
 	struct str name = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
 	AUTO_LOCK lock = LOCK_NONE;
@@ -224,34 +241,20 @@ enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 static enum err vybe_ledger_find(struct call *c, void *store, struct receipt *r)
 {
 	struct vybe_db *v = store;
-	AUTO_STMT *st = db_stmt(v->db, "SELECT op, args, reply FROM ledger"
-				       " WHERE agent = ?1 AND request = ?2");
 
-	return receipt_row_find(c, st, r);
+	return receipt_db_find_inside(c, v->db, &old_ledger, r);
 }
 
 static enum err vybe_ledger_put(struct call *c, void *store, const struct receipt *r)
 {
 	struct vybe_db *v = store;
-	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)");
 
-	return receipt_row_put(c, st, r);
+	return receipt_db_put(c, &(struct receipt_db){ .db = v->db, .inside = true }, r);
 }
 
 struct receipts vybe_receipts(struct vybe_db *v)
 {
 	return (struct receipts){ v, vybe_ledger_find, vybe_ledger_put };
-}
-
-enum err vybe_ledger_collect(struct call *c, struct vybe_db *v)
-{
-	/* as in receipts.db: the newest RECEIPT_FLOOR stay, however old they are */
-	AUTO_STMT *st = db_stmt(v->db, "DELETE FROM ledger WHERE created < ? AND rowid <="
-				       " (SELECT max(rowid) FROM ledger) - ?");
-
-	stmt_bind_int(st, c->now_ms - RECEIPT_KEPT_MS);
-	stmt_bind_int(st, RECEIPT_FLOOR);
-	return stmt_run(c, st);
 }
 
 /* --- the beads as they were --- */

@@ -33,7 +33,6 @@ void vybe_db_close(struct vybe_db *v); /* without a commit: nothing was written 
 
 /* The ledger has the receipts of agents. */
 struct receipts vybe_receipts(struct vybe_db *v);
-enum err vybe_ledger_collect(struct call *c, struct vybe_db *v); /* older than 30 days */
 
 /* --- how far the beads' journal is known, and how the beads were then --- */
 
