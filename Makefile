@@ -176,6 +176,10 @@ fmt:
 bench: all bench-tools
 	@$(PYTHON) test/bench/bench.py $(OUT)
 
+N = 100000
+bench-requests: all
+	@$(PYTHON) test/bench/growth.py $(OUT) $(N)
+
 # What is derived from the tables of operations and commands.
 doc: all
 	$(OUT)/bin/abacus docs >doc/commands.md
@@ -229,5 +233,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
-.PHONY: all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench doc \
+.PHONY: all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests doc \
 	shots portable install uninstall clean

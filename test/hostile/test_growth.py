@@ -1,0 +1,60 @@
+"""Many requests with ids cost each what the first ones did: 'make bench-requests' measures a million."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from conftest import BIN, ROOT, environment
+
+sys.path.insert(0, str(ROOT / "test" / "bench"))
+from growth import Store  # noqa: E402
+
+NOISE = 20  # ms: the system counts the CPU time of a process in ticks of 10 ms
+
+
+@pytest.fixture
+def quick_folder(tmp_path):
+    """In memory where the system has such a place: a sync of a disk for each of 20,000 requests takes minutes."""
+    memory = "/dev/shm"
+    folder = tempfile.mkdtemp(prefix="abacus-growth-", dir=memory if os.access(memory, os.W_OK) else tmp_path)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the CPU time of a process from /proc")
+def test_the_20000th_request_costs_what_the_first_ones_did(quick_folder):
+    """CPU time, because the wall clock depends on what else runs. A cut of the journal is in every thousand."""
+    store = Store(BIN, quick_folder)
+    first, first_slowest = store.update(5000)
+    before = store.measure()
+    store.update(10000)
+    last, last_slowest = store.update(5000)
+    after = store.measure()
+    store.close()
+    assert last < 2 * first, (first, last)
+    assert last_slowest < 3 * first_slowest + NOISE, (first_slowest, last_slowest)
+    assert after["journal"] < 2 * before["journal"], (before, after)
+    for command in ("list", "update", "rebuild"):
+        assert after[command] < 2 * before[command] + NOISE, (command, before, after)
+    assert after["sync"] < 4 * before["sync"] + NOISE, (before, after)  # each receipt is in another page of the index
+
+
+def test_a_pipe_with_requests_in_its_queue_ends_on_sigterm(plain_repo, tmp_path):
+    """The request at work is finished; those after it are not begun. The pipe cannot answer all: nobody reads."""
+    plain_repo.bd("init", "--prefix", "bd").ok()
+    lines = tmp_path / "requests"
+    lines.write_text("".join(json.dumps({"op": "bead create", "params": {"title": f"bead {i}", "request_id": f"r{i}"}})
+                             + "\n" for i in range(5000)))
+    with lines.open() as requests:
+        pipe = subprocess.Popen([str(BIN / "abacus"), "pipe"], stdin=requests, stdout=subprocess.PIPE,
+                                cwd=plain_repo.path, env=environment(**plain_repo.env))
+    assert "data" in json.loads(pipe.stdout.readline())
+    pipe.send_signal(signal.SIGTERM)
+    assert pipe.wait(timeout=30) == 0
+    assert 0 < len(plain_repo.json("list", "--limit", "0")) < 5000
+    pipe.stdout.close()
