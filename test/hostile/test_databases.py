@@ -18,6 +18,9 @@ COLUMNS = {
     "artifacts": "id, path, produced_by, description, version, refs, created_at",
     "reads": "agent, first, last",
     "receipts": "agent, request_id, op, args, reply, created_ms",
+    "receipt_keys": "n, key, op, args, at, about",
+    "receipt_replies": "n, reply",
+    "receipt_bytes": "bytes",
     "refs": "ref, message",
     "memory": "id, scope, scope_id, key, value, type, kind, pinned, expires, created, updated",
     "events": "id, kind, agent, project, task, message, metadata, created, archived",
@@ -34,13 +37,13 @@ def change(path, *statements):
 def view(table):
     """The table as a view that never ends."""
     columns = COLUMNS[table].split(", ")
-    return [f"DROP TABLE {table}",
+    return [f"DROP TABLE IF EXISTS {table}",
             f"CREATE VIEW {table} AS {ENDLESS} SELECT {', '.join(f'n AS {c}' for c in columns)} FROM x"]
 
 
 def virtual(table):
     columns = ", ".join(f'"{c}"' for c in COLUMNS[table].split(", "))
-    return [f"DROP TABLE {table}", f"CREATE VIRTUAL TABLE {table} USING fts5({columns})"]
+    return [f"DROP TABLE IF EXISTS {table}", f"CREATE VIRTUAL TABLE {table} USING fts5({columns})"]
 
 
 def disguised(table):
@@ -59,7 +62,8 @@ COMMANDS = (["log"], ["status"], ["summary"], ["--as", "b", "post", "x", "--requ
 
 
 @pytest.mark.parametrize("make", [view, virtual, disguised])
-@pytest.mark.parametrize("table", ["schema_version", "agents", "messages", "artifacts", "reads", "receipts", "refs"])
+@pytest.mark.parametrize("table", ["schema_version", "agents", "messages", "artifacts", "reads", "receipts", "refs",
+                                   "receipt_keys", "receipt_replies", "receipt_bytes"])
 def test_a_board_whose_table_is_something_else_is_refused(board, make, table):
     change(board.database, *make(table))
     for command in COMMANDS:
@@ -157,7 +161,7 @@ def test_a_new_board_is_made_beside_one_that_would_compute_something(board):
     "CREATE INDEX evil ON messages (upper(content))",
     "CREATE INDEX evil ON messages (content || 'x')",
     "CREATE INDEX evil ON messages (content) WHERE priority = 'low'",
-    "CREATE INDEX evil ON receipts (reply) WHERE upper(reply) > 'A'",
+    "CREATE INDEX evil ON receipt_replies (reply) WHERE upper(reply) > 'A'",
     "CREATE UNIQUE INDEX evil ON messages (from_agent)",
     "CREATE TABLE evil (m INTEGER REFERENCES messages(id) ON DELETE CASCADE)",
     f"CREATE TABLE evil (x, m AS ({SLOW}) REFERENCES messages(id))",
