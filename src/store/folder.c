@@ -72,9 +72,7 @@ static enum err folder_check_owner(struct call *c, struct str path, uid_t owner)
 	    (!stat(arena_cstr(&c->mem, parent), &st) && st.st_uid == owner) ||
 	    owner_listed_safe(c, parent))
 		return ERR_OK;
-	owner_refuse(c, path, owner, parent);
-	return call_step(c, "Move it away, then run the command again: " STR_FMT,
-			 STR_ARG(move_away(c, path)));
+	return owner_refuse_inside(c, path, owner);
 }
 
 /* `private` becomes false if it is not there, or other users may look into it afterwards. */

@@ -29,7 +29,7 @@ void mend_fail(struct call *c, struct mend *m, struct str file)
 	call_forgive(c);
 }
 
-static struct str mend_name_of(struct call *c, struct str path)
+struct str mend_name(struct call *c, struct str path)
 {
 	return arena_fmt(&c->mem, STR_FMT ".%s", STR_ARG(path),
 			 id_mint(&c->mem, "damaged", c->now_ms).p);
@@ -43,13 +43,13 @@ enum err mend_keep(struct call *c, struct str path, struct str *kept)
 	*kept = STR_NONE;
 	if (e || !content.p)
 		return e;
-	*kept = mend_name_of(c, path);
+	*kept = mend_name(c, path);
 	return file_own_replace(c, *kept, content, 0600);
 }
 
 enum err mend_set_aside(struct call *c, struct str path, struct str *kept)
 {
-	*kept = mend_name_of(c, path);
+	*kept = mend_name(c, path);
 	if (!rename(arena_cstr(&c->mem, path), kept->p))
 		return file_sync_dir(c, path);
 	*kept = STR_NONE;

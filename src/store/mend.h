@@ -31,6 +31,9 @@ void mend_tell(struct mend *m, const struct mend_finding *f);
 /* The call's failure, as a finding; the call goes on. */
 void mend_fail(struct call *c, struct mend *m, struct str file);
 
+/* A new name for a damaged file, NAME.damaged_<time>_<random>: nobody can prepare it. */
+struct str mend_name(struct call *c, struct str path);
+
 /* Copies a damaged file, on the medium when it returns. */
 enum err mend_keep(struct call *c, struct str path, struct str *kept);
 

@@ -95,13 +95,29 @@ static struct str owner_name_of(struct call *c, uid_t uid)
 	return STR_NONE;
 }
 
-enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir)
+static void owner_fail(struct call *c, struct str path, uid_t uid)
 {
-	struct str real = path_real(&c->mem, dir), name = owner_name_of(c, uid);
+	struct str name = owner_name_of(c, uid);
 
 	call_fail(c, ERR_DUBIOUS_OWNERSHIP,
 		  "'" STR_FMT "' belongs to another user%s" STR_FMT " (uid %lu)", STR_ARG(path),
 		  name.n ? ", " : "", STR_ARG(name), (unsigned long)uid);
+}
+
+enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid)
+{
+	struct str to = path_unused(&c->mem, path, "theirs");
+
+	owner_fail(c, path, uid);
+	return call_step(c, "Move it away, then run the command again: mv " STR_FMT " " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
+}
+
+enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir)
+{
+	struct str real = path_real(&c->mem, dir);
+
+	owner_fail(c, path, uid);
 	return call_step(
 		c, "If you trust that user, run: git config --global --add safe.directory " STR_FMT,
 		STR_ARG(spawn_word(&c->mem, real.p ? real : dir)));

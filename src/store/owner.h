@@ -20,4 +20,7 @@ bool owner_listed_safe(struct call *c, struct str dir);
 /* DUBIOUS_OWNERSHIP: `path` belongs to `uid`. To list `dir` as safe would allow it. */
 enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir);
 
+/* The same for what lies in a folder of the user's: it is to be moved away. */
+enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid);
+
 #endif

@@ -1,7 +1,10 @@
 """A database that somebody else made runs none of their SQL, and cannot keep a command busy."""
 import contextlib
+import os
+import re
 import resource
 import sqlite3
+import struct
 import subprocess
 
 import pytest
@@ -76,7 +79,8 @@ def test_such_a_board_is_kept_aside_and_a_new_one_begun(board):
     change(board.database, *view("messages"))
     board.bb("init").ok()
     assert board.json("log") == []
-    assert list((board.path / ".bb").glob("*damaged*"))
+    kept = [f for f in os.listdir(board.path / ".bb") if re.fullmatch(r"blackboard\.db\.damaged_\d{8}_\d{6}_[0-9a-f]{16}", f)]
+    assert len(kept) == 1, "the name cannot be guessed"
 
 
 @pytest.mark.parametrize("when", ["BEFORE INSERT", "AFTER INSERT", "AFTER UPDATE", "AFTER DELETE"])
@@ -299,3 +303,93 @@ def test_a_cache_with_somebody_elses_sql_does_no_harm(repo, statements):
     change(repo.cache, *statements)
     two = repo.create("two", "-l", "x")
     assert set(repo.ids("list", "-l", "x", timeout=20)) == {one, two}
+
+
+# --- rollback journals ---
+
+
+MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+def rollback_journal(path, names):
+    """The journal of a transaction that was cut short; `names` is the file that SQLite deletes after the rollback."""
+    data = path.read_bytes()
+    page = int.from_bytes(data[16:18], "big")
+    sector, nonce = 512, 12345
+    head = MAGIC + struct.pack(">IIIII", 1, nonce, len(data) // page, sector, page)
+    check = (nonce + sum(data[i] for i in range(page - 200, 0, -200))) & 0xffffffff
+    text = head.ljust(sector, b"\0") + struct.pack(">I", 1) + data[:page] + struct.pack(">I", check)
+    name = str(names).encode()
+    text += bytes(-len(text) % sector) + struct.pack(">I", 0x40000000 // page + 1) + name
+    text += struct.pack(">II", len(name), sum(name)) + MAGIC
+    path.with_name(f"{path.name}-journal").write_bytes(text)
+
+
+STORES = {
+    ".bb/blackboard.db": (["bb", "log"], ["bb", "--as", "a", "post", "x"], ["bb", "init"], ["abacus", "doctor"]),
+    ".git/abacus/vybe.db": (["vybe", "status"], ["vybe", "-a", "a", "--request-id", "9", "memory", "set", "-k", "k",
+                                                 "-v", "v"], ["abacus", "doctor"], ["abacus", "doctor", "--fix"]),
+    ".git/abacus/receipts.db": (["bd", "create", "x", "--request-id", "new"], ["abacus", "doctor"]),
+    ".git/abacus/cache.db": (["bd", "list"], ["bd", "create", "x"]),
+    "named.db": (["vybe", "--db-path", "named.db", "status"], ["vybe", "--db-path", "named.db", "-a", "a",
+                                                               "--request-id", "9", "task", "create", "--title", "t"]),
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_journal_beside_a_database_deletes_no_file(repo, tmp_path, store):
+    project, precious = Project(repo.path), tmp_path / "precious"
+    project.env = repo.env
+    project.run("init", program="abacus").ok()
+    for named in ([], ["--db-path", "named.db"]):
+        project.run(*named, "-a", "a", "--request-id", "1", "memory", "set", "-k", "k", "-v", "v", program="vybe").ok()
+    path = repo.path / store
+    if not path.exists():
+        project.run("create", "x", "--request-id", "r", program="bd").ok()
+        sqlite3.connect(path).execute("CREATE TABLE IF NOT EXISTS other (x)").connection.close()
+    change(path, "CREATE TABLE IF NOT EXISTS other (x)")
+    for side in ("-wal", "-shm"):
+        path.with_name(path.name + side).unlink(missing_ok=True)
+    precious.write_text("precious")
+    rollback_journal(path, precious)
+    kept = path.with_name(f"{path.name}-journal").read_bytes()
+    for program, *words in STORES[store]:
+        project.run(*words, program=program)
+        assert precious.read_text() == "precious", words
+        copies = [f.read_bytes() for f in path.parent.iterdir() if "-journal" in f.name]
+        assert kept in copies or store.endswith("cache.db"), f"{words}: nothing else is removed either"
+
+
+def test_the_error_about_such_a_journal_names_the_command_that_helps(board):
+    change(board.database)
+    rollback_journal(board.database, "/tmp/none")
+    error = board.fails("log")
+    assert error["code"] == "UNSAFE_PATH" and f"'{board.database}-journal' names another file" in error["message"]
+    command = error["details"]["next_step"].split("'. Then")[0].removeprefix("Move it away: '")
+    subprocess.run(["sh", "-c", command], check=True, cwd="/")
+    assert len(board.json("log")) == 1
+
+
+def test_a_transaction_that_another_program_left_is_rolled_back(board):
+    """Another program may use the board without a write-ahead log; its journals are SQLite's own affair."""
+    change(board.database, "PRAGMA journal_mode = DELETE")
+    with contextlib.closing(sqlite3.connect(board.database, isolation_level=None)) as db:
+        db.execute("PRAGMA cache_size = 1")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE messages SET content = zeroblob(100000)")
+        journal = board.database.with_name("blackboard.db-journal").read_bytes()
+        content = board.database.read_bytes()
+    board.database.write_bytes(content)
+    board.database.with_name("blackboard.db-journal").write_bytes(journal)
+    assert [m["content"] for m in board.json("log")] == ["mine"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+@pytest.mark.parametrize("side", ["-wal", "-shm", "-journal"])
+def test_a_file_of_another_user_beside_a_database_is_refused(board, side):
+    change(board.database)
+    file = board.database.with_name(board.database.name + side)
+    file.touch(mode=0o666)
+    os.chown(file, 65534, 65534)
+    for command in COMMANDS:
+        assert f"'{file}' belongs to another user" in board.fails(*command)["message"]

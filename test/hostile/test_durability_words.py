@@ -35,6 +35,14 @@ THOROUGH = os.environ.get("ABACUS_THOROUGH") == "1"
 LATER = {"ABACUS_NOW": "2026-01-01T01:00:00Z"}
 
 
+def test_a_refused_first_write_says_that_nothing_was_changed(plain_repo):
+    """The new database is there, but nothing that the command was asked to store."""
+    done = plain_repo.run("memory", "set", "--agent", "a", "--request-id", "r", "--key", "two\nlines", "--value", "v",
+                          program="vybe")
+    assert done.code == 1 and "stored" not in done.json["suggested_action"], done.out
+    assert plain_repo.run("status", program="vybe").json["data"]["counts"]["memory"] == 0
+
+
 @pytest.fixture(scope="session")
 def stores(tmp_path_factory):
     """A repository in which every store is in use; made once, and copied."""

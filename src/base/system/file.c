@@ -405,17 +405,6 @@ enum err file_create(struct call *c, struct str path, mode_t mode)
 	return fd < 0 ? file_fail(c, "create", path) : ERR_OK;
 }
 
-enum err file_stamp(struct call *c, struct str path, struct str *out)
-{
-	struct stat st;
-
-	if (lstat(arena_cstr(&c->mem, path), &st))
-		return file_fail(c, "look at", path);
-	*out = arena_fmt(&c->mem, "%lld_%llu", (long long)st.st_mtime,
-			 (unsigned long long)st.st_ino);
-	return ERR_OK;
-}
-
 enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct str name),
 		   void *arg)
 {

@@ -97,8 +97,6 @@ enum err file_cut(struct call *c, struct str path, int64_t size);
 enum err file_create(struct call *c, struct str path, mode_t mode);
 
 enum err file_make_dir(struct call *c, struct str path, mode_t mode); /* with its parents */
-/* A name that stays the same while the file does: when it was changed, and its number. */
-enum err file_stamp(struct call *c, struct str path, struct str *out);
 
 /* Calls `see` with the name of everything in a folder; a folder that is not there is empty. */
 enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct str name),

@@ -96,6 +96,10 @@ static const struct receipt_old old_receipts = {
 	.drop = "DROP TABLE receipts",
 };
 
+/* What a new board is made of, and what an existing one may have. */
+static const char *const new_board[] = { schema, extras, RECEIPT_TABLES, NULL };
+static const char *const ours[] = { schema, extras, old_schema, RECEIPT_TABLES, NULL };
+
 /* The board is shared with other programs, which may have tables of their own. */
 static const struct db_table tables[] = {
 	{ "schema_version", false, { "version" } },
@@ -167,7 +171,6 @@ static enum err board_db_check_version(struct call *c, struct board *b)
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
-	const char *const ours[] = { schema, extras, old_schema, RECEIPT_TABLES, NULL };
 	enum err e = db_expect(c, b->db, tables, ours);
 
 	if (e == ERR_DAMAGED && !db_has_table(b->db, "schema_version"))
@@ -206,11 +209,22 @@ static enum err board_db_look_at(struct call *c, struct str path, bool *there, b
 	return e;
 }
 
+static struct str board_db_ignore_path(struct call *c, const struct board *b)
+{
+	return path_join(&c->mem, b->root, STR(".bb/.gitignore"));
+}
+
+/* Git ignores the folder. A killed 'bb init' may have made the database alone. */
+static enum err board_db_ignore(struct call *c, const struct board *b)
+{
+	return file_provide(c, board_db_ignore_path(c, b), STR("*\n"), 0600);
+}
+
 static enum err board_db_begin(struct call *c, struct board *b)
 {
-	enum err e = db_begin(c, b->db);
+	enum err e = board_db_ignore(c, b);
 
-	if (e)
+	if (e || (e = db_begin(c, b->db)))
 		return e;
 	b->writing = true;
 	if (!b->tracked)
@@ -289,19 +303,6 @@ void board_close(struct board *b)
 	b->writing = false;
 }
 
-/* The file is made before SQLite would, so that nobody else may ever read it. */
-static enum err board_db_create(struct call *c, struct board *b)
-{
-	enum err e = file_append(c, board_db_database(c, b->root), STR(""), 0600);
-
-	if (!e)
-		e = db_open(c, board_db_database(c, b->root), DB_CREATE, WAIT_MS, &b->db);
-	if (!e && !(e = db_begin(c, b->db)) && !(e = db_exec(c, b->db, schema)) &&
-	    !(e = db_exec(c, b->db, extras)))
-		e = db_commit(c, b->db);
-	return e;
-}
-
 enum state { MISSING, EMPTY, USABLE, DAMAGED };
 
 static enum err board_db_look(struct call *c, struct board *b, enum state *state)
@@ -337,20 +338,42 @@ static enum err board_db_inspect(struct call *c, struct board *b, enum state *st
 	return e;
 }
 
+/* What a process that was killed has set aside: a log without its database. */
+struct board_log_search {
+	struct call *c;
+	struct str path;
+	struct str found; /* the name for the database; absent: nothing */
+};
+
+static void board_log_see(void *arg, struct str name)
+{
+	struct board_log_search *s = arg;
+	struct arena *mem = &s->c->mem;
+	struct str head = arena_fmt(mem, STR_FMT ".damaged_", STR_ARG(path_name(s->path)));
+	struct str file = path_join(mem, path_parent(s->path), name);
+
+	if (!str_starts(name, head) || !str_ends(name, STR("-wal")))
+		return;
+	file = arena_copy(mem, str_head(file, file.n - 4));
+	if (!file_exists(mem, file))
+		s->found = file;
+}
+
 /*
  * The database and its log go together: one without the other is neither. The log goes first,
  * because SQLite would delete one that lies beside a new database.
  */
 static enum err set_aside(struct call *c, struct str path, struct str *aside)
 {
-	static const char *const part[] = { "-wal", "-shm", "" };
-	bool there = file_exists(&c->mem, path);
-	struct str name;
-	enum err e = file_stamp(c, there ? path : log_of(c, path), &name);
+	static const char *const part[] = { "-wal", "-shm", "-journal", "" };
+
+	struct board_log_search left = { .c = c, .path = path };
+	enum err e = file_each(c, path_parent(path), board_log_see, &left);
 
 	if (e)
 		return e;
-	*aside = arena_fmt(&c->mem, STR_FMT ".damaged_" STR_FMT, STR_ARG(path), STR_ARG(name));
+	*aside = left.found.p && file_size(&c->mem, log_of(c, path)) < 0 ? left.found :
+									    mend_name(c, path);
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		struct str from = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]);
 		struct str to = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*aside), part[i]);
@@ -377,7 +400,7 @@ static enum err clear_place(struct call *c, struct str path, enum state state, s
 static enum err board_db_make(struct call *c, struct board *b, enum board_made *made,
 			      struct str *aside)
 {
-	struct str ignore = path_join(&c->mem, b->root, STR(".bb/.gitignore"));
+	struct str ignore = board_db_ignore_path(c, b);
 	bool before = file_exists(&c->mem, ignore);
 	enum state state;
 	enum err e = board_db_inspect(c, b, &state);
@@ -385,11 +408,14 @@ static enum err board_db_make(struct call *c, struct board *b, enum board_made *
 	*made = state == USABLE            ? BOARD_THERE :
 		before || state != MISSING ? BOARD_REPLACED :
 					     BOARD_MADE;
+	if (!e && !(e = file_remove_leftovers(c, board_db_database(c, b->root))))
+		e = file_remove_leftovers(c, ignore);
 	if (!e)
 		e = clear_place(c, board_db_database(c, b->root), state, aside);
-	if (!e)
-		e = file_provide(c, ignore, STR("*\n"), 0600);
-	return e || state == USABLE ? e : board_db_create(c, b);
+	if (!e && state != USABLE)
+		e = db_make(c, board_db_database(c, b->root), new_board);
+	/* after the database: without one, this file is what is left of a board */
+	return e ? e : board_db_ignore(c, b);
 }
 
 /* --- boards that are being removed --- */

@@ -15,8 +15,9 @@
 #include "base/system/path.h"
 #include "base/system/platform.h"
 #include "base/text/value.h"
-#include "store/db/db_memory.h"
+#include "store/db/db_files.h"
 #include "store/db/db_schema.h"
+#include "store/db/db_vfs.h"
 
 enum {
 	CACHED = 64,
@@ -118,70 +119,6 @@ static enum err db_fail(struct call *c, struct db *db, int rc)
 	}
 }
 
-static sqlite3_vfs *system_vfs, our_vfs;
-
-/* The same without locks, for a log that nobody has open. */
-static sqlite3_vfs *lockless_vfs, our_lockless_vfs;
-static const char lockless[] = "abacus-none";
-
-/*
- * SQLite syncs the folder of every log that it may have created. Ours is there nearly always, and
- * then that sync is saved.
- */
-static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
-{
-	int there = 0;
-
-	(void)vfs;
-	if ((flags & SQLITE_OPEN_WAL) &&
-	    !system_vfs->xAccess(system_vfs, name, SQLITE_ACCESS_EXISTS, &there) && there)
-		flags &= ~SQLITE_OPEN_CREATE;
-	return system_vfs->xOpen(system_vfs, name, file, flags, out);
-}
-
-/*
- * An absolute path stays as it is: real_path() has followed the links above the file, and the file
- * is opened without following one. SQLite would look at each folder once more. An alias would be
- * replaced by the long path that it stands for.
- */
-static int full_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
-{
-	sqlite3_vfs *system = vfs == &our_vfs ? system_vfs : lockless_vfs;
-
-	if (name[0] != '/')
-		return system->xFullPathname(system, name, size, out);
-	if (strlen(name) >= (size_t)size)
-		return SQLITE_CANTOPEN;
-	memcpy(out, name, strlen(name) + 1);
-	return SQLITE_OK;
-}
-
-/* One thread, and nobody asks how much memory it uses; both would cost every call. */
-static void db_configure(void)
-{
-	static bool done;
-
-	if (!done) {
-		sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
-		sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-		if (!keeping)
-			db_memory_use();
-		system_vfs = sqlite3_vfs_find(NULL);
-		our_vfs = *system_vfs;
-		our_vfs.zName = "abacus";
-		our_vfs.xOpen = open_file;
-		our_vfs.xFullPathname = full_path;
-		sqlite3_vfs_register(&our_vfs, 1);
-		if ((lockless_vfs = sqlite3_vfs_find("unix-none"))) {
-			our_lockless_vfs = *lockless_vfs;
-			our_lockless_vfs.zName = lockless;
-			our_lockless_vfs.xFullPathname = full_path;
-			sqlite3_vfs_register(&our_lockless_vfs, 0);
-		}
-	}
-	done = true;
-}
-
 static int is_late(void *arg)
 {
 	struct db *db = arg;
@@ -235,7 +172,7 @@ static int open_raw(struct db *db, int flags, struct str name)
 {
 	int rc;
 
-	db_configure();
+	db_vfs_register(keeping);
 	sqlite3_close(db->raw);
 	db->raw = NULL;
 	rc = sqlite3_open_v2(name.p, &db->raw, flags | SQLITE_OPEN_NOFOLLOW, NULL);
@@ -260,8 +197,7 @@ static struct str short_path(struct call *c, struct db *db)
 {
 	enum { ROOM = 32 }; /* for "-journal" and the like */
 
-	db_configure();
-	if (db->real.n + ROOM <= (size_t)system_vfs->mxPathname)
+	if (db->real.n + ROOM <= (size_t)db_vfs_register(keeping)->mxPathname)
 		return db->real;
 	if (db->folder < 0)
 		db->folder = open(arena_cstr(&c->mem, path_parent(db->real)),
@@ -327,7 +263,7 @@ static int open_read(struct call *c, struct db *db)
 		rc = db_probe(db);
 	if (!db_forbidden(rc))
 		return rc;
-	return db_open_as(c, db, file_exists(&c->mem, wal) ? "?vfs=abacus-none" : "?immutable=1");
+	return db_open_as(c, db, file_exists(&c->mem, wal) ? "?vfs=" DB_VFS_LOCKLESS : "?immutable=1");
 }
 
 static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)
@@ -429,22 +365,6 @@ static bool db_keep_open(struct db *db)
 	return true;
 }
 
-/*
- * SQLite opens the database and the files that it keeps beside it by name. None of them may be a
- * link to somewhere else, or a FIFO that it would wait for. It keeps none beside a file that does
- * not change.
- */
-static enum err db_check_files(struct call *c, struct str path, enum db_mode mode)
-{
-	static const char *const part[] = { "", "-wal", "-shm", "-journal" };
-	size_t count = mode == DB_STILL ? 1 : sizeof part / sizeof *part;
-	enum err e = ERR_OK;
-
-	for (size_t i = 0; !e && i < count; i++)
-		e = file_own_check(c, arena_join(&c->mem, path, str_of(part[i])));
-	return e;
-}
-
 /* SQLITE_OPEN_NOFOLLOW refuses links anywhere in the path: those above the folder are the
  * user's. */
 static struct str real_path(struct call *c, struct str path)
@@ -461,7 +381,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	enum err e;
 	int rc;
 
-	if (!in_memory && (e = db_check_files(c, path, mode)))
+	if (!in_memory && (e = db_files_check(c, path, mode == DB_STILL)))
 		return e;
 
 	if (keeping && (db = find_kept(c, path, mode))) {
@@ -491,6 +411,38 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	db->real = STR_NONE; /* it ends with the call */
 	*out = db;
 	return ERR_OK;
+}
+
+/* The bytes of a database in memory, as those of a file that has a write-ahead log. */
+static enum err db_serialize(struct call *c, struct db *db, struct str *out)
+{
+	sqlite3_int64 size = 0;
+	unsigned char *bytes = sqlite3_serialize(db->raw, "main", &size, 0);
+
+	if (!bytes)
+		return db_fail(c, db, SQLITE_NOMEM);
+	bytes[18] = bytes[19] = 2; /* the versions of the format for writers and for readers */
+	*out = arena_copy(&c->mem, (struct str){ (const char *)bytes, (size_t)size });
+	sqlite3_free(bytes);
+	return ERR_OK;
+}
+
+enum err db_make(struct call *c, struct str path, const char *const *schema)
+{
+	enum stored before = c->stored;
+	struct str content = STR_NONE;
+	struct db *db = NULL;
+	enum err e = db_open(c, STR(":memory:"), DB_CREATE, 0, &db);
+
+	for (; !e && *schema; schema++)
+		e = db_exec(c, db, *schema);
+	if (!e)
+		e = db_serialize(c, db, &content);
+	db_close(db);
+	if (!e && !(e = db_files_set_logs_aside(c, path)))
+		e = file_own_replace(c, path, content, 0600);
+	c->stored = before; /* an empty database is not what the call was asked to store */
+	return e;
 }
 
 void db_close(struct db *db)
@@ -753,6 +705,8 @@ enum err db_attach_old(struct call *c, struct db *db, struct str path)
 	AUTO_STMT *st = db_stmt(db, "ATTACH ? AS old");
 	enum err e;
 
+	if ((e = db_files_check(c, path, false)))
+		return e;
 	sqlite3_limit(db->raw, SQLITE_LIMIT_ATTACHED, 1);
 	stmt_bind_str(st, path);
 	e = stmt_run(c, st);

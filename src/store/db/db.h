@@ -32,6 +32,14 @@ enum db_mode {
 enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms, struct db **out);
 void db_close(struct db *db);
 
+/*
+ * A new database with these statements, which end with NULL. It appears whole, by a rename, so
+ * that a process that is killed leaves none, and in WAL mode, so that our own databases never have
+ * a rollback journal. Logs that lie there are kept under another name: SQLite would play them into
+ * the new file. One process at a time.
+ */
+enum err db_make(struct call *c, struct str path, const char *const *schema);
+
 /* For a process that stays: what is closed from here on is kept open for the next call that wants
  * the same, as long as it is the same file. */
 void db_keep(void);

@@ -61,15 +61,6 @@ static enum err receipt_db_make(struct call *c, struct db *db)
 	return e || !empty ? e : db_exec(c, db, schema);
 }
 
-/* Before SQLite would, so that nobody else may ever read it. */
-static enum err make_file(struct call *c, struct str path)
-{
-	struct file_found found;
-	enum err e = file_look(c, path, &found);
-
-	return e || found.kind != FILE_NONE ? e : file_create(c, path, 0600);
-}
-
 enum err receipt_db_open(struct call *c, struct str path, bool write, struct receipt_db *out)
 {
 	static const char *const ours[] = { schema, NULL };
@@ -79,13 +70,9 @@ enum err receipt_db_open(struct call *c, struct str path, bool write, struct rec
 	*out = (struct receipt_db){ 0 };
 	if (!write && size < 0)
 		return ERR_OK;
-	if (write && (e = make_file(c, path)))
+	if (write && size <= 0 && (e = db_make(c, path, ours)))
 		return e;
-	if ((e = db_open(c, path,
-			 !write   ? DB_READ :
-			 size > 0 ? DB_WRITE :
-				    DB_CREATE,
-			 WAIT_MS, &out->db)))
+	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ, WAIT_MS, &out->db)))
 		return e;
 	if (write && ((e = db_begin(c, out->db)) || (e = receipt_db_make(c, out->db))))
 		receipt_db_close(out);

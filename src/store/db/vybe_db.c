@@ -115,36 +115,23 @@ static enum err make_tables(struct call *c, struct vybe_db *v)
 	return db_commit(c, v->db);
 }
 
-/* The file is made before SQLite would, so that nobody else may ever read it. */
-static enum err vybe_db_make(struct call *c, struct vybe_db *v, struct str path)
-{
-	struct file_found found;
-	enum err e = file_look(c, path, &found);
-
-	if (!e && found.kind == FILE_NONE && !(e = file_make_dir(c, path_parent(path), 0700)))
-		e = file_append(c, path, STR(""), 0600);
-	if (e)
-		return e;
-	return db_open(c, path, DB_CREATE, WAIT_MS, &v->db);
-}
-
 static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms, struct vybe_db *v)
 {
 	struct str lock = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
 	struct file_found found;
 	enum err e = file_look(c, path, &found);
-	bool there = found.size > 0;
 
 	if (e)
 		return e;
-	if (!there && (e = file_make_dir(c, path_parent(path), 0700)))
+	if (found.size <= 0 && (e = file_make_dir(c, path_parent(path), 0700)))
 		return e;
 	if ((e = lock_take(c, lock, wait_ms, &v->lock)))
 		return e;
 	if (!c->still)
 		c->now_ms = moment_now();
-	e = there ? db_open(c, path, DB_WRITE, WAIT_MS, &v->db) : vybe_db_make(c, v, path);
-	if (e || (e = make_tables(c, v)) || (e = vybe_db_check_version(c, v, path)) ||
+	if (file_size(&c->mem, path) <= 0 && (e = db_make(c, path, ours)))
+		return e;
+	if ((e = db_open(c, path, DB_WRITE, WAIT_MS, &v->db)) || (e = make_tables(c, v)) || (e = vybe_db_check_version(c, v, path)) ||
 	    (e = db_begin(c, v->db)))
 		return e;
 	v->writing = true;
@@ -169,6 +156,23 @@ static enum err vybe_db_open_reader(struct call *c, struct str path, struct vybe
 	if ((e = vybe_db_check_version(c, v, path)))
 		return e;
 	return db_snapshot(c, v->db);
+}
+
+/* A file that has a lock beside it was used before: only its lock tells whether it changes. */
+enum err vybe_db_look(struct call *c, struct str path)
+{
+	struct vybe_db v = { .lock = LOCK_NONE };
+	bool empty;
+	enum err e;
+
+	if (file_size(&c->mem, path) <= 0 ||
+	    file_size(&c->mem, arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path))) >= 0)
+		return ERR_OK;
+	if (!(e = db_open(c, path, DB_STILL, WAIT_MS, &v.db)) &&
+	    !(e = db_is_empty(c, v.db, &empty)) && !empty)
+		e = vybe_db_check_version(c, &v, path);
+	vybe_db_close(&v);
+	return e;
 }
 
 enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode, struct vybe_db *out)

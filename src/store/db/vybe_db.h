@@ -26,6 +26,9 @@ enum vybe_mode {
 	VYBE_NOTE, /* to write, unless others are at it for long */
 };
 
+/* Refuses a file that holds something else, before anything is created beside it. */
+enum err vybe_db_look(struct call *c, struct str path);
+
 /* For writing it is made if it is not there, and a transaction is begun. */
 enum err vybe_db_open(struct call *c, struct str path, enum vybe_mode mode, struct vybe_db *out);
 enum err vybe_db_commit(struct call *c, struct vybe_db *v);

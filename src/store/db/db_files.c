@@ -1,0 +1,86 @@
+#include "store/db/db_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "store/owner.h"
+
+static struct str db_file(struct call *c, struct str path, const char *part)
+{
+	return arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part);
+}
+
+/* The owner of a folder that may be used (store/place.h) also owns what is in it. */
+static enum err db_file_check_owner(struct call *c, struct str path)
+{
+	struct str dir = path_parent(path);
+	struct stat st, folder;
+
+	if (lstat(arena_cstr(&c->mem, path), &st) || owner_is_user(st.st_uid) ||
+	    (!stat(arena_cstr(&c->mem, dir), &folder) && folder.st_uid == st.st_uid) ||
+	    owner_listed_safe(c, dir))
+		return ERR_OK;
+	return owner_refuse_inside(c, path, st.st_uid);
+}
+
+/* SQLite looks for the name of a super-journal at the end of a journal, before these bytes. */
+static bool journal_names_another(struct call *c, struct str path)
+{
+	static const char magic[8] = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
+	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	char end[sizeof magic];
+
+	return size >= (off_t)sizeof end &&
+	       pread(fd, end, sizeof end, size - (off_t)sizeof end) == (ssize_t)sizeof end &&
+	       !memcmp(end, magic, sizeof magic);
+}
+
+static enum err db_file_refuse_journal(struct call *c, struct str path)
+{
+	struct str to = path_unused(&c->mem, path, "theirs");
+
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "'" STR_FMT "' names another file, which SQLite would delete", STR_ARG(path));
+	return call_step(c, "Move it away, then run the command again: mv " STR_FMT " " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
+}
+
+enum err db_files_check(struct call *c, struct str path, bool alone)
+{
+	static const char *const part[] = { "", "-wal", "-shm", "-journal" };
+	size_t count = alone ? 1 : sizeof part / sizeof *part;
+	struct str journal = db_file(c, path, "-journal");
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < count; i++) {
+		struct str file = db_file(c, path, part[i]);
+
+		if (!(e = file_own_check(c, file)))
+			e = db_file_check_owner(c, file);
+	}
+	if (e || alone)
+		return e;
+	return journal_names_another(c, journal) ? db_file_refuse_journal(c, journal) : ERR_OK;
+}
+
+enum err db_files_set_logs_aside(struct call *c, struct str path)
+{
+	static const char *const part[] = { "-wal", "-journal" };
+	enum err e = file_remove(c, db_file(c, path, "-shm"));
+
+	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++) {
+		struct str log = db_file(c, path, part[i]),
+			   to = path_unused(&c->mem, log, "left");
+
+		if (file_size(&c->mem, log) >= 0 && rename(arena_cstr(&c->mem, log), to.p))
+			e = file_fail(c, "rename", log);
+	}
+	return e;
+}
