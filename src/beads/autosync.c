@@ -102,6 +102,8 @@ static bool autosync_enabled(struct call *c, const struct beads *b)
 {
 	struct str set;
 
+	if (c->store.p) /* a store that --db-path names has no remote */
+		return false;
 	return c->autosync && !config_get(c, b->home, CONFIG_SYNC_AUTO, &set) &&
 	       str_is(set, "true");
 }

@@ -103,7 +103,10 @@ static enum err setup_configure(struct call *c, struct beads *b, const struct se
  */
 static enum err setup_join_published(struct call *c, struct beads *b, struct setup *out)
 {
-	struct sync_ask ask = { .begin = true, .no_push = true, .timeout_ms = ASK_MS };
+	struct sync_ask ask = { .begin = true,
+				.no_push = true,
+				.no_pull = c->store.p, /* that one has no remote */
+				.timeout_ms = ASK_MS };
 	struct str reply;
 	enum err e = sync_now(c, b, &ask, &reply);
 

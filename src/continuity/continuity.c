@@ -7,31 +7,11 @@
 #include "base/system/path.h"
 #include "base/text/json.h"
 #include "beads/find.h"
+#include "continuity/named.h"
 
 enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };
 
 /* --- where --- */
-
-/* Creates the files that make a folder a bare repository. */
-static enum err user_store_create(struct call *c, struct str dir)
-{
-	static const char *const folders[] = { "objects", "refs/heads" };
-	struct file_found head;
-	enum err e = file_look(c, path_join(&c->mem, dir, STR("HEAD")), &head);
-
-	if (e || head.kind != FILE_NONE)
-		return e;
-	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
-		e = file_make_dir(c, path_join(&c->mem, dir, str_of(folders[i])), 0700);
-	if (!e)
-		e = file_provide(c, path_join(&c->mem, dir, STR("config")),
-				 STR("[core]\n\trepositoryformatversion = 0\n\tbare = true\n"),
-				 0600);
-	if (!e)
-		e = file_provide(c, path_join(&c->mem, dir, STR("HEAD")),
-				 STR("ref: refs/heads/main\n"), 0600);
-	return e;
-}
 
 static struct str user_store_path(struct call *c)
 {
@@ -78,8 +58,9 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 	if (c->store.p) {
 		out->source = STR("named");
 		out->path = path_resolve(&c->mem, c->dir, c->store);
-		return user_store_locate(c, out,
-					 arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path)));
+		dir = arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path));
+		e = named_check(c, out->path, dir);
+		return e ? e : user_store_locate(c, out, dir);
 	}
 	if ((e = place_repository(c, dir, &repo)))
 		return e;
@@ -99,8 +80,10 @@ enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity 
 {
 	enum err e = continuity_locate(c, out);
 
+	if (!e && c->store.p && mode != VYBE_READ) /* one that is refused stays alone */
+		e = vybe_db_look(c, out->path);
 	if (!e && out->fresh && mode == VYBE_WRITE) {
-		e = user_store_create(c, c->project);
+		e = named_repository_create(c, c->project);
 		out->state = TASKS_CLOSED;
 	}
 	return e ? e : vybe_db_open(c, out->path, mode, &out->db);

@@ -1,0 +1,109 @@
+#include "continuity/named.h"
+
+#include <sys/stat.h>
+
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "store/folder.h"
+#include "store/owner.h"
+
+static const char settings[] = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+
+enum err named_repository_create(struct call *c, struct str dir)
+{
+	static const char *const folders[] = { "objects", "refs/heads" };
+	struct file_found head;
+	enum err e = file_look(c, path_join(&c->mem, dir, STR("HEAD")), &head);
+
+	if (e || head.kind != FILE_NONE)
+		return e;
+	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
+		e = file_make_dir(c, path_join(&c->mem, dir, str_of(folders[i])), 0700);
+	if (!e)
+		e = file_provide(c, path_join(&c->mem, dir, STR("config")), str_of(settings), 0600);
+	if (!e)
+		e = file_provide(c, path_join(&c->mem, dir, STR("HEAD")),
+				 STR("ref: refs/heads/main\n"), 0600);
+	return e;
+}
+
+static enum err named_refuse(struct call *c, struct str path, const char *why)
+{
+	struct str to = path_unused(&c->mem, path, "theirs");
+
+	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' %s", STR_ARG(path), why);
+	return call_step(c,
+			 "Move it away: 'mv " STR_FMT " " STR_FMT
+			 "'. Then run the command again, or choose another file with --db-path.",
+			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
+}
+
+/* The settings of a repository choose programs and addresses, so they have to be our own. */
+static enum err named_check_settings(struct call *c, struct str dir)
+{
+	struct str text;
+	enum err e = file_own_read(c, path_join(&c->mem, dir, STR("config")), &text);
+
+	if (e)
+		return e;
+	if (text.p && !str_is(text, settings))
+		return named_refuse(c, dir, "has settings that this program did not write");
+	if (file_size(&c->mem, path_join(&c->mem, dir, STR("commondir"))) >= 0)
+		return named_refuse(c, dir, "leads to another repository");
+	return ERR_OK;
+}
+
+static enum err named_check_repository(struct call *c, struct str dir)
+{
+	static const char *const folders[] = { "objects", "refs", "refs/beads", "abacus" };
+	struct stat st;
+	enum err e;
+
+	if (lstat(arena_cstr(&c->mem, dir), &st))
+		return file_missing() ? ERR_OK : file_fail(c, "look at", dir);
+	if ((e = folder_check(c, dir, FOLDER_READ)) || (e = folder_check_tracked(c, dir)))
+		return e;
+	if (!S_ISDIR(st.st_mode) || (st.st_mode & 077))
+		return named_refuse(c, dir, "is not a folder that this program made for you alone");
+	if ((e = folder_check_all(c, dir, folders, sizeof folders / sizeof *folders, FOLDER_READ)))
+		return e;
+	return named_check_settings(c, dir);
+}
+
+static enum err named_check_mode(struct call *c, struct str path, mode_t mode)
+{
+	if (!(mode & 022))
+		return ERR_OK;
+	call_fail(c, ERR_UNSAFE_PATH, "other users may write to '" STR_FMT "'", STR_ARG(path));
+	return call_step(c, "Run 'chmod 600 " STR_FMT "', then the command again.",
+			 STR_ARG(spawn_word(&c->mem, path)));
+}
+
+/* The user has named FILE itself, also one that Git tracks; nobody has named what is beside it. */
+static enum err named_check_file(struct call *c, struct str path, bool beside)
+{
+	struct stat st;
+	enum err e;
+
+	if (lstat(arena_cstr(&c->mem, path), &st))
+		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
+	if ((e = file_own_check(c, path)))
+		return e;
+	if (!owner_is_user(st.st_uid))
+		return owner_refuse_inside(c, path, st.st_uid);
+	if ((e = named_check_mode(c, path, st.st_mode)))
+		return e;
+	return beside ? folder_check_tracked(c, path) : ERR_OK;
+}
+
+enum err named_check(struct call *c, struct str file, struct str dir)
+{
+	static const char *const part[] = { "", "-wal", "-shm", "-journal", ".lock" };
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++)
+		e = named_check_file(c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(file), part[i]),
+				     i > 0);
+	return e ? e : named_check_repository(c, dir);
+}

@@ -1,0 +1,188 @@
+"""A store that --db-path names: what others have put beside the file is not used."""
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import Project, git
+from test_links import clone_of
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+READ = ["task", "list"]
+WRITE = ["--agent", "me", "--request-id", "r", "task", "create", "--title", "a private task"]
+
+
+def vybe(project, *words, **kw):
+    return project.run("--db-path", "./v.db", *words, program="vybe", **kw)
+
+
+def is_refused(project, *words, code="UNSAFE_PATH"):
+    """The error names a path; nothing is created."""
+    before = {p: p.lstat().st_mtime_ns for p in project.path.rglob("*") if ".git/" not in str(p)}
+    done = vybe(project, *words)
+    assert done.code == 1 and done.json["error_code"] == code, done.out
+    assert {p: p.lstat().st_mtime_ns for p in project.path.rglob("*") if ".git/" not in str(p)} == before
+    return done.json
+
+
+def bare_repository(path, more=""):
+    for name in ("objects", "refs/heads"):
+        (path / name).mkdir(parents=True)
+        (path / name / ".keep").touch()
+    (path / "HEAD").write_text("ref: refs/heads/main\n")
+    (path / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n" + more)
+
+
+def helper(path):
+    """Settings that contact an address and start a program."""
+    return f'[remote "origin"]\n\turl = {path}\n[credential]\n\thelper = "!touch {path}.ran"\n'
+
+
+@pytest.mark.parametrize("words", [READ, WRITE], ids=["read", "write"])
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_a_repository_that_git_tracks_is_refused(tmp_path, words, mask):
+    before = os.umask(mask)
+    try:
+        project = clone_of(tmp_path, lambda path: bare_repository(path / "v.db.git"))
+    finally:
+        os.umask(before)
+    reply = is_refused(project, *words)
+    assert f"'{project.path / 'v.db.git'}' comes from the repository" in reply["error"]
+
+
+@pytest.mark.parametrize("words", [READ, WRITE], ids=["read", "write"])
+def test_a_link_to_a_repository_is_not_followed(tmp_path, words):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    git(mine, "init", "-q")
+    Project(mine).run("init", program="bd", env={"BD_ACTOR": "me"}).ok()
+    project = clone_of(tmp_path, lambda path: (path / "v.db.git").symlink_to("../mine/.git"))
+    reply = is_refused(project, *words)
+    assert f"'{project.path / 'v.db.git'}' is a symbolic link" in reply["error"]
+    assert not Project(mine).run("list", "--json", program="bd").json
+
+
+def unpacked(tmp_path, more="", mode=0o700):
+    """What an archive brought, which no Git knows."""
+    project = Project(tmp_path / "unpacked")
+    bare_repository(project.path / "v.db.git", more)
+    (project.path / "v.db.git").chmod(mode)
+    return project
+
+
+@pytest.mark.parametrize("words", [READ, WRITE], ids=["read", "write"])
+def test_settings_of_a_repository_beside_the_file_are_not_used(tmp_path, words):
+    remote = tmp_path / "remote"
+    project = unpacked(tmp_path, helper(remote))
+    assert "has settings that this program did not write" in is_refused(project, *words)["error"]
+    assert not pathlib.Path(f"{remote}.ran").exists()
+
+
+def test_a_folder_that_this_program_did_not_make_is_refused(tmp_path):
+    project = unpacked(tmp_path, mode=0o755)
+    assert "is not a folder that this program made" in is_refused(project, *WRITE)["error"]
+    (project.path / "v.db.git").chmod(0o700)
+    (project.path / "v.db.git" / "commondir").write_text("../../mine/.git\n")
+    assert "leads to another repository" in is_refused(project, *WRITE)["error"]
+    (project.path / "v.db.git" / "commondir").unlink()
+    shutil.rmtree(project.path / "v.db.git" / "refs")
+    (project.path / "v.db.git" / "refs").symlink_to(tmp_path)
+    assert "is a symbolic link" in is_refused(project, *WRITE)["error"]
+
+
+def test_the_command_of_the_hint_works(tmp_path):
+    project = unpacked(tmp_path, helper(tmp_path / "remote"))
+    command = is_refused(project, *WRITE)["suggested_action"].split("'. Then")[0].removeprefix("Move it away: '")
+    subprocess.run(["sh", "-c", command], check=True, cwd="/")
+    vybe(project, *WRITE).ok()
+    assert [t["title"] for t in vybe(project, *READ).json["data"]["tasks"]] == ["a private task"]
+
+
+def test_a_named_store_is_used_again_and_never_synced(tmp_path):
+    """It has no remote, so neither is a remote contacted nor autosync started."""
+    project = Project(tmp_path)
+    settings = tmp_path / "gitconfig"
+    settings.write_text(f'[remote "origin"]\n\turl = {tmp_path / "missing"}\n')
+    for n in range(2):
+        vybe(project, "--agent", "me", "--request-id", f"r{n}", "task", "create", "--title", f"t{n}",
+             env={"ABACUS_AUTOSYNC": "1", "GIT_CONFIG_GLOBAL": settings}).ok()
+    assert len(vybe(project, *READ).json["data"]["tasks"]) == 2
+    store = tmp_path / "v.db.git" / "abacus"
+    assert (store / "journal.1").exists() and not (store / "courier.lock").exists()
+    state = json.loads((store / "sync.json").read_text())
+    assert state["failures"] == 0 and "missing" not in str(state), state
+    assert {p.stat().st_mode & 0o077 for p in [*tmp_path.glob("v.db*")]} == {0}
+
+
+@pytest.mark.parametrize("side", ["-wal", "-shm", "-journal", ".lock"])
+def test_a_file_beside_it_that_git_tracks_is_refused(tmp_path, side):
+    """SQLite would play a log of somebody else's into the user's own database."""
+    project = clone_of(tmp_path, lambda path: (path / f"v.db{side}").write_text("x"))
+    for words in (READ, WRITE):
+        assert f"v.db{side}' comes from the repository" in is_refused(project, *words)["error"]
+
+
+@needs_root
+@pytest.mark.parametrize("name", ["v.db", "v.db-wal", "v.db-shm", "v.db-journal", "v.db.lock", "v.db.git"])
+def test_what_another_user_made_is_refused(tmp_path, name):
+    """In a folder like /tmp, where everybody may create files."""
+    project = Project(tmp_path / "shared")
+    project.path.mkdir()
+    path = project.path / name
+    if name.endswith(".git"):
+        bare_repository(path)
+        path.chmod(0o700)
+    else:
+        path.touch(mode=0o666)
+    os.chown(path, NOBODY, NOBODY)
+    for words in (READ, WRITE):
+        assert f"'{path}' belongs to another user" in is_refused(project, *words, code="DUBIOUS_OWNERSHIP")["error"]
+
+
+@pytest.mark.parametrize("name", ["v.db", "v.db-wal", "v.db-shm", "v.db.lock"])
+def test_a_file_that_others_may_write_to_is_refused(tmp_path, name):
+    project = Project(tmp_path / "shared")
+    project.path.mkdir()
+    path = project.path / name
+    path.touch()
+    path.chmod(0o666)
+    reply = is_refused(project, *WRITE)
+    assert reply["error"] == f"other users may write to '{path}'"
+    subprocess.run(["sh", "-c", reply["suggested_action"].split("'")[1]], check=True, cwd="/")
+    vybe(project, *WRITE).ok()
+
+
+@pytest.mark.parametrize("kind", ["folder", "text", "database", "fifo"])
+def test_a_file_that_is_refused_stays_alone(tmp_path, kind):
+    """Neither a repository nor a lock is created beside it."""
+    project = Project(tmp_path / "other")
+    project.path.mkdir()
+    path = project.path / "v.db"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path, 0o600)
+    elif kind == "text":
+        path.write_text("a letter\n" * 1000)
+    else:
+        sqlite3.connect(path).execute("CREATE TABLE mine (x)").connection.close()
+    path.chmod(0o700)
+    done = vybe(project, *WRITE)
+    assert done.code == 1 and "v.db" in done.json["error"]
+    assert os.listdir(project.path) == ["v.db"]
+
+
+def test_a_log_that_is_left_without_its_database_is_kept_and_not_used(tmp_path):
+    project = Project(tmp_path)
+    vybe(project, "--agent", "me", "--request-id", "1", "memory", "set", "-k", "old", "-v", "v").ok()
+    log = (tmp_path / "v.db-wal").read_bytes()
+    assert log
+    (tmp_path / "v.db").unlink()
+    vybe(project, "--agent", "me", "--request-id", "2", "memory", "set", "-k", "new", "-v", "v").ok()
+    assert [m["key"] for m in vybe(project, "memory", "list").json["data"]["memories"]] == ["new"]
+    assert [p.read_bytes() for p in tmp_path.glob("v.db-wal.left-*")] == [log]
