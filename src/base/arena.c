@@ -13,16 +13,20 @@ struct arena_page {
 	alignas(max_align_t) char bytes[];
 };
 
+void arena_exhausted(void)
+{
+	fputs("error: out of memory. 'ulimit -v' shows what a process may have.\n", stderr);
+	_exit(ARENA_EXHAUSTED);
+}
+
 /* A page of another size, or a new one. */
 static struct arena_page *page_sized(struct arena_page *page, size_t cap)
 {
 	if (cap > SIZE_MAX - sizeof(struct arena_page))
 		abort();
 	page = realloc(page, sizeof *page + cap);
-	if (!page) {
-		fputs("error: out of memory. 'ulimit -v' shows the limit of a process.\n", stderr);
-		_exit(ARENA_EXHAUSTED);
-	}
+	if (!page)
+		arena_exhausted();
 	return page;
 }
 

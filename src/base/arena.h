@@ -17,6 +17,9 @@ struct arena {
 
 enum { ARENA_EXHAUSTED = 71 }; /* the status of a process that got no memory; EX_OSERR */
 
+/* Ends the process with that status, and says so. */
+_Noreturn void arena_exhausted(void);
+
 void *arena_alloc(struct arena *a, size_t size);               /* zeroed */
 void *arena_array(struct arena *a, size_t count, size_t size); /* zeroed */
 void arena_release(struct arena *a);

@@ -1,5 +1,6 @@
 #include "beads/git_process.h"
 
+#include "base/system/platform.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 
@@ -19,9 +20,23 @@ static enum err git_process_failed(struct call *c, const struct value *error)
 	return details.p ? call_detail(c, details) : e;
 }
 
+/*
+ * Did the user's own limit keep it from working? Below that limit not even its libraries may fit:
+ * the loader ends it with 127, or a signal does.
+ */
+static bool git_process_starved(const struct git_process *h, const struct spawn *s)
+{
+	enum { LOADER_FAILED = 127, ENOUGH = 512 << 20 };
+	bool unstarted = s->status == LOADER_FAILED || (s->status < 0 && !h->doing.n);
+
+	return platform_memory_limit() < ENOUGH && (unstarted || s->status == ARENA_EXHAUSTED);
+}
+
 static enum err git_process_broken(struct call *c, const struct git_process *h,
 				   const struct spawn *s)
 {
+	if (!s->timed_out && git_process_starved(h, s))
+		arena_exhausted();
 	if (s->timed_out)
 		return call_fail(c, ERR_SYNC_TIMEOUT, "it took longer than %lld s, while " STR_FMT,
 				 (long long)(h->timeout_ms + 999) / 1000,

@@ -549,6 +549,20 @@ def test_a_command_without_memory_says_so_and_ends_with_a_status(world):
     assert done.returncode == 71 and b"error: out of memory" in done.stderr and not done.stdout, done
 
 
+@pytest.mark.skipif(sys.platform != "linux" or "asan" in str(BIN), reason="the limit is one of Linux, and of ASan's")
+def test_a_sync_without_memory_says_so_and_ends_with_a_status(world):
+    """Also where the program that syncs cannot even be started."""
+    world.anna.create("x")
+    seen = set()
+    for kilobytes in range(6000, 16000, 2000):
+        done = subprocess.run(["/bin/sh", "-c", f'ulimit -v {kilobytes}; exec "$0" sync --json', str(BIN / "bd")], timeout=60,
+                              cwd=world.anna.path, capture_output=True, env=environment(**world.anna.env))
+        assert done.returncode in (0, 71), (kilobytes, done)
+        assert done.returncode == 0 or (b"error: out of memory" in done.stderr and not done.stdout), (kilobytes, done)
+        seen.add(done.returncode)
+    assert 71 in seen
+
+
 # --- repair ---
 
 def test_repair_of_a_million_damaged_lines_costs_little_and_lists_some(world):

@@ -35,6 +35,9 @@ void platform_give_back(void);
 /* From now on this process gets no more memory than that; where the system can do so. */
 void platform_limit_memory(int64_t bytes);
 
+/* The memory that this process, and those that it starts, may have; INT64_MAX: any. */
+int64_t platform_memory_limit(void);
+
 /* When a file's content was last written, and when anything about it last changed, in nanoseconds
  * since 1970. */
 struct stat;

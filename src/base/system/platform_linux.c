@@ -143,6 +143,15 @@ void platform_limit_memory(int64_t bytes)
 #endif
 }
 
+int64_t platform_memory_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur > (rlim_t)INT64_MAX)
+		return INT64_MAX;
+	return (int64_t)limit.rlim_cur;
+}
+
 static int64_t platform_nanoseconds(struct timespec t)
 {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;

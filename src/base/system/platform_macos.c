@@ -77,6 +77,11 @@ void platform_limit_memory(int64_t bytes)
 	(void)bytes;
 }
 
+int64_t platform_memory_limit(void)
+{
+	return INT64_MAX;
+}
+
 static int64_t platform_nanoseconds(struct timespec t)
 {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
