@@ -181,7 +181,7 @@ class Backend(http.server.BaseHTTPRequestHandler):
             GIT_PROJECT_ROOT=self.server.root, GIT_HTTP_EXPORT_ALL=1, PATH_INFO=path, QUERY_STRING=query,
             REQUEST_METHOD=self.command, CONTENT_TYPE=self.headers.get("Content-Type", ""), REMOTE_ADDR="127.0.0.1",
             CONTENT_LENGTH=len(body), HTTP_CONTENT_ENCODING=self.headers.get("Content-Encoding", ""),
-            GIT_CONFIG_COUNT=len(settings),
+            GIT_PROTOCOL=self.headers.get("Git-Protocol", ""), GIT_CONFIG_COUNT=len(settings),
             **{f"GIT_CONFIG_KEY_{i}": key for i, key in enumerate(settings)},
             **{f"GIT_CONFIG_VALUE_{i}": value for i, value in enumerate(settings.values())})
         done = subprocess.run(["git", "http-backend"], input=body, capture_output=True, env=env)

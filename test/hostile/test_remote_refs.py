@@ -11,6 +11,7 @@ import pytest
 
 from conftest import BUILD, Repo, environment, git
 from harness import STRACE, needs_strace
+from hints import command_of, run_command
 from remotes import (REF, at, backups, bare, clone, http_remote, is_sync_error, point, same_everywhere, sync,
                      tcp_server, titles)
 
@@ -192,6 +193,9 @@ def test_a_repair_does_not_write_through_a_symbolic_ref(world, over, there):
             error = is_sync_error(world.anna.run("repair", "--apply", "--json"), "corrupt")
             assert "refs/heads/main" in error["message"], error
         assert at(world.remote, "refs/heads/main") == main
+        if there and over == "http":  # the command looks first, and does not push
+            done = run_command(world.anna, command_of(error["hint"], "refs="))
+            assert done.code == 1 and done.out.startswith("ref: refs/heads/main\t"), done.out + done.err
         if not there:
             follow(world, error["hint"] if over == "http" else "'bd repair --apply'")
             assert sync(world.anna)["durability"] == "remote"
@@ -675,7 +679,8 @@ def mend_here(world, hint):
 
 def follow(world, hint):
     """Runs the command that the hint names."""
-    obey(world.anna, re.search(r"'((?:bd repair|git push|git -c|git -C) [^']+)'", hint)[1])
+    repair = re.search(r"'(bd repair [^']+)'", hint)
+    obey(world.anna, repair[1] if repair else re.search(r": ((?:git|refs=).*)$", hint)[1])
 
 
 @pytest.mark.parametrize("ref", [REF, TRACKING])
@@ -863,8 +868,7 @@ def problems(repo):
 
 def obey(repo, command):
     """The command as a shell runs it, with `bd` on its path."""
-    subprocess.run(["sh", "-c", command], cwd=repo.path, check=True, capture_output=True, timeout=60,
-                   env=environment(**{**repo.env, "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}"}))
+    run_command(repo, command).ok()
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
@@ -888,7 +892,7 @@ def test_a_sync_that_waits_for_such_a_lock_names_the_command_too(world):
     lock.mkdir()
     error = is_sync_error(world.anna.run("sync", "--json"), "sync_failed")
     assert str(lock) in error["message"]
-    obey(world.anna, re.search(r"run (rmdir '[^']+')", error["hint"])[1])
+    obey(world.anna, command_of(error["hint"], "rmdir "))
     assert sync(world.anna)["durability"] == "remote"
 
 

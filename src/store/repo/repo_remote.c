@@ -369,10 +369,11 @@ enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(m->shared));
 	return call_step(
 		c,
-		"Your own work is safe and goes on. This replaces the ref, unless it prints "
-		"a line that begins with 'ref:'; then the symbolic ref has to be removed "
-		"in the repository there. Run: refs=$(git ls-remote --symref " STR_FMT " " STR_FMT
-		") && ! echo \"$refs\" | grep ^ref: && " STR_FMT,
+		"Your own work is safe and goes on. Check in the repository there whether "
+		"that ref is symbolic; if so, remove it there. If not, replace it with "
+		"this command, which stops if the server reports a symbolic ref (with "
+		"Git's protocol 2; older servers do not report it): refs=$(git ls-remote --symref " STR_FMT
+		" " STR_FMT ") && ! echo \"$refs\" | grep ^ref: && " STR_FMT,
 		STR_ARG(spawn_word(&c->mem, m->name)), STR_ARG(spawn_word(&c->mem, ref)),
 		STR_ARG(repo_remote_force(c, m, ref)));
 }
