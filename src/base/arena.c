@@ -15,7 +15,7 @@ struct arena_page {
 
 void arena_exhausted(void)
 {
-	fputs("error: out of memory. 'ulimit -v' shows what a process may have.\n", stderr);
+	fputs("error: out of memory. 'ulimit -v' shows the limit of a process.\n", stderr);
 	_exit(ARENA_EXHAUSTED);
 }
 

@@ -57,6 +57,7 @@ static enum err named_check_settings(struct call *c, struct str dir)
 static enum err named_check_repository(struct call *c, struct str dir)
 {
 	static const char *const folders[] = { "objects", "refs", "refs/beads", "abacus" };
+	bool private = true;
 	struct stat st;
 	enum err e;
 
@@ -66,7 +67,8 @@ static enum err named_check_repository(struct call *c, struct str dir)
 		return e;
 	if (!S_ISDIR(st.st_mode) || (st.st_mode & 077))
 		return named_refuse(c, dir, "is not a folder that this program made for you alone");
-	if ((e = folder_check_all(c, dir, folders, sizeof folders / sizeof *folders, FOLDER_READ)))
+	if ((e = folder_check_all(c, dir, folders, sizeof folders / sizeof *folders, FOLDER_READ,
+				  &private)))
 		return e;
 	return named_check_settings(c, dir);
 }
@@ -76,7 +78,7 @@ static enum err named_check_mode(struct call *c, struct str path, mode_t mode)
 	if (!(mode & 022))
 		return ERR_OK;
 	call_fail(c, ERR_UNSAFE_PATH, "other users may write to '" STR_FMT "'", STR_ARG(path));
-	return call_step(c, "Run 'chmod 600 " STR_FMT "', then the command again.",
+	return call_step(c, "Allow only yourself, then run the command again: chmod 600 " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 

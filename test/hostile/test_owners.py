@@ -1,6 +1,7 @@
 """Whose folders are used: another user's repository, board or agents' folder is refused, as Git refuses it."""
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -8,6 +9,7 @@ import tempfile
 import pytest
 
 from conftest import BUILD, Project, Repo, Result, environment, git
+from hints import command_of
 
 NOBODY = 65534
 OTHER = 65533
@@ -31,7 +33,7 @@ def is_refused(error, path, safe):
     assert error["code"].upper() == "DUBIOUS_OWNERSHIP", error
     assert f"'{path}'" in error["message"] and str(NOBODY) in error["message"]
     step = error["hint"] if "hint" in error else error["details"]["next_step"]
-    assert step.endswith(f"git config --global --add safe.directory '{safe}'")
+    assert step.endswith(f"git config --global --add safe.directory {shlex.quote(str(safe))}")
     assert not error.get("retryable")
 
 
@@ -288,7 +290,7 @@ def test_a_path_remote_of_another_user_is_refused(published, kind):
     gitdir, sync = published(kind)
     is_refused(sync().error, gitdir, gitdir)
     hint = sync().error["hint"]
-    assert sync(hint.split("'")[1]).ok().json["durability"] == "remote", "the command of the hint works"
+    assert sync(shlex.split(command_of(hint, "git config "))[-1]).ok().json["durability"] == "remote", "the command of the hint works"
 
 
 @pytest.mark.parametrize("value,safe", [("*", True), ("{parent}/*", True), ("{gitdir}/", True), ("{parent}", False)])
@@ -443,7 +445,7 @@ def test_where_explains_instead_of_failing(full):
     stores = {s["store"]: s for s in full.json("where", program="abacus")}
     for store, name in (("beads", ".git"), ("board", ".bb"), ("agents", ".beadboard")):
         assert f"'{full.path / name}' belongs to another user" in stores[store]["why"]
-        assert f"git config --global --add safe.directory '{full.path}'" in stores[store]["why"]
+        assert f"git config --global --add safe.directory {shlex.quote(str(full.path))}" in stores[store]["why"]
     assert str(full.path / ".bb") in full.run("where", program="abacus").ok().out
     got = full.json("where", program="bd")
     assert (got["repository"], got["store"], got["exists"]) == (str(full.path), None, False)

@@ -373,7 +373,7 @@ static enum err set_aside(struct call *c, struct str path, struct str *aside)
 	if (e)
 		return e;
 	*aside = left.found.p && file_size(&c->mem, log_of(c, path)) < 0 ? left.found :
-									    mend_name(c, path);
+									   mend_name(c, path);
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		struct str from = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part[i]);
 		struct str to = arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(*aside), part[i]);

@@ -263,7 +263,8 @@ static int open_read(struct call *c, struct db *db)
 		rc = db_probe(db);
 	if (!db_forbidden(rc))
 		return rc;
-	return db_open_as(c, db, file_exists(&c->mem, wal) ? "?vfs=" DB_VFS_LOCKLESS : "?immutable=1");
+	return db_open_as(c, db,
+			  file_exists(&c->mem, wal) ? "?vfs=" DB_VFS_LOCKLESS : "?immutable=1");
 }
 
 static int count_log(void *arg, sqlite3 *raw, const char *name, int pages)

@@ -46,8 +46,8 @@ static enum err db_file_refuse_journal(struct call *c, struct str path)
 {
 	struct str to = path_unused(&c->mem, path, "theirs");
 
-	call_fail(c, ERR_UNSAFE_PATH,
-		  "'" STR_FMT "' names another file, which SQLite would delete", STR_ARG(path));
+	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' names another file, which SQLite would delete",
+		  STR_ARG(path));
 	return call_step(c, "Move it away, then run the command again: mv " STR_FMT " " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
 }
@@ -76,8 +76,7 @@ enum err db_files_set_logs_aside(struct call *c, struct str path)
 	enum err e = file_remove(c, db_file(c, path, "-shm"));
 
 	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++) {
-		struct str log = db_file(c, path, part[i]),
-			   to = path_unused(&c->mem, log, "left");
+		struct str log = db_file(c, path, part[i]), to = path_unused(&c->mem, log, "left");
 
 		if (file_size(&c->mem, log) >= 0 && rename(arena_cstr(&c->mem, log), to.p))
 			e = file_fail(c, "rename", log);

@@ -131,8 +131,8 @@ static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms
 		c->now_ms = moment_now();
 	if (file_size(&c->mem, path) <= 0 && (e = db_make(c, path, ours)))
 		return e;
-	if ((e = db_open(c, path, DB_WRITE, WAIT_MS, &v->db)) || (e = make_tables(c, v)) || (e = vybe_db_check_version(c, v, path)) ||
-	    (e = db_begin(c, v->db)))
+	if ((e = db_open(c, path, DB_WRITE, WAIT_MS, &v->db)) || (e = make_tables(c, v)) ||
+	    (e = vybe_db_check_version(c, v, path)) || (e = db_begin(c, v->db)))
 		return e;
 	v->writing = true;
 	if ((e = vybe_deliveries_upgrade(c, v)))

@@ -55,8 +55,9 @@ static void nothing_follows_the_command_of_a_next_step(void **state)
 	(void)state;
 	call_fail(&c, ERR_UNSAFE_PATH, "x");
 	call_step(&c, "Move it away: mv 'a b' c");
-	check(&c, "Only part of it was stored. Check whether it is there before running the command "
-		  "again. Move it away: mv 'a b' c");
+	check(&c,
+	      "Only part of it was stored. Check whether it is there before running the command "
+	      "again. Move it away: mv 'a b' c");
 	call_release(&c);
 }
 
