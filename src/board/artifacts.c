@@ -4,8 +4,8 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
-#include "store/db/board_agents.h"
-#include "store/db/board_db.h"
+#include "store/board/board_agents.h"
+#include "store/board/board_db.h"
 #include "store/place.h"
 
 static bool artifacts_climbs(struct str path)

@@ -1,7 +1,7 @@
 #ifndef BOARD_ARTIFACTS_H
 #define BOARD_ARTIFACTS_H
 
-#include "store/db/board_artifacts.h"
+#include "store/board/board_artifacts.h"
 
 struct board;
 struct json;

@@ -5,8 +5,8 @@
 #include "base/moment.h"
 #include "base/text/json.h"
 #include "board/unread.h"
-#include "store/db/board_agents.h"
-#include "store/db/board_db.h"
+#include "store/board/board_agents.h"
+#include "store/board/board_db.h"
 
 static enum err posts_require(struct call *c, struct board *b, int64_t id, const char *what,
 			      struct message **out)

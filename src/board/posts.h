@@ -1,7 +1,7 @@
 #ifndef BOARD_POSTS_H
 #define BOARD_POSTS_H
 
-#include "store/db/board_messages.h"
+#include "store/board/board_messages.h"
 
 struct board;
 struct json;

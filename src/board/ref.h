@@ -1,7 +1,7 @@
 #ifndef BOARD_REF_H
 #define BOARD_REF_H
 
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 /* "where:what:ref", exactly three parts, none empty. */
 enum err ref_parse(struct call *c, struct str text, struct ref *out);

@@ -3,7 +3,7 @@
 #include "base/moment.h"
 #include "base/text/json.h"
 #include "board/unread.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 static const int64_t MINUTE = 60 * 1000, ACTIVE = 5, STALE = 30;
 

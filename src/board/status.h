@@ -1,7 +1,7 @@
 #ifndef BOARD_STATUS_H
 #define BOARD_STATUS_H
 
-#include "store/db/board_agents.h"
+#include "store/board/board_agents.h"
 
 struct board;
 struct json;

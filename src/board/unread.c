@@ -1,7 +1,7 @@
 #include "board/unread.h"
 
 #include "base/text/json.h"
-#include "store/db/board_messages.h"
+#include "store/board/board_messages.h"
 
 const struct gap *unread_gaps(struct call *c, const struct span *seen)
 {

@@ -1,7 +1,7 @@
 #ifndef BOARD_UNREAD_H
 #define BOARD_UNREAD_H
 
-#include "store/db/board_reads.h"
+#include "store/board/board_reads.h"
 
 struct json;
 struct message;

@@ -1,6 +1,6 @@
 #include "continuity/posts.h"
 
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 enum { MOST = 300 };
 

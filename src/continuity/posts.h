@@ -1,7 +1,7 @@
 #ifndef CONTINUITY_POSTS_H
 #define CONTINUITY_POSTS_H
 
-#include "store/db/board_messages.h"
+#include "store/board/board_messages.h"
 
 /*
  * The posts on the board that mention an agent: those of others with "@name", oldest first, among

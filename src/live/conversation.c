@@ -18,7 +18,7 @@
 #include "board/artifacts.h"
 #include "board/posts.h"
 #include "continuity/continuity.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 enum { MOST = 1000 }; /* items of each kind, newest first */
 

@@ -1,10 +1,10 @@
 /* Reads the board and the events of continuity for the feed. */
 #include "continuity/continuity.h"
 #include "live/telling.h"
-#include "store/db/board_agents.h"
-#include "store/db/board_artifacts.h"
-#include "store/db/board_db.h"
-#include "store/db/board_messages.h"
+#include "store/board/board_agents.h"
+#include "store/board/board_artifacts.h"
+#include "store/board/board_db.h"
+#include "store/board/board_messages.h"
 
 static void feed_collect_posts(struct telling *t, struct board *b)
 {

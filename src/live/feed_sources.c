@@ -8,7 +8,7 @@
 #include "live/feed.h"
 #include "live/telling.h"
 #include "store/agent_files.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 struct source *source_of(struct sources *s, struct str name)
 {

@@ -1,7 +1,7 @@
 #include "base/text/json.h"
 #include "op/notices.h"
 #include "op/run.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 static enum err board_run_once(struct call *c, const struct request *r, struct stores *s,
 			       struct json *reply)

@@ -4,9 +4,9 @@
 #include "board/status.h"
 #include "op/op.h"
 #include "ops/ops.h"
-#include "store/db/board_artifacts.h"
-#include "store/db/board_db.h"
-#include "store/db/board_messages.h"
+#include "store/board/board_artifacts.h"
+#include "store/board/board_db.h"
+#include "store/board/board_messages.h"
 
 struct body {
 	int64_t messages_before;

@@ -5,7 +5,7 @@
 #include "board/status.h"
 #include "ops/board/shapes.h"
 #include "ops/ops.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 static const struct prop props[] = {
 	{ "exported_at", PROP_STR, 0, NULL },

@@ -1,7 +1,7 @@
 #include "base/text/json.h"
 #include "op/op.h"
 #include "ops/ops.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 #include "store/place.h"
 
 static const char *const made_words[] = {

@@ -5,8 +5,8 @@
 #include "board/unread.h"
 #include "ops/board/shapes.h"
 #include "ops/ops.h"
-#include "store/db/board_config.h"
-#include "store/db/board_db.h"
+#include "store/board/board_config.h"
+#include "store/board/board_db.h"
 
 enum { MOST = 10 }; /* of each list: an overview has to stay one */
 

@@ -9,8 +9,8 @@
 #include "continuity/continuity.h"
 #include "op/op.h"
 #include "ops/ops.h"
-#include "store/db/board_config.h"
-#include "store/db/board_db.h"
+#include "store/board/board_config.h"
+#include "store/board/board_db.h"
 #include "store/db/receipt_db.h"
 
 /* abacus doctor: whether every store can be read, and what to do if one cannot. */

@@ -3,7 +3,7 @@
 #include "op/op.h"
 #include "ops/ops.h"
 #include "store/agent_files.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 #include "store/place.h"
 
 /* abacus init: sets up beads, board and agents in one repository. */

@@ -5,7 +5,7 @@
 #include "op/op.h"
 #include "ops/ops.h"
 #include "store/agent_files.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 #include "store/place.h"
 
 /* abacus where: which stores are used from here, and why. */

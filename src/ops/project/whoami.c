@@ -7,8 +7,8 @@
 #include "board/unread.h"
 #include "op/op.h"
 #include "ops/ops.h"
+#include "store/board/board_db.h"
 #include "store/db/bead_query.h"
-#include "store/db/board_db.h"
 
 /*
  * abacus whoami: the actor of this command line, what named it, and what is waiting for it or

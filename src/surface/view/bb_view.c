@@ -5,7 +5,7 @@
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "board/status.h"
-#include "store/db/board_messages.h"
+#include "store/board/board_messages.h"
 #include "surface/view/view.h"
 
 void bb_view_init(struct view *v, const struct value *data)

@@ -1,8 +1,8 @@
-#include "store/db/board_artifacts.h"
+#include "store/board/board_artifacts.h"
 
 #include "base/buf.h"
 #include "base/moment.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 #include "store/db/db.h"
 
 #define COLUMNS "id, path, produced_by, description, version, refs, created_at"

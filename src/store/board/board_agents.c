@@ -1,7 +1,7 @@
-#include "store/db/board_agents.h"
+#include "store/board/board_agents.h"
 
 #include "base/moment.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 #include "store/db/db.h"
 
 static const char *const words[] = {

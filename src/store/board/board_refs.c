@@ -1,7 +1,7 @@
-#include "store/db/board_refs.h"
+#include "store/board/board_refs.h"
 
-#include "store/db/board_db.h"
-#include "store/db/board_messages.h"
+#include "store/board/board_db.h"
+#include "store/board/board_messages.h"
 #include "store/db/db.h"
 
 enum { LAG = 64 }; /* messages without references that the index may be behind */

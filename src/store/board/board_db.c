@@ -1,4 +1,4 @@
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-#include "store/db/board_messages.h"
+#include "store/board/board_messages.h"
 
 #include "base/buf.h"
 #include "base/moment.h"
-#include "store/db/board_db.h"
-#include "store/db/board_refs.h"
+#include "store/board/board_db.h"
+#include "store/board/board_refs.h"
 #include "store/db/db.h"
 
 static const char *const words[] = {

@@ -8,14 +8,14 @@
  * Other tables belong to other programs, but the whole file has to be TOML: a file that
  * cannot be parsed may have meant anything.
  */
-#include "store/db/board_config.h"
+#include "store/board/board_config.h"
 
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/toml.h"
 #include "base/text/utf8.h"
-#include "store/db/board_db.h"
+#include "store/board/board_db.h"
 
 /* Names the file in what a parser said of one of its lines. */
 static enum err board_config_unclear(struct call *c, struct str path)

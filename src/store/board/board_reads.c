@@ -1,8 +1,8 @@
-#include "store/db/board_reads.h"
+#include "store/board/board_reads.h"
 
 #include "base/names.h"
-#include "store/db/board_db.h"
-#include "store/db/board_messages.h"
+#include "store/board/board_db.h"
+#include "store/board/board_messages.h"
 #include "store/db/db.h"
 
 enum err reads_each(struct call *c, struct board *b, struct str agent, struct span **out)
