@@ -293,7 +293,7 @@ static void mend_inboxes(struct mend_mending *k)
 static struct str mend_agent_words(enum registry_file file, bool recorded)
 {
 	if (file == REGISTRY_MISSING)
-		return STR("it is missing; the registration is in 'agents/history.jsonl'");
+		return STR("it was missing; the registration was in 'agents/history.jsonl'");
 	return recorded ? STR("it is damaged; the registration is in 'agents/history.jsonl'") :
 			  STR("it is damaged, and no other file has the registration: the agent "
 			      "must register again");
@@ -308,8 +308,8 @@ static enum err mend_agent(struct mend_mending *k, struct str id, const struct r
 	enum registry_file file;
 	enum err e = registry_look_at(c, &k->f, id, &file);
 
-	if (e || file == REGISTRY_SOUND)
-		return e;
+	if (e || file == REGISTRY_SOUND || (file == REGISTRY_MISSING && !k->m->fix))
+		return e; /* the next command that looks for the agent makes the file */
 	k->damaged++;
 	found.message = mend_agent_words(file, recorded);
 	if (!recorded)

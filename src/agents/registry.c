@@ -146,20 +146,26 @@ static enum err registry_read_file(struct call *c, struct agent_files *f, struct
 	return e;
 }
 
-/* Takes the agent from the record if its file is lost; NULL if there is no such agent. */
-static enum err registry_restore(struct call *c, const struct map *history, struct str id,
-				 bool there, struct registered **out)
+/*
+ * Takes the agent from the record if its file is lost; NULL if there is no such agent. A process
+ * that was killed between the two leaves no file, which is no damage: the next writer that looks
+ * for the agent makes it.
+ */
+static enum err registry_restore(struct call *c, struct agent_files *f, const struct map *history,
+				 struct str id, bool there, struct registered **out)
 {
 	void **at = map_find(history, id);
 
 	if (!at || !*at)
 		return there ? registry_damaged(c, id) : ERR_OK;
 	*out = *at;
+	if (!there)
+		return f->lock.fd < 0 ? ERR_OK : agent_file_later(c, registry_rewrite(c, f, *out));
 	call_warn(c,
 		  "'agents/" STR_FMT
-		  ".json' is %s; the registration was read from 'agents/history.jsonl', and "
+		  ".json' is damaged; the registration was read from 'agents/history.jsonl', and "
 		  "'abacus doctor --fix' restores the file",
-		  STR_ARG(id), there ? "damaged" : "missing");
+		  STR_ARG(id));
 	return ERR_OK;
 }
 
@@ -173,7 +179,7 @@ static enum err registry_look_up(struct call *c, struct agent_files *f, struct s
 	if ((e = registry_read_file(c, f, id, &there, out)) || *out ||
 	    (e = registry_read_history(c, f, &history)))
 		return e;
-	return registry_restore(c, &history, id, there, out);
+	return registry_restore(c, f, &history, id, there, out);
 }
 
 /* --- agents --- */
@@ -258,7 +264,7 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role, s
 		bool there;
 
 		e = registry_read_file(c, f, id, &there, &a);
-		if (!e && !a && registry_restore(c, &known, id, there, &a))
+		if (!e && !a && registry_restore(c, f, &known, id, there, &a))
 			leave_out(c, id);
 		if (e || !a || !registry_fits(role, a->role) || !registry_fits(status, a->status))
 			continue;

@@ -148,13 +148,30 @@ def test_a_missing_file_of_an_agent_is_written_from_the_record(repo):
     """A process that was killed while it registered the agent leaves no file."""
     file = home(repo) / "agents/blue-fox.json"
     file.unlink()
-    [found] = about(doctor(repo, code=1), "blue-fox.json")
-    assert found["status"] == "error" and "missing" in found["message"] and not file.exists()
-    assert "abacus doctor --fix" in repo.run("agent", "list", program="bb").ok().err
+    assert about(doctor(repo), "blue-fox.json") == [] and not file.exists()
+    done = repo.run("agent", "list", program="bb").ok()
+    assert "blue-fox" in done.out and done.err == ""
     [found] = about(doctor(repo, "--fix"), "blue-fox.json")
     assert (found["status"], found["lost"], found["kept"]) == ("fixed", [], None), found
     assert json.loads(file.read_text())["agent_id"] == "blue-fox"
     assert repo.run("agent", "list", program="bb").ok().err == ""
+    doctor(repo)
+
+
+WRITES = (["heartbeat", "--agent", "blue-fox"], ["register", "--name", "blue-fox", "--role", "ui"],
+          ["reserve", "--agent", "blue-fox", "--scope", "src", "--bead", "bd-1"])
+
+
+@pytest.mark.parametrize("words", WRITES, ids=[words[0] for words in WRITES])
+def test_a_missing_file_of_an_agent_is_written_by_the_next_command_of_that_agent(repo, words):
+    """Silently: the record has what the agent registered as."""
+    file = home(repo) / "agents/blue-fox.json"
+    before = json.loads(file.read_text())
+    file.unlink()
+    done = repo.run("agent", *words, "--json", program="bb")
+    assert "missing" not in done.out + done.err and "warning" not in done.out + done.err
+    assert done.json["ok"] or done.json["error"]["code"] == "DUPLICATE_AGENT_ID"
+    assert json.loads(file.read_text())["created_at"] == before["created_at"]
     doctor(repo)
 
 
