@@ -92,8 +92,12 @@ static enum err named_check_file(struct call *c, struct str path, bool beside)
 		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
 	if ((e = file_own_check(c, path)))
 		return e;
-	if (!owner_is_user(st.st_uid))
-		return owner_refuse_inside(c, path, st.st_uid);
+	if (!owner_is_user(st.st_uid)) {
+		owner_refuse_inside(c, path, st.st_uid);
+		return call_step(c,
+				 "Nobody can move another user's file out of a folder like /tmp: "
+				 "give --db-path a file in a folder of your own.");
+	}
 	if ((e = named_check_mode(c, path, st.st_mode)))
 		return e;
 	return beside ? folder_check_tracked(c, path) : ERR_OK;
