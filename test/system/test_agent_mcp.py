@@ -80,7 +80,7 @@ def test_nobody_speaks_for_another(repo, server):
         reply = server.reply()["result"]
         assert reply["isError"] and reply["structuredContent"]["error"]["code"] == "INVALID_ARGS"
     nobody = call(repo, "agent_inbox", {})["error"]
-    assert nobody["code"] == "INVALID_ARGS" and nobody["details"]["next_step"] == "Pass your name as "agent"."
+    assert nobody["code"] == "INVALID_ARGS" and nobody["details"]["next_step"] == 'Pass your name as "agent".'
 
 
 def test_waiting_ends_when_mail_comes(repo, server):

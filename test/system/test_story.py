@@ -12,7 +12,7 @@ MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 def steps():
     """Each command, and what the page says it prints."""
     found = []
-    for line in DOC.read_text().split("# What is behind it")[0].splitlines():
+    for line in DOC.read_text().split("# The rules behind it")[0].splitlines():
         if line.startswith("    $ "):
             found.append((line[6:], []))
         elif found and line.startswith("    "):

@@ -215,13 +215,11 @@ static enum err agent_guard_deny(struct call *c, const struct body *in,
 	if (f->owner == LIVENESS_ACTIVE)
 		return call_step(
 			c,
-			"Leave it out, or ask " STR_FMT
-			" for it. This waits until it is free: bb agent wait --agent " STR_FMT
+			"Leave the file out, or wait until it is free: bb agent wait --agent " STR_FMT
 			" --freed " STR_FMT,
-			STR_ARG(f->held.agent), STR_ARG(agent),
-			STR_ARG(spawn_word(&c->mem, f->held.scope)));
+			STR_ARG(agent), STR_ARG(spawn_word(&c->mem, f->held.scope)));
 	return call_step(c,
-			 "Its owner is %s. Look whether it is still at work. This takes it over: "
+			 "Its owner is %s. If the owner is no longer at work, take the scope over: "
 			 "bb agent reserve --takeover-stale --agent " STR_FMT " --bead " STR_FMT
 			 " --scope " STR_FMT,
 			 names_word(&liveness_words, (int)f->owner), STR_ARG(agent),
