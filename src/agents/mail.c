@@ -186,7 +186,7 @@ static enum err mail_prepare(struct call *c, struct agent_files *f, const struct
 
 	*d = (struct delivery){ 0 };
 	if ((e = mailbox_open(c, f, to, &d->box)) ||
-	    (mark.p && (e = mailbox_find_end(c, f, &d->box, mark, &d->mail))))
+	    (mark.p && (e = mailbox_find_unsure(c, f, &d->box, mark, &d->mail))))
 		return e;
 	if (d->mail && !mail_is_of_draft(d->mail, draft))
 		return call_fail(c, ERR_REQUEST_MISMATCH,
@@ -218,13 +218,24 @@ static enum err mail_prepare_all(struct call *c, struct agent_files *f,
 	return e;
 }
 
-/* HANDOFF and BLOCKED are protocol events too; the lines are absent for other categories. */
+static bool mail_all_fresh(const struct delivery *list)
+{
+	while (list && list->fresh)
+		list = list->next;
+	return !list;
+}
+
+/*
+ * HANDOFF and BLOCKED are protocol events too; the lines are absent for other categories. An event
+ * is stored together with its messages, so without a message of an earlier try there is no event.
+ */
 static enum err mail_event_line(struct call *c, struct agent_files *f, const struct mail_draft *d,
-				struct agent_append *out)
+				const struct delivery *list, struct agent_append *out)
 {
 	struct protocol_event event = {
 		.type = d->category == CATEGORY_HANDOFF ? EVENT_HANDOFF : EVENT_BLOCKED,
 		.mark = mail_mark_of(c, d, d->to),
+		.first = mail_all_fresh(list),
 		.bead = d->bead,
 		.from = d->from,
 		.to = d->to,
@@ -238,13 +249,25 @@ static enum err mail_event_line(struct call *c, struct agent_files *f, const str
 	return category_requires_ack(d->category) ? protocol_line(c, f, &event, out) : ERR_OK;
 }
 
+enum err mail_settle(struct call *c, struct agent_files *f)
+{
+	struct delivery *d = f->unsettled;
+	enum err e = ERR_OK;
+
+	f->unsettled = NULL;
+	for (; !e && d; d = d->next)
+		if (d->fresh)
+			e = mailbox_settle(c, f, &d->box);
+	return e;
+}
+
 /* One append stores the messages to all recipients and the event, so a crash leaves all or none. */
 static enum err mail_deliver(struct call *c, struct agent_files *f, const struct mail_draft *draft,
 			     struct delivery *list)
 {
 	struct agent_append *all = NULL, event;
 	size_t count = 0;
-	enum err e = mail_event_line(c, f, draft, &event);
+	enum err e = mail_event_line(c, f, draft, list, &event);
 
 	for (struct delivery *d = list; !e && d; d = d->next) {
 		if (!d->fresh)
@@ -258,10 +281,8 @@ static enum err mail_deliver(struct call *c, struct agent_files *f, const struct
 	}
 	if (!e && count)
 		e = agent_files_append_all(c, f, all, count);
-	for (struct delivery *d = list; !e && d; d = d->next)
-		if (d->fresh)
-			e = mailbox_settle(c, f, &d->box);
-	return e;
+	f->unsettled = e ? NULL : list;
+	return e || c->request_id.p ? e : mail_settle(c, f);
 }
 
 static enum err mail_address(struct call *c, struct agent_files *f, const struct mail_draft *d,

@@ -35,9 +35,14 @@ struct mail_draft {
 	bool system;       /* sent by this program, which is no registered agent */
 };
 
-/* `out` has one message for each recipient; a repeated request sends none twice. */
+/*
+ * `out` has one message for each recipient; a repeated request sends none twice. A message without
+ * an entry in its mailbox's snapshot may lack the receipt of its request. So for a request with an
+ * id the snapshots are written by mail_settle(), after the receipt.
+ */
 enum err mail_send(struct call *c, struct agent_files *f, const struct mail_draft *draft,
 		   struct mail **out);
+enum err mail_settle(struct call *c, struct agent_files *f);
 
 struct mail_filter {
 	int state; /* enum mail_state; -1: any */

@@ -69,14 +69,16 @@ static struct str box_of(struct call *c, struct str agent)
 
 static struct mailbox empty_box(struct call *c, struct str agent)
 {
-	return (struct mailbox){ .agent = agent, .unacked.mem = &c->mem, .fresh.mem = &c->mem };
+	return (struct mailbox){
+		.agent = agent, .unacked.mem = &c->mem, .fresh.mem = &c->mem, .unsure.mem = &c->mem
+	};
 }
 
 /* False if there is no snapshot, or a damaged one. */
 static bool read_box(struct call *c, struct str text, struct mailbox *box)
 {
 	const struct value *v = text.p ? agent_snapshot_parse(&c->mem, text) : NULL,
-			   *unacked = value_find(v, "owed");
+			   *unacked = value_find(v, "owed"), *unsure = value_find(v, "unsure");
 	bool well = unacked && unacked->type == VALUE_ARRAY && value_int(v, "known", &box->known) &&
 		    box->known >= 0 && value_int(v, "latest", &box->latest_ms);
 
@@ -88,7 +90,23 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 		if (well)
 			*map_put(&box->unacked, unacked->item[i].text) = box;
 	}
+	for (size_t i = 0; well && unsure && i < unsure->count; i++)
+		*map_put(&box->unsure, unsure->item[i].text) = box;
 	return well;
+}
+
+/* The newest of them: after each death of a sender there is one more. */
+static void put_unsure(struct json *j, const struct map *unsure)
+{
+	enum { UNSURE_MOST = 1000 };
+	size_t from = unsure->count > UNSURE_MOST ? unsure->count - UNSURE_MOST : 0;
+
+	if (!unsure->count)
+		return;
+	json_put_array(j, "unsure");
+	for (size_t i = from; i < unsure->count; i++)
+		json_str(j, unsure->entry[i].key);
+	json_end(j);
 }
 
 static enum err write_box(struct call *c, struct agent_files *f, struct mailbox *box)
@@ -105,6 +123,7 @@ static enum err write_box(struct call *c, struct agent_files *f, struct mailbox 
 		if (box->unacked.entry[i].value)
 			json_str(&j, box->unacked.entry[i].key);
 	json_end(&j);
+	put_unsure(&j, &box->unsure);
 	json_end(&j);
 	buf_char(&j.out, '\n');
 	return agent_file_swap(c, f, box_of(c, box->agent), buf_str(&j.out));
@@ -256,6 +275,8 @@ enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, s
 
 	if (!e && out->known < size)
 		e = apply_rest(c, f, out);
+	for (size_t i = 0; !e && i < out->fresh.count; i++)
+		*map_put(&out->unsure, out->fresh.entry[i].key) = out;
 	return !e && !out->begun ? mailbox_adopt(c, f, out) : e;
 }
 
@@ -359,23 +380,14 @@ enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mai
 	return e;
 }
 
-enum err mailbox_find_end(struct call *c, struct agent_files *f, const struct mailbox *box,
-			  struct str end, struct mail **out)
+enum err mailbox_find_unsure(struct call *c, struct agent_files *f, const struct mailbox *box,
+			     struct str end, struct mail **out)
 {
-	struct str key = STR("\"message_id\":\""), text, id;
-	const char *at, *from;
-	enum err e = agent_file_read(c, f, stream_of(c, box->agent), &text);
-
 	*out = NULL;
-	at = str_find(text, arena_fmt(&c->mem, STR_FMT "\",", STR_ARG(end)));
-	if (e || !end.n || !at)
-		return e;
-	for (from = at; from > text.p && from[-1] != '"';)
-		from--;
-	id = (struct str){ from, (size_t)(at - from) + end.n };
-	if (!str_ends((struct str){ text.p, (size_t)(from - text.p) }, key))
-		return ERR_OK;
-	return mailbox_find(c, f, box, id, out);
+	for (size_t i = 0; i < box->unsure.count; i++)
+		if (str_ends(box->unsure.entry[i].key, end))
+			return mailbox_find(c, f, box, box->unsure.entry[i].key, out);
+	return ERR_OK;
 }
 
 enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id, struct str *out)

@@ -19,6 +19,8 @@ struct mailbox {
 	int64_t latest_ms;  /* when the latest message was sent */
 	struct map unacked; /* by id: messages to be accepted; NULL: accepted since */
 	struct map fresh;   /* by id: struct mail, from lines after the snapshot */
+	struct map unsure;  /* by id: messages whose sender died before it wrote the snapshot, and
+			     * perhaps before it stored the receipt of its request */
 };
 
 enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, struct mailbox *out);
@@ -66,9 +68,9 @@ struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f, st
 enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out);
 void mailbox_walk_end(struct call *c, struct mailbox_walk *w); /* warns of damaged lines */
 
-/* The message whose id has this end; NULL: there is none. */
-enum err mailbox_find_end(struct call *c, struct agent_files *f, const struct mailbox *box,
-			  struct str end, struct mail **out);
+/* Of the messages that may have no receipt, the one whose id has this end; NULL: there is none. */
+enum err mailbox_find_unsure(struct call *c, struct agent_files *f, const struct mailbox *box,
+			     struct str end, struct mail **out);
 
 /* The recipient of a message, by its snapshot; absent if there is none. */
 enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id, struct str *out);

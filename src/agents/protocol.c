@@ -131,12 +131,13 @@ enum err protocol_line(struct call *c, struct agent_files *f, const struct proto
 {
 	struct json j = json_new(&c->mem);
 	struct str mark = event->mark.p ? event->mark : id_random(&c->mem, 16), text;
+	bool search = event->mark.p && !event->first;
 	enum err e = protocol_check(c, event);
 
 	*out = (struct agent_append){ .name = file };
-	if (e || (event->mark.p && (e = agent_file_read(c, f, file, &text))))
+	if (e || (search && (e = agent_file_read(c, f, file, &text))))
 		return e;
-	if (event->mark.p && str_has(text, protocol_mark_text(c, mark)))
+	if (search && str_has(text, protocol_mark_text(c, mark)))
 		return ERR_OK;
 	json_object(&j);
 	json_put_str(&j, "id", id_mint_as(&c->mem, "proto", c->now_ms, mark));

@@ -26,6 +26,7 @@ extern const struct names resume_reasons;
 struct protocol_event {
 	enum event_type type;
 	struct str mark; /* the end of its id, by which a repeated request finds it; or absent */
+	bool first;      /* no event has this mark: the record is not searched for it */
 	struct str bead, from, to;
 	struct str subject, text;  /* the summary, the blocker or the evidence */
 	struct str action;         /* the next action, or the hint for INCURSION */

@@ -4,6 +4,7 @@
  * one is carried out.
  */
 #include "agents/liveness.h"
+#include "agents/mail.h"
 #include "agents/receipts.h"
 #include "base/text/json.h"
 #include "op/run.h"
@@ -48,8 +49,10 @@ static enum err agents_run_once(struct call *c, const struct request *r, struct 
 		e = agents_find_answer(c, s->agents, ask, &old);
 	if (e || !ask->id.p)
 		return e;
-	if (!old.op.p)
-		return receipt_put(c, &in, ask, json_text(reply));
+	if (!old.op.p) {
+		e = receipt_put(c, &in, ask, json_text(reply));
+		return e ? e : mail_settle(c, s->agents);
+	}
 	*reply = json_new(&c->mem);
 	return receipt_answer(c, &old, reply);
 }

@@ -14,6 +14,7 @@ struct agent_files {
 	struct lock lock;
 	struct agent_append *pending; /* lines that count, but are not in the records yet */
 	size_t pending_count;
+	void *unsettled; /* messages whose snapshots are written later; see mail_settle() */
 };
 
 /* Lines for the end of a record. Several are stored together by agent_pending.h. */

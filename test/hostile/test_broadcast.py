@@ -119,6 +119,25 @@ def test_a_repeat_with_the_same_id_reaches_everybody_once(agents, faulty, tmp_pa
         assert seen(agents) == after
 
 
+def test_nor_after_another_sender_wrote_to_the_same_inboxes(agents, faulty, tmp_path):  # noqa: F811
+    """The first process died before its receipt; the second one wrote the snapshots that the first had left."""
+    bb = str(pathlib.Path(faulty).parent / "bb")
+    command = ["agent", *CASES["broadcast"], "--request-id", "once", "--json"]
+    kept, counted = tmp_path / "kept", tmp_path / "counted"
+    agents.keep(kept)
+    run(agents, bb, *command, ABACUS_FAULT_COUNT=counted).ok()
+    run(agents, bb, "agent", *CASES["information"]).ok()
+    sent = {name: len(mail) for name, mail in seen(agents)["mail"].items()}
+    events = len(seen(agents)["events"])
+    for n in range(1, int(counted.read_text()) + 1):
+        agents.put_back(kept)
+        assert killed(run(agents, bb, *command, ABACUS_FAULT_AT=n))
+        run(agents, bb, "agent", *CASES["information"]).ok()
+        run(agents, bb, *command).ok()
+        assert {name: len(mail) for name, mail in seen(agents)["mail"].items()} == sent, f"step {n}"
+        assert len(seen(agents)["events"]) == events, f"step {n}"
+
+
 @pytest.mark.parametrize("name", ["../../../evil.jsonl", "/tmp/evil.jsonl", "messages/../../../evil.jsonl", "evil",
                                   "pending.jsonl", "messages//evil.jsonl", ".evil.jsonl", "", "a/../evil.jsonl"])
 def test_what_is_pending_names_records_alone(agents, name):  # noqa: F811

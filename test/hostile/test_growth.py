@@ -44,6 +44,23 @@ def test_the_20000th_request_costs_what_the_first_ones_did(quick_folder):
     assert after["sync"] < 4 * before["sync"] + NOISE, (before, after)  # each receipt is in another page of the index
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the CPU time of a process from /proc")
+def test_the_4000th_message_costs_what_the_first_ones_did(quick_folder):
+    """With a request id, which has to be recognised if the sender died before it stored the receipt."""
+    store = Store(BIN, quick_folder)
+    for name in ("amber-otter", "blue-fox"):
+        store.call("agent register", name=name, role="x")
+    used = []
+    for part in range(4):
+        before = store.cpu()
+        for i in range(1000):
+            store.call("agent send", **{"from": "amber-otter"}, to="blue-fox", bead="bd-1", category="INFO",
+                       subject="s", body="y" * 8000, request_id=f"{part}-{i}")
+        used.append(store.cpu() - before)
+    store.close()
+    assert used[3] < 2 * used[0], used
+
+
 def test_a_pipe_with_requests_in_its_queue_ends_on_sigterm(plain_repo, tmp_path):
     """The request at work is finished; those after it are not begun. The pipe cannot answer all: nobody reads."""
     plain_repo.bd("init", "--prefix", "bd").ok()

@@ -274,7 +274,8 @@ def test_a_box_that_is_lost_is_counted_again(two, text):
     assert status["unacked"] == [second] and status["counts"] == {"unread": 1, "read": 0, "acked": 1}
     data(two, "read", "--agent", "cobalt-harbor", "--message", second["message_id"])
     assert json.loads(box.read_bytes()) == {**json.loads(whole), "known": json.loads(box.read_bytes())["known"],
-                                            "unread": 0, "read": 1}
+                                            "unread": 0, "read": 1,
+                                            "unsure": [first["message_id"], second["message_id"]]}
 
 
 def test_a_snapshot_of_a_message_that_is_older_than_the_box_undoes_nothing(two):
@@ -421,9 +422,10 @@ def test_a_repeated_request_sends_once(two):
 
 
 def test_an_event_that_a_dead_sender_did_not_record_is_recorded_by_the_repeat(two):
+    """A sender stores the receipt, then the box: one that died before the first has left neither."""
     args = [*letter(two, category="HANDOFF"), "--request-id", "r1"]
     first = data(two, *args)
-    for name in ("events.jsonl", "receipts.db"):
+    for name in ("events.jsonl", "receipts.db", "messages/boxes/cobalt-harbor.json"):
         (two.path / f".beadboard/agent/{name}").unlink()
     for name in ("receipts.db-wal", "receipts.db-shm"):
         (two.path / f".beadboard/agent/{name}").unlink(missing_ok=True)
