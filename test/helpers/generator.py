@@ -475,7 +475,7 @@ def write_commit(rng, remote, tree, parents):
 
 
 class Victims:
-    """A remote, Anna with a store of every kind, and Ben with beads; both have changes that are not published yet."""
+    """A remote, Anna with a store of every kind, and Ben with beads; both have changes that are not pushed yet."""
 
     def __init__(self, path):
         self.path, self.remote = path, path / "beads.git"

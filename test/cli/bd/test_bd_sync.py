@@ -134,7 +134,7 @@ def test_a_dry_run_changes_nothing(pair, remote):
     assert {n: after[0].get(n) for n in same} == {n: before[0][n] for n in same}
     assert before[1:] == after[1:]
     assert [bead["title"] for bead in b.json("list")] == ["two"]
-    assert "Would publish 1 line" in b.bd("sync", "-n").ok().out
+    assert "Would push 1 change" in b.bd("sync", "-n").ok().out
 
 
 def test_a_dry_run_tells_of_a_new_prefix(pair):
@@ -184,14 +184,14 @@ def test_status(pair):
     status = b.json("sync", "--status")
     assert status["pending"] == 2 and status["oldest_pending"] == "2026-01-02T00:00:00.000Z"
     assert b.json("status")["sync"] == status
-    assert "2 changes are not published yet, the oldest from 2026-01-02T00:00:00.000Z." in b.bd("sync", "--status").out
+    assert "2 changes are not pushed yet, the oldest from 2026-01-02T00:00:00.000Z." in b.bd("sync", "--status").out
 
 
 def test_status_after_init(plain_repo):
     """A first prefix is a change without a time."""
     plain_repo.bd("init").ok()
     assert plain_repo.json("sync", "--status")["pending"] == 1
-    assert "1 change is not published yet." in plain_repo.bd("sync", "--status").ok().out
+    assert "1 change is not pushed yet." in plain_repo.bd("sync", "--status").ok().out
     plain_repo.create("one", env={"ABACUS_NOW": "2026-01-02T00:00:00Z"})
     assert plain_repo.json("sync", "--status")["oldest_pending"] == "2026-01-02T00:00:00.000Z"
     assert plain_repo.bd("status").ok().out.startswith("1 bead\n")
@@ -249,7 +249,7 @@ def test_on_a_terminal(pair):
     a, _ = pair
     a.create("one")
     shown, code = on_terminal(a, "sync", program="bd")
-    assert code == 0 and "Published 1 line.\r\n" in shown
+    assert code == 0 and "Pushed 1 change.\r\n" in shown
     shown, code = on_terminal(a, "sync", program="bd")
     assert "Nothing new on either side." in shown
 

@@ -188,7 +188,7 @@ def test_the_same_text_twice_is_two_notes(repo):
 
 def test_comments_for_people(repo):
     bead = repo.create("x")
-    assert repo.bd("comment", bead, "first\nsecond").ok().out == f"Added a note to {bead}\n"
+    assert repo.bd("comment", bead, "first\nsecond").ok().out == f"Added a comment to {bead}\n"
     out = repo.bd("comments", bead).ok().out
     assert "alice" in out and "first" in out and "second" in out
 
