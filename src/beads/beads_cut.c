@@ -34,7 +34,7 @@ static enum err receipts_open(struct call *c, struct beads *b, bool write, struc
 	aside = path_unused(&c->mem, path, "damaged");
 	call_fail(c, ERR_JOURNAL_LOST, "'" STR_FMT "' is damaged", STR_ARG(path));
 	return call_step(c,
-			 "Move it away; then requests of before are not recognised when they are "
+			 "Move it away; earlier requests are then not recognised when they are "
 			 "repeated. Run: mv " STR_FMT " " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, aside)));
 }

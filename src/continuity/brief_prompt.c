@@ -46,7 +46,7 @@ static void prompt_put(struct prompt *p, struct str text)
 /* Our own text. A title that no line followed is dropped. */
 #define SAY(p, ...) ((p)->title = STR_NONE, prompt_put((p), arena_fmt(&c->mem, __VA_ARGS__)))
 
-/* Text that others wrote: one line, quoted, at most so many columns. */
+/* Other people's text, quoted, as one line of at most `columns` columns. */
 #define QUOTE(p, columns, ...) \
 	prompt_put((p), quote_line(&c->mem, arena_fmt(&c->mem, __VA_ARGS__), (columns)))
 

@@ -189,7 +189,7 @@ enum err agent_pending_repair(struct call *c, struct agent_files *f)
 	return e || !f->pending_count ? e : agent_pending_write_all(c, f);
 }
 
-/* Checked before anything is written: the line has to be readable for whoever completes it. */
+/* Checked before anything is written: the process that completes the line has to read it. */
 static enum err agent_pending_fits(struct call *c, int64_t bytes, size_t count)
 {
 	if (bytes <= AGENT_TOGETHER_MOST)

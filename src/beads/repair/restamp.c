@@ -173,7 +173,7 @@ static enum err restamp_copy(struct restamp *r, struct restamped *one)
 	state_put_bead(r->change, &copy);
 	if (!from.live)
 		from.edit.mark.at = stamp_end;
-	from.edit.force = true; /* whoever has claimed it: the copy takes its place */
+	from.edit.force = true; /* despite another agent's claim: the copy takes the bead's place */
 	return edit_bury(&from.edit, r->change,
 			 arena_fmt(&c->mem,
 				   "its stamp was in the future; it is now " STR_FMT " now",
