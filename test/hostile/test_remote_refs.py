@@ -255,7 +255,7 @@ def test_a_symbolic_ref_is_not_written_to(world):
 
 ANCESTORS = {"no author": lambda w: w.commit(""), "no name": lambda w: w.commit("author bad\ncommitter bad\n"),
              "date before all": lambda w: w.commit(signed("-" + "9" * 20)), "date of 1969": lambda w: w.commit(signed(-5)),
-             "date after all": lambda w: w.commit(signed("9" * 20)), "date of 16 digits": lambda w: w.commit(signed(10 ** 15)),
+             "date after all": lambda w: w.commit(signed("9" * 20)), "date of 35 bits": lambda w: w.commit(signed(2 ** 34)),
              "date with a sign": lambda w: w.commit(signed("+" + "9" * 20)),
              "two dates": lambda w: w.commit("author m <m@example.com> 1 +0000\ncommitter m <m> -5 > 1 +0000\n"),
              "long name": lambda w: w.commit(signed(1), w.tree_with(b"100644", b"n" * 70000)),
@@ -353,7 +353,7 @@ def test_a_clone_that_has_such_a_history_already_has_a_way_out(world, what, over
 
 
 def test_a_date_that_is_only_far_ahead_is_taken_in(world):
-    git(world.remote, "update-ref", REF, world.commit(signed(1800000000), parents=[world.commit(signed(10 ** 15 - 1))]))
+    git(world.remote, "update-ref", REF, world.commit(signed(1800000000), parents=[world.commit(signed(2 ** 34 - 1))]))
     assert sync(world.anna)["durability"] == "remote"
     assert not past_works(world.anna).count("warning")
     git_works(world.anna)
@@ -451,6 +451,7 @@ MALFORMED = {
     "submodules": with_files((b"100644", b".gitmodules", b"[submodule \"../x\"]\n\tpath = x\n\turl = -x\n")),
     "submodules of HFS": with_files((b"100644", ".git\u200cmodules".encode(), b"[submodule \"../x\"]\n\turl = -x\n")),
     "attributes": with_files((b"100644", b".gitattributes", b"x" * 4000)),
+    "attributes that are a folder": with_files((b"40000", b".gitattributes", None)),
     "file that is a folder": with_files((b"100644", b"zz", None)), "folder that is a file": with_files((b"40000", b"zz", b"x")),
     "parent that is a tree": lambda w: w.commit(by(), parents=[git(w.remote, "rev-parse", REF + "^{tree}").strip()]),
 }

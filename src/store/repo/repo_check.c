@@ -15,9 +15,11 @@
 #include "store/repo/repo_fsck.h"
 
 enum {
-	KNOWN_STEPS = 4,  /* commits that are known, for each one that is checked */
-	DATE_DIGITS = 15, /* of seconds; Git counts in 64 bits, and we in milliseconds */
+	KNOWN_STEPS = 4, /* commits that are known, for each one that is checked */
 };
+
+/* Git's commit-graph has 34 bits for the seconds of a date, and `git fsck` compares the two. */
+static const int64_t DATE_LAST = ((int64_t)1 << 34) - 1;
 
 static const size_t COMMIT_MOST = (size_t)16 << 20, TREE_MOST = (size_t)16 << 20,
 		    READ_MOST = (size_t)512 << 20; /* of all that is read for a check */
@@ -206,7 +208,8 @@ static bool check_obeyed(struct check *k, const git_oid *tree, const git_tree_en
 		return repo_check_blame(k, "%s has a file '.gitmodules'",
 					repo_check_naming(k, "tree", tree));
 	if (repo_check_is_called(entry, GIT_PATH_GITFILE_GITATTRIBUTES) &&
-	    !check_attributes(k, git_tree_entry_id(entry)))
+	    (git_tree_entry_type(entry) != GIT_OBJECT_BLOB ||
+	     !check_attributes(k, git_tree_entry_id(entry))))
 		return repo_check_blame(k, "%s has a file '.gitattributes' that Git refuses",
 					repo_check_naming(k, "tree", tree));
 	return true;
@@ -296,18 +299,17 @@ static bool check_tree(struct check *k, const git_oid *oid, const git_oid *befor
 static bool check_date(struct str line)
 {
 	for (const char *at; line.n && (at = memchr(line.p, '>', line.n));) {
-		size_t i = 0, digits = 0;
+		size_t i = 0;
+		int64_t seconds = 0;
 
 		line = str_skip(line, (size_t)(at - line.p) + 1);
 		while (i < line.n && strchr(" \t\v\f\r+0", line.p[i]))
 			i++;
 		if (i < line.n && line.p[i] == '-')
 			return false;
-		while (i + digits < line.n && line.p[i + digits] >= '0' &&
-		       line.p[i + digits] <= '9')
-			digits++;
-		if (digits > DATE_DIGITS)
-			return false;
+		for (; i < line.n && line.p[i] >= '0' && line.p[i] <= '9'; i++)
+			if ((seconds = 10 * seconds + (line.p[i] - '0')) > DATE_LAST)
+				return false;
 	}
 	return true;
 }

@@ -217,12 +217,23 @@ static void print_beside(struct call *c, const struct args *a)
 			STR_ARG(spawn_word(&c->mem, c->actor)));
 }
 
+/* A wrong value whose error names no better next step: the command's own help does. */
+static void cli_name_help(struct call *c, const struct args *a)
+{
+	if (c->step.p || c->remedy.p || !a->command)
+		return;
+	if (c->code == ERR_USAGE || c->code == ERR_INVALID_INPUT)
+		call_step(c, "Run '%s %s --help' to see what it takes.", a->face->name,
+			  a->command->words);
+}
+
 static int print_error(struct call *c, const struct args *a, struct str preview)
 {
 	enum dialect dialect = cli_enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
 	int status = err_exit(c->code, dialect);
 	struct json j = json_new(&c->mem);
 
+	cli_name_help(c, a);
 	if (a->command && (a->command->flags & COMMAND_SILENT))
 		return 0;
 	if (a->command && (a->command->flags & COMMAND_VERDICT) && status == 1 &&
