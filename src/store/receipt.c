@@ -5,7 +5,10 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 
-enum { ABOUT_MOST = 100 }; /* ids */
+enum {
+	ABOUT_MOST = 100,      /* ids */
+	REPLY_MOST = 60 << 20, /* bytes; a value of a database has at most FILE_MOST */
+};
 
 enum err receipt_find(struct call *c, const struct receipts *in, const struct receipt *ask,
 		      struct receipt *old)
@@ -27,6 +30,12 @@ enum err receipt_put(struct call *c, const struct receipts *in, const struct rec
 {
 	struct receipt done = *ask;
 
+	if (reply.n > REPLY_MOST) {
+		call_fail(c, ERR_INVALID_INPUT,
+			  "the answer has %zu bytes; with a request id it may have %d", reply.n,
+			  REPLY_MOST);
+		return call_step(c, "Change fewer things with one command.");
+	}
 	done.reply = reply;
 	done.at = c->now_ms;
 	return in->put(c, in->store, &done);

@@ -33,7 +33,8 @@ struct receipts {
 enum err receipt_find(struct call *c, const struct receipts *in, const struct receipt *ask,
 		      struct receipt *old);
 
-/* Stores the receipt of a request that has succeeded: a failed request leaves none. */
+/* Stores the receipt of a request that has succeeded: a failed request leaves none. A reply of more
+ * than 60 MiB is INVALID_INPUT. */
 enum err receipt_put(struct call *c, const struct receipts *in, const struct receipt *ask,
 		     struct str reply);
 

@@ -96,6 +96,17 @@ def test_old_answers_are_shortened_and_still_nothing_is_done_twice(repo):
     assert pipe(repo, [asked[59]])[0]["data"][0]["description"] == asked[59][1]["description"]
 
 
+def test_an_answer_that_is_too_large_for_a_receipt_is_refused_before_anything_is_written(repo):
+    answers = pipe(repo, [("bead create", {"title": f"bead {i}", "description": "d" * 1_000_000}) for i in range(65)])
+    ids = [answer["data"]["id"] for answer in answers]
+    error = pipe(repo, [("bead update", {"ids": ids, "priority": 0, "request_id": "r"})])[0]["error"]
+    assert error["code"] == "invalid_argument", error
+    assert "with a request id it may have 62914560" in error["message"], error
+    assert {bead["priority"] for bead in repo.json("list", "--limit", "0")} == {2}
+    done = pipe(repo, [("bead update", {"ids": ids[:9], "priority": 0, "request_id": "r"})])[0]
+    assert len(done["data"]) == 9
+
+
 def whole_answers(database):
     with sqlite3.connect(database) as db:
         return db.execute("SELECT count(*), sum(length(reply)) FROM receipt_replies").fetchone()
