@@ -90,7 +90,7 @@ def test_a_service_that_may_open_too_few_files_is_not_started(used, words, count
                                  stdin=subprocess.DEVNULL, env=environment(**used.env),
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))))
     assert done.code == 1 and "open files" in done.err and "ulimit -n" in done.err, done.err
-    assert "No service runs" in used.run("serve", "--stop", program="abacus").ok().out
+    assert "No service is running" in used.run("serve", "--stop", program="abacus").ok().out
 
 
 def test_a_page_is_opened_where_the_limit_may_be_raised(used):

@@ -770,7 +770,7 @@ def test_a_port_that_is_taken_is_told(repo):
 
 def test_nothing_needs_it(repo, services):
     set_up(repo)
-    assert "No service runs" in repo.run("serve", "--stop", program="abacus").ok().out
+    assert "No service is running" in repo.run("serve", "--stop", program="abacus").ok().out
     service = services(repo)
     for step in (lambda: None, service.start, service.kill, service.again, service.terminate):
         step()

@@ -21,7 +21,7 @@ static const struct field loop_fields[] = {
 	{ "project_dir", &kind_path, AT(dir), .min = 1, .max = 4096,
 	  .help = "folder whose tasks to run (default: the repository)" },
 	{ "max_tasks", &kind_int, AT(tasks), .min = 1, .max = 100000, .preset = "10",
-	  .help = "maximum number of results" },
+	  .help = "maximum number of tasks" },
 	{ "max_fails", &kind_int, AT(fails), .min = 1, .max = 100000, .preset = "3",
 	  .help = "maximum number of consecutive failures" },
 	{ "task_timeout", &kind_duration, AT(timeout), .min = 1, .preset = "10m",
