@@ -1,9 +1,9 @@
-// The local service: operations, and what happens.
+// The client of the local service: operations and the event stream.
 //
-// The page and the service share a key, which the page got with its invitation. The key is never
-// sent: each request is signed with it, and each answer is used only if the service has signed it.
-// When the service has ended, another user's server may have its port: it learns no key, and
-// nothing that it says is shown. See "Authentication" in doc/service.md.
+// The page and the service share a key, which the page received with its invitation. The key is
+// never sent: the page signs each request with it and uses a response only if the service signed
+// it. After the service has stopped, another user's server may take its port. That server learns no
+// key, and the page shows none of its responses. See "Authentication" in doc/service.md.
 
 export class Failure extends Error {
   constructor(error) {
@@ -17,13 +17,13 @@ export class Failure extends Error {
 class Unreachable extends Error {
   constructor() {
     super("The service does not answer.");
-    this.hint = "If it has ended, run 'abacus open' to open the page again.";
+    this.hint = "If the service has stopped, run 'abacus open' to open the page again.";
   }
 }
 
 class Ended extends Error {
   constructor() {
-    super("The service has ended or was restarted.");
+    super("The service has stopped or was restarted.");
     this.hint = "Run 'abacus open' to open the page again.";
   }
 }
@@ -41,7 +41,7 @@ const hex = (bytes) => [...new Uint8Array(bytes)].map((b) => b.toString(16).padS
 const hash = async (bytes) => hex(await crypto.subtle.digest("SHA-256", bytes));
 const mac = async (...lines) => hex(await crypto.subtle.sign("HMAC", await key, utf8.encode(lines.join("\n"))));
 
-// Sends a signed request; proves(hash) tells whether the answer, with a body of that hash, is signed.
+// Sends a signed request. proves(hash) checks the signature of the response for a body with that hash.
 async function send(method, path, { body, signal } = {}) {
   const url = new URL(path, location.origin), target = url.pathname + url.search;
   const nonce = hex(crypto.getRandomValues(new Uint8Array(16)));
@@ -70,9 +70,9 @@ async function exchange(method, path, options) {
   return { status: response.status, bytes, proven: await proves(await hash(bytes)) };
 }
 
-// --- is it still our service? ---
+// --- authenticating the service ---
 
-const PROOF_MS = 10000; // an impostor may never answer
+const PROOF_MS = 10000; // an impostor may never respond
 
 let ended = false, checked = null;
 const watchers = new Set();
@@ -89,14 +89,14 @@ function end() {
   return new Ended();
 }
 
-// Sends nothing but a random number; whoever cannot sign the answer has not got our key.
+// Sends only a random number. A server that cannot sign the response does not have the key.
 async function prove() {
   if (ended) throw new Ended();
   const { proven } = await exchange("GET", "/api/proof", { signal: AbortSignal.timeout(PROOF_MS) });
   if (!proven) throw end();
 }
 
-// Once for each time that the service was reached again.
+// Authenticates the service once per connection; lost() makes the next call authenticate it again.
 function check() {
   checked ??= prove().catch((e) => { throw lost(e); });
   return checked;
@@ -104,8 +104,8 @@ function check() {
 
 async function answer({ status, bytes, proven }) {
   if (!proven) {
-    await prove(); // else it is not our service
-    throw new Failure({ message: `The service refused the request (${status}).`, status });
+    await prove(); // throws if another server has the port
+    throw new Failure({ message: `The service rejected the request (${status}).`, status });
   }
   const body = JSON.parse(new TextDecoder().decode(bytes));
   if (body.error) throw new Failure(body.error);
@@ -120,8 +120,8 @@ export async function get(path, args = {}) {
   return answer(await exchange("GET", `/api/${path}${query ? `?${query}` : ""}`));
 }
 
-// What a person has written goes only to a service that has just proved itself. A write has an id of
-// its own: sent again after a broken connection, it is done once.
+// Authenticates the service right before each write, so that no impostor receives typed text. Each
+// write has a request id: the service performs a write that is retried after a lost connection once.
 export async function post(path, body) {
   const once = async () => {
     await prove();
@@ -141,14 +141,14 @@ export const requestId = () => crypto.randomUUID();
 
 // --- events ---
 
-// EventSource cannot send the headers that sign a request. The connection has to begin with a proof:
-// what follows on the same connection comes from the same process.
+// EventSource cannot send the headers that sign a request. Only the start of the stream is signed:
+// all later data on the same connection comes from the same process.
 async function stream(path, signal, take) {
   await check();
   const { response, proves } = await send("GET", path, { signal });
   if (!await proves("stream")) {
     await prove();
-    throw new Failure({ message: `The service refused the events (${response.status}).`, status: response.status });
+    throw new Failure({ message: `The service rejected the event stream (${response.status}).`, status: response.status });
   }
   take({ event: "open" });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -169,10 +169,10 @@ async function stream(path, signal, take) {
   }
 }
 
-const KEEP_MS = 4 * 60 * 1000; // 'abacus open' starts a service that ends after 15 minutes without a page
+const KEEP_MS = 4 * 60 * 1000; // a service that 'abacus open' started stops after 15 minutes without a page
 
-// Follows the events; comes back by itself, behind the last one it has seen. A page that nobody
-// looks at lets go of its connection, for a browser has few of them for all of its pages together.
+// Follows the event stream. Reconnects automatically and resumes after the last event received. A
+// hidden page closes its connection, because a browser has few connections for all pages together.
 export function follow({ event, reset, state }) {
   let last = null, wait = 250, open = null, timer = 0;
 
@@ -193,7 +193,7 @@ export function follow({ event, reset, state }) {
     close();
     if (ended) return;
     state("waiting");
-    if (document.hidden) return; // whoever looks at it again opens it
+    if (document.hidden) return; // reconnects when the page becomes visible
     timer = setTimeout(begin, wait);
     wait = Math.min(wait * 2, 5000);
   };
@@ -205,7 +205,7 @@ export function follow({ event, reset, state }) {
     try {
       await stream(`/api/events${query && `?${query}`}`, mine.signal, (e) => mine === open && take(e));
     } catch {
-      // whatever it was, it is tried again
+      // every failure is retried below
     }
     if (mine === open) { lost(); again(); }
   };

@@ -1,4 +1,4 @@
-// The frame: addresses, views, the drawer, keys.
+// The frame of the page: addresses, views, the drawer, keyboard shortcuts.
 import { $, tick } from "./dom.js";
 import { store, subscribe, load, look, missed, start } from "./store.js";
 import { get, invited } from "./api.js";
@@ -23,7 +23,7 @@ export function address(view, part, args) {
   return `#/${view}${part ? `/${part}` : ""}${query ? `?${query}` : ""}`;
 }
 
-// The same address with some filters changed; an empty value takes one away.
+// Changes some filters of the current address; an empty value removes a filter.
 export function go(changes, replace = false) {
   const at = route();
   for (const [key, value] of Object.entries(changes))
@@ -104,10 +104,10 @@ addEventListener("keydown", (e) => {
   act();
 });
 
-// --- the rest ---
+// --- skip link, errors, connection state ---
 
 $(".skip").addEventListener("click", (e) => {
-  e.preventDefault(); // '#main' would be another view
+  e.preventDefault(); // '#main' would be read as the address of a view
   main.focus();
 });
 
@@ -123,8 +123,8 @@ export function complain(failure) {
 const state = $("#state");
 const words = {
   live: "Live",
-  waiting: "Connection lost. Trying again … If the service has ended, run 'abacus open' to open the page again.",
-  ended: "The service has ended or was restarted. Run 'abacus open' to open the page again. What you typed stays here until you close this page.",
+  waiting: "Connection lost. Reconnecting … If the service has stopped, run 'abacus open' to open the page again.",
+  ended: "The service has stopped or was restarted. Run 'abacus open' to open the page again. Text that you have not sent stays here until you close this page.",
   stranger: "Run 'abacus open' in the project to open this page.",
   connecting: "Connecting …",
 };
@@ -159,4 +159,4 @@ async function begin() {
 }
 
 begin();
-window.abacus = { store }; // for whoever looks at it in the console
+window.abacus = { store }; // for the browser console and the tests

@@ -1,4 +1,4 @@
-// A new bead, by a person.
+// The dialog that creates a bead.
 import { h } from "./dom.js";
 import { post, requestId } from "./api.js";
 import { store, byPriority } from "./store.js";
@@ -14,11 +14,11 @@ export function create() {
   const epics = [...store.tasks.values()].filter((t) => t.type === "epic" && t.status !== "closed").sort(byPriority);
   const parent = h("select", {}, h("option", { value: "" }, "none"), epics.map((e) => h("option", { value: e.id }, e.title)));
   priority.value = 2;
-  const id = requestId(); // sent again, it is made once
+  const id = requestId(); // a retry creates no second bead
   const dialog = h("dialog", { "aria-labelledby": "create-title", onclose: () => dialog.remove() },
     h("form", { onsubmit: (e) => { e.preventDefault(); send(); } },
       h("h2", { id: "create-title" }, "New bead"), field("Title", title), field("Description", description),
-      h("div", { class: "modes" }, field("Type", type), field("Priority", priority), field("Part of", parent)),
+      h("div", { class: "modes" }, field("Type", type), field("Priority", priority), field("Parent", parent)),
       h("div", { class: "modes end" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
         h("button", { type: "submit" }, "Create"))));
 

@@ -1,4 +1,4 @@
-// Elements from calls. Text only ever becomes text: nothing here parses HTML.
+// Creates elements. Strings become text nodes: no function here parses HTML.
 
 export function h(tag, attributes, ...children) {
   const el = document.createElement(tag);
@@ -34,14 +34,14 @@ function span(seconds) {
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 
-// What has happened is never ahead, whatever clock it was written by; what ends may be.
+// Past events are never shown as "in 2 h", even if a clock was wrong; expiry times may be.
 function words(at, ends, now = Date.now()) {
   const seconds = Math.round((now - Date.parse(at)) / 1000);
   if (seconds < 0 && ends) return `in ${span(-seconds)}`;
   return seconds < 3 ? "just now" : `${span(seconds)} ago`;
 }
 
-// A time that keeps itself true; see tick().
+// A relative time that tick() keeps up to date.
 export function time(at, ends = false) {
   return at ? h("time", { datetime: at, "data-ends": ends, title: new Date(at).toLocaleString() }, words(at, ends)) : null;
 }
@@ -54,8 +54,8 @@ export function tick() {
   }
 }
 
-// Puts children in place by their keys; one that has not changed stays the same element, so
-// that focus, selection and what somebody types in it are not disturbed.
+// Matches the children to the items by key. An unchanged item keeps its element, so that focus,
+// selection and typed text survive an update.
 export function reconcile(parent, items, key, version, make) {
   const old = new Map(), used = new Set();
   const held = parent.contains(document.activeElement) ? document.activeElement.dataset.card : null;
@@ -64,7 +64,7 @@ export function reconcile(parent, items, key, version, make) {
   for (const item of items) {
     const v = String(version(item));
     let k = String(key(item));
-    while (used.has(k)) k += "+"; // what happened twice in one moment
+    while (used.has(k)) k += "+"; // two items may have the same key
     used.add(k);
     let el = old.get(k);
     if (!el || el.dataset.version !== v) {

@@ -1,3 +1,3 @@
-// The way in: keeps the key where only this origin can read it.
+// Redeems the invitation: stores the key in this origin's storage, which no other origin can read.
 localStorage.setItem("abacus-key", document.documentElement.dataset.key);
 location.replace("/");

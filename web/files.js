@@ -1,4 +1,4 @@
-// Files: who holds what, until when, as a tree of scopes.
+// Files: the reservations, their owners and expiry times, as a tree of scopes.
 import { h, time } from "./dom.js";
 import { store } from "./store.js";
 import { liveness } from "./task.js";
@@ -18,7 +18,7 @@ function tree(reservations) {
   return root;
 }
 
-// A folder with one thing in it, and nothing held, is part of the name of that thing.
+// Merges an unreserved folder that has a single child into the name of that child.
 function flatten(node, depth, out) {
   while (node.children.size === 1 && !node.held.length && node.path) {
     const [only] = node.children.values();
@@ -32,18 +32,18 @@ function flatten(node, depth, out) {
 function holder(r) {
   return h("span", { class: `hold ${r.stale ? "stale" : "held"}` },
     h("strong", {}, r.agent_id), " ", liveness(store.agents.get(r.agent_id)?.liveness ?? r.owner_liveness ?? "evicted"),
-    r.expired ? " expired " : " ends ", time(r.expires_at, true),
+    r.expired ? " expired " : " expires ", time(r.expires_at, true),
     " for ", h("a", { href: taskAddress(r.bead_id) }, r.bead_id),
-    r.stale && h("span", { class: "count owed" }, "stale"),
+    r.stale && h("span", { class: "count stale" }, "stale"),
     h("code", {}, r.scope));
 }
 
 class Files {
   constructor(root) {
     this.head = h("p", { class: "summary", role: "status" });
-    this.tree = h("ul", { role: "tree", "aria-label": "Reserved files", class: "tree" });
+    this.tree = h("ul", { role: "tree", "aria-label": "Reservations", class: "tree" });
     this.tree.addEventListener("keydown", (e) => this.key(e));
-    root.append(h("div", { class: "page" }, h("h2", {}, "Reserved files"), this.head, this.tree));
+    root.append(h("div", { class: "page" }, h("h2", {}, "Reservations"), this.head, this.tree));
     this.shown = "";
   }
 
@@ -54,9 +54,9 @@ class Files {
     const lines = [];
     if (store.reservations.length) flatten(tree(store.reservations), 1, lines);
     const stale = store.reservations.filter((r) => r.stale).length;
-    this.head.textContent = !store.loaded ? "Reading …" : !store.reservations.length ?
-      "Nobody has reserved anything. 'bb agent reserve' does." :
-      `${store.reservations.length} reserved${stale ? `, ${stale} stale` : ""}`;
+    this.head.textContent = !store.loaded ? "Loading …" : !store.reservations.length ?
+      "No reservations. Reserve a scope with 'bb agent reserve'." :
+      `${store.reservations.length} ${store.reservations.length === 1 ? "reservation" : "reservations"}${stale ? `, ${stale} stale` : ""}`;
     const focused = document.activeElement?.dataset?.path;
     const most = 500;
     this.tree.replaceChildren(...lines.slice(0, most).map(({ node, depth }, i) => {

@@ -1,4 +1,4 @@
-// What waits for what, drawn: blockers to the left, what waits for them to the right.
+// The dependency graph: blockers on the left, the beads they block on the right.
 import { h, svg } from "./dom.js";
 import { get } from "./api.js";
 import { store } from "./store.js";
@@ -7,9 +7,9 @@ import { go, taskAddress } from "./app.js";
 
 const W = 190, H = 46, GAP_X = 70, GAP_Y = 16, MOST = 240;
 
-// --- which beads ---
+// --- selecting beads ---
 
-// Around one bead, or around those that matter most, as many as a picture can hold.
+// Selects at most MOST beads, connected to the focus or to the beads with the highest priority.
 function choose(nodes, edges, focus) {
   const by = new Map(nodes.map((n) => [n.id, n])), near = new Map(nodes.map((n) => [n.id, []]));
   for (const e of edges) {
@@ -33,21 +33,21 @@ function choose(nodes, edges, focus) {
   return [...chosen].map((id) => by.get(id));
 }
 
-// --- where each of them goes ---
+// --- placing beads ---
 
-// Columns by the longest chain of blockers; within a column near those it is tied to.
+// A bead's column is the length of its longest chain of blockers; within a column, connected beads are near each other.
 function layout(nodes, edges) {
   const ids = new Set(nodes.map((n) => n.id));
   const before = new Map(nodes.map((n) => [n.id, []])), after = new Map(nodes.map((n) => [n.id, []]));
   for (const e of edges) {
     if (!ids.has(e.from) || !ids.has(e.to)) continue;
-    before.get(e.from).push(e.to); // `from` waits for `to`
+    before.get(e.from).push(e.to); // `to` blocks `from`
     after.get(e.to).push(e.from);
   }
   const depth = new Map(), open = new Set();
   const measure = (id) => {
     if (depth.has(id)) return depth.get(id);
-    if (open.has(id)) return 0; // a circle, which a merge can make
+    if (open.has(id)) return 0; // a cycle, which a merge can create
     open.add(id);
     const d = before.get(id).reduce((most, b) => Math.max(most, measure(b) + 1), 0);
     open.delete(id);
@@ -98,7 +98,7 @@ export class Graph {
       this.size();
     }, { passive: false });
     this.el = h("div", { class: "graph-view" },
-      h("div", { class: "bar" }, h("label", {}, this.parents, " Parts of epics too"), this.note), this.frame);
+      h("div", { class: "bar" }, h("label", {}, this.parents, " Show parent links"), this.note), this.frame);
   }
 
   async update(args, what) {
@@ -126,8 +126,8 @@ export class Graph {
     const text = JSON.stringify([nodes, edges.length, focus]);
     if (text === this.drawn) return;
     this.drawn = text;
-    this.note.textContent = !nodes.length ? "Nothing waits for anything here. 'bd dep add' ties two beads." :
-      `${nodes.length} of ${all.length} beads${focus ? `, around ${focus}` : ""}`;
+    this.note.textContent = !nodes.length ? "No dependencies to show. Add one with 'bd dep add'." :
+      `${nodes.length} of ${all.length} beads${focus ? `, connected to ${focus}` : ""}`;
     if (!nodes.length) return this.canvas.replaceChildren();
     const { at, width, height } = layout(nodes, edges);
     this.width = width + 20;
@@ -159,7 +159,7 @@ export class Graph {
         e.preventDefault();
         go({ task: n.id, ...(e.shiftKey ? { focus: n.id } : {}) });
       } },
-      svg("title", {}, document.createTextNode(`${n.title} (${n.id}). Shift and click: only what hangs together with it.`)),
+      svg("title", {}, document.createTextNode(`${n.title} (${n.id}). Shift-click to show only connected beads.`)),
       svg("rect", { width: W, height: H, rx: 6 }),
       svg("text", { x: 10, y: 19 }, document.createTextNode(cut(n.title, 23))),
       svg("text", { x: 10, y: 36, class: "small" }, document.createTextNode(`${n.id} · P${n.priority}`)));

@@ -1,8 +1,9 @@
-// A long list of which only what can be seen is in the document. Lines have heights that are
-// known beforehand; an element is made when its line comes near, and kept while it is the same.
+// A long list that keeps only its visible lines in the document. The height of each line is known in
+// advance. An element is created when its line comes near the visible area, and kept until the line
+// changes.
 import { h, reconcile } from "./dom.js";
 
-const MARGIN = 400; // pixels above and below
+const MARGIN = 400; // pixels drawn above and below the visible area
 
 export class LongList {
   constructor(scroller, attributes) {

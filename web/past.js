@@ -1,4 +1,4 @@
-// The past: a slider over what was published, the board as it was then, and what changed.
+// History: a slider over the published commits, the board at the chosen commit, and its changes.
 import { h } from "./dom.js";
 import { get } from "./api.js";
 import { LongList } from "./list.js";
@@ -9,11 +9,11 @@ const ROW = 40;
 
 export class Past {
   constructor() {
-    this.slider = h("input", { type: "range", min: 0, value: 0, step: 1, "aria-label": "Which published state",
+    this.slider = h("input", { type: "range", min: 0, value: 0, step: 1, "aria-label": "Published commit",
       oninput: () => { this.say(); this.later(); } });
     this.when = h("output", { class: "when" });
     this.note = h("p", { class: "summary", role: "status" });
-    this.changes = h("ul", { class: "changes", "aria-label": "What changed with it" });
+    this.changes = h("ul", { class: "changes", "aria-label": "Changes in this commit" });
     this.columns = Object.entries(statusWords).map(([status, title]) => {
       const scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": title }), head = h("h2", {}, title);
       const list = new LongList(scroller, { role: "list" });
@@ -23,7 +23,7 @@ export class Past {
     this.el = h("div", { class: "past" },
       h("div", { class: "bar" }, this.slider, this.when), this.note,
       h("div", { class: "columns four" }, h("section", { class: "column", "aria-label": "Changes" },
-        h("h2", {}, "What changed"), h("div", { class: "scroll", tabindex: 0, "aria-label": "Changes" }, this.changes)),
+        h("h2", {}, "Changes"), h("div", { class: "scroll", tabindex: 0, "aria-label": "Changes" }, this.changes)),
         this.columns.map((c) => c.el)));
     this.commits = [];
   }
@@ -33,7 +33,7 @@ export class Past {
     this.loading = true;
     try {
       const commits = (await get("bead/commits", { limit: 2000 })).reverse();
-      if (!commits.length) this.note.textContent = "Nothing was published yet. 'bd sync' makes a first commit.";
+      if (!commits.length) this.note.textContent = "Nothing published yet. Publish the beads with 'bd sync'.";
       const same = commits.length === this.commits.length && commits.at(-1)?.commit === this.commits.at(-1)?.commit;
       const atEnd = Number(this.slider.value) >= this.commits.length - 1;
       this.commits = commits;
@@ -73,7 +73,7 @@ export class Past {
         i ? get("bead/diff", { from: this.commits[i - 1].commit, to: c.commit }) : { beads: [], dependencies: [] },
       ]);
       if (turn !== this.turn) return;
-      this.note.textContent = `${rows.length} beads then`;
+      this.note.textContent = `${rows.length} ${rows.length === 1 ? "bead" : "beads"} at this commit`;
       for (const column of this.columns) {
         const mine = rows.filter((r) => r.status === column.status);
         column.head.textContent = `${column.title} (${mine.length})`;
@@ -85,7 +85,7 @@ export class Past {
         h("strong", {}, b.change), " ", h("a", { href: taskAddress(b.id), dir: "auto" }, b.title ?? b.id),
         b.fields.length ? h("span", { class: "small" }, ` ${b.fields.map((f) => f.field).filter((f) => !/_(at|by|expires|on_branch)$/.test(f)).join(", ")}`) : "")),
         ...(diff.beads.length > most ? [h("li", {}, `and ${diff.beads.length - most} more`)] : []),
-        ...(diff.beads.length ? [] : [h("li", { class: "quiet" }, i ? "Only dependencies." : "The first one.")]));
+        ...(diff.beads.length ? [] : [h("li", { class: "quiet" }, i ? "Only dependencies changed." : "This is the first commit.")]));
     } catch (failure) {
       this.note.textContent = `${failure.message}. ${failure.hint ?? ""}`;
     }

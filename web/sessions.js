@@ -1,24 +1,24 @@
-// Sessions: epics and their tasks, who works on them, and what needs a person.
+// Sessions: epics and their beads, the agents, and everything that needs attention.
 import { h, time } from "./dom.js";
 import { store, epicOf, byPriority } from "./store.js";
 import { LongList } from "./list.js";
 import { card, counts, liveness, status, version } from "./task.js";
 import { go, route, taskAddress } from "./app.js";
 
-const HEAD = 84, CARD = 100, WIDE = 300; // pixels; the cards of a line are as wide at least
+const HEAD = 84, CARD = 100, WIDE = 300; // pixels; WIDE is the minimum width of a card
 
 class Sessions {
   constructor(root) {
-    this.list = new LongList(this.scroller = h("section", { class: "feed", "aria-label": "Epics and their tasks", tabindex: 0 }),
+    this.list = new LongList(this.scroller = h("section", { class: "feed", "aria-label": "Epics and their beads", tabindex: 0 }),
       { role: "feed" });
-    this.search = h("input", { type: "search", placeholder: "Find in sessions", "aria-label": "Find in sessions",
+    this.search = h("input", { type: "search", placeholder: "Search sessions", "aria-label": "Search sessions",
       oninput: () => go({ q: this.search.value }, true) });
     this.closed = h("input", { type: "checkbox", onchange: () => go({ closed: this.closed.checked ? "1" : "" }, true) });
     this.summary = h("p", { class: "summary", role: "status" });
     this.scroller.append(
-      h("div", { class: "bar" }, this.search, h("label", {}, this.closed, " Closed ones too"), this.summary),
+      h("div", { class: "bar" }, this.search, h("label", {}, this.closed, " Show closed"), this.summary),
       this.list.room);
-    this.attention = h("section", { class: "panel", "aria-label": "What needs a person" });
+    this.attention = h("section", { class: "panel", "aria-label": "Needs attention" });
     this.agents = h("section", { class: "panel grow", "aria-label": "Agents" });
     this.agentList = new LongList(this.agentScroller = h("div", { class: "scroll", tabindex: 0, "aria-label": "List of agents" }), { role: "list" });
     this.agentScroller.append(this.agentList.room);
@@ -40,7 +40,7 @@ class Sessions {
     if (what.has("crowd") || what.has("route")) this.drawAgents();
   }
 
-  // --- epics and tasks ---
+  // --- epics and beads ---
 
   groups(args) {
     const q = (args.get("q") ?? "").toLowerCase(), all = args.has("closed");
@@ -88,46 +88,46 @@ class Sessions {
       }
     }
     this.list.set(lines);
-    this.summary.textContent = !store.loaded ? "Reading …" :
-      shown ? `${shown} ${shown === 1 ? "task" : "tasks"}` :
-      args.get("q") ? "Nothing was found." : "No tasks here. 'bd create' makes one.";
+    this.summary.textContent = !store.loaded ? "Loading …" :
+      shown ? `${shown} ${shown === 1 ? "bead" : "beads"}` :
+      args.get("q") ? "No matching beads." : "No beads to show. Create one with 'bd create'.";
   }
 
   head(g) {
     const done = g.total ? Math.round((100 * g.done) / g.total) : 0;
     const bar = h("progress", { max: 100, value: done, "aria-label": `${g.done} of ${g.total} closed` });
     return h("div", { class: "epic" },
-      h("h2", { dir: "auto" }, g.epic ? h("a", { href: taskAddress(g.epic.id), "data-card": g.epic.id }, g.epic.title) : "Without an epic"),
+      h("h2", { dir: "auto" }, g.epic ? h("a", { href: taskAddress(g.epic.id), "data-card": g.epic.id }, g.epic.title) : "No epic"),
       h("p", { class: "facts small" }, g.epic && status(g.epic), bar, `${g.done} of ${g.total} closed`,
         g.epic && h("code", {}, g.epic.id), ...(g.epic ? counts(g.epic) : [])));
   }
 
-  // --- what needs a person ---
+  // --- what needs attention ---
 
   drawAttention() {
     const stale = store.reservations.filter((r) => r.stale);
-    const blocked = [...store.tasks.values()].filter((t) => t.to_accept > 0 && t.status !== "closed");
+    const unacked = [...store.tasks.values()].filter((t) => t.to_accept > 0 && t.status !== "closed");
     const day = Date.now() - 86400000;
     const incursions = store.incursions.filter((i) => Date.parse(i.created_at) > day);
     const rows = [
       ...incursions.map((i) => h("li", { class: "incursion" }, h("strong", {}, "Incursion "),
-        h("span", {}, `${i.payload.incoming_agent} into ${i.scope} of ${i.payload.owner_agent} `,
-          `(${i.payload.incursion_kind}, owner ${i.payload.owner_liveness}) `),
+        h("span", {}, `${i.payload.incoming_agent} reserved ${i.scope}, which overlaps ${i.payload.owner_agent}'s reservation `,
+          `(${i.payload.incursion_kind} overlap, owner ${i.payload.owner_liveness}) `),
         time(i.created_at), " ", i.bead_id && h("a", { href: taskAddress(i.bead_id) }, i.bead_id))),
       ...stale.map((r) => h("li", { class: "stale" }, h("strong", {}, "Stale reservation "),
-        h("span", {}, `${r.scope} of ${r.agent_id} `), r.expired ? "expired " : "whose holder is not there; ends ",
+        h("span", {}, `${r.scope}, reserved by ${r.agent_id}: `), r.expired ? "expired " : "owner not active; expires ",
         time(r.expires_at, true))),
-      ...blocked.map((t) => h("li", { class: "owed" }, h("strong", {}, "Waits to be accepted "),
+      ...unacked.map((t) => h("li", { class: "unacked" }, h("strong", {}, "Unacked message "),
         h("a", { href: taskAddress(t.id), dir: "auto" }, t.title))),
     ];
-    const text = JSON.stringify([incursions, stale, blocked.map((t) => [t.id, t.title])]);
+    const text = JSON.stringify([incursions, stale, unacked.map((t) => [t.id, t.title])]);
     if (this.attentionText === text) return;
     this.attentionText = text;
     const most = 30;
-    this.attention.replaceChildren(h("h2", {}, "Needs a look"),
+    this.attention.replaceChildren(h("h2", {}, "Needs attention"),
       rows.length ? h("ul", { class: "attention" }, rows.slice(0, most),
         rows.length > most && h("li", {}, `and ${rows.length - most} more`)) :
-        h("p", { class: "quiet" }, "Nothing is in anybody's way."));
+        h("p", { class: "quiet" }, "Nothing needs attention."));
   }
 
   // --- agents ---
@@ -142,8 +142,8 @@ class Sessions {
       key: a.agent_id, height: 58, version: `${a.last_seen_at}|${a.liveness}|${a.unread}|${a.to_accept}|${a.role}`,
       make: () => h("div", { class: "agent", role: "listitem" },
         h("p", {}, h("strong", {}, a.agent_id), ...counts(a)),
-        h("p", { class: "small" }, liveness(a.liveness), h("span", {}, "seen ", time(a.last_seen_at)), h("span", {}, a.role))),
-    })) : [{ key: "none", height: 40, version: "", make: () => h("div", {}, h("p", { class: "quiet" }, "Nobody is registered.")) }]);
+        h("p", { class: "small" }, liveness(a.liveness), h("span", {}, "last seen ", time(a.last_seen_at)), h("span", {}, a.role))),
+    })) : [{ key: "none", height: 40, version: "", make: () => h("div", {}, h("p", { class: "quiet" }, "No agents registered.")) }]);
   }
 
   close() {

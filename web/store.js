@@ -1,4 +1,4 @@
-// What the page knows: read once, then kept true by events.
+// The page's copy of the project: loaded once, then updated by events.
 import { Failure, get, follow } from "./api.js";
 
 export const store = {
@@ -12,7 +12,7 @@ export const store = {
 
 const listeners = new Set();
 
-// Called after something has changed, at most once a frame; with the set of what did.
+// Calls the listener after changes, at most once per frame, with the set of changed kinds.
 export function subscribe(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -40,9 +40,9 @@ function change(...what) {
 
 const LATER = 2000, LATEST = 60000; // ms
 
-const early = new Map(); // by bead, as it was written: mail about one that is not known yet
+const early = new Map(); // message counts of beads that are not loaded yet, by the bead id in the message
 
-// What is asked for by its id comes without the mail about it, which is counted here.
+// A bead that is fetched by its id comes without message counts, so the counts kept here are reused.
 function takeTask(task) {
   const brief = [...early.keys()].find((id) => task.id === id || task.id.endsWith(`-${id}`));
   const old = store.tasks.get(task.id) ?? early.get(brief);
@@ -61,7 +61,7 @@ function takeCrowd(data) {
   store.incursions = data.incursions;
 }
 
-let mailed = 0, calm = LATER; // steps of mail so far; how long to wait for a moment without any
+let mailed = 0, calm = LATER; // message events so far; ms before the next attempt to load without one in between
 
 export async function load() {
   const before = mailed;
@@ -76,16 +76,16 @@ export async function load() {
   takeCrowd(data);
   store.loaded = true;
   change("tasks", "crowd", "threads");
-  if (mailed !== before) setTimeout(again, calm); // what came meanwhile is in it, or is not
+  if (mailed !== before) setTimeout(again, calm); // a message event during the load may be counted or not
   calm = mailed === before ? LATER : Math.min(calm * 2, LATEST);
 }
 
 // --- following ---
 
-const some = new Set(); // beads to look at again
+const some = new Set(); // beads to fetch again
 let everything = false, crowd = false, busy = false, due = false;
 
-// One request at a time: what changes meanwhile is taken together with the next.
+// Sends one request at a time; changes that arrive meanwhile are fetched together by the next.
 async function catchUp() {
   if (busy) { due = true; return; }
   busy = true;
@@ -116,7 +116,7 @@ async function catchUp() {
   if (due) { due = false; soon(); }
 }
 
-// What could not be read is read again: after a moment, or, where nobody answered, once somebody does.
+// Schedules a full load after a failed one: in 2 s, or, if the service was unreachable, after the reconnect.
 export function missed(failure) {
   everything = true;
   touched.add("*");
@@ -128,7 +128,7 @@ function soon() {
   if (!timer) timer = setTimeout(() => { timer = 0; catchUp(); }, 120);
 }
 
-// Whoever wrote may have left out the prefix of the id.
+// The id in a message may lack the prefix.
 export function taskOf(id) {
   if (!id || store.tasks.has(id)) return store.tasks.get(id);
   for (const task of store.tasks.values())
@@ -136,23 +136,23 @@ export function taskOf(id) {
   return undefined;
 }
 
-// The bead may be told of only after the mail about it; or be none.
+// The event of a message may precede that of its bead, or name a bead that does not exist.
 function unknown(id) {
   if (!id) return undefined;
   if (!early.has(id) && early.size < 1000) early.set(id, {});
   return early.get(id);
 }
 
-// Every step of a message is an event: sent, read, accepted.
+// Each state of a message is an event: unread (sent), read, acked.
 function countMail(data) {
   mailed++;
   const task = taskOf(data.bead_id) ?? unknown(data.bead_id), to = store.agents.get(data.to_agent);
   const read = { unread: 1, read: -1 }[data.state] ?? 0;
-  const owed = data.requires_ack ? { unread: 1, acked: -1 }[data.state] ?? 0 : 0;
+  const unacked = data.requires_ack ? { unread: 1, acked: -1 }[data.state] ?? 0 : 0;
   for (const one of [task, to]) {
     if (!one) continue;
     one.unread = Math.max(0, (one.unread ?? 0) + read);
-    one.to_accept = Math.max(0, (one.to_accept ?? 0) + owed);
+    one.to_accept = Math.max(0, (one.to_accept ?? 0) + unacked);
   }
   if (task && data.state === "unread") task.last_act = {
     at: data.created_at,
@@ -172,7 +172,7 @@ function see(data) {
   change("crowd");
 }
 
-export const touched = new Set(); // beads whose thread has something new
+export const touched = new Set(); // beads whose thread has new items
 
 function take(kind, data) {
   const bead = data.bead_id ?? null;
@@ -189,7 +189,7 @@ function take(kind, data) {
   if (some.size || everything || crowd) soon();
 }
 
-// Looks at everything again.
+// Loads everything again.
 export function again() {
   everything = true;
   touched.add("*");
@@ -207,15 +207,15 @@ export function start(state) {
   });
 }
 
-// Liveness and leases change by themselves, with the time.
+// Liveness and leases change with time, without an event.
 export function look() {
   crowd = true;
   soon();
 }
 
-// --- what follows from it ---
+// --- derived facts ---
 
-// The epic a task is a part of, however indirectly; null: of none.
+// The nearest epic above a bead, or null.
 export function epicOf(task) {
   for (let i = 0; i < 64 && task?.parent; i++) {
     task = store.tasks.get(task.parent);
@@ -224,7 +224,7 @@ export function epicOf(task) {
   return null;
 }
 
-// May it be handed out as work? The service says from when on, by the rule of 'bd ready --claim'.
+// Whether 'bd ready --claim' would claim the bead. The service computes the time from which it would.
 export const isReady = (task, now = Date.now()) => Boolean(task.free_from) && Date.parse(task.free_from) <= now;
 
 export const byPriority = (a, b) => a.priority - b.priority || (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : 0);

@@ -1,17 +1,16 @@
-// How a task looks, wherever it is.
+// The elements that show a bead, shared by all views.
 import { h, time } from "./dom.js";
 import { store } from "./store.js";
 import { taskAddress } from "./app.js";
 
 export const statusWords = { open: "Open", in_progress: "In progress", closed: "Closed" };
-const livenessWords = { active: "active", stale: "stale", evicted: "gone" };
 
 export function liveness(state) {
-  return state ? h("span", { class: `live ${state}` }, livenessWords[state]) : null;
+  return state ? h("span", { class: `live ${state}` }, state) : null;
 }
 
 export function owner(task) {
-  if (!task.assignee) return h("span", { class: "owner none" }, "nobody");
+  if (!task.assignee) return h("span", { class: "owner none" }, "unassigned");
   const state = store.agents.get(task.assignee)?.liveness ?? task.owner_liveness;
   return h("span", { class: "owner" }, task.assignee, liveness(state));
 }
@@ -23,15 +22,15 @@ export function status(task) {
 export function counts(one) {
   return [
     one.unread > 0 && h("span", { class: "count unread" }, `${one.unread} unread`),
-    one.to_accept > 0 && h("span", { class: "count owed" }, `${one.to_accept} to accept`),
+    one.to_accept > 0 && h("span", { class: "count unacked", title: "Messages that a recipient has not accepted yet" }, `${one.to_accept} unacked`),
   ];
 }
 
 function lastAct(act) {
-  return act ? h("span", { class: "act" }, `${act.by ?? "somebody"} ${act.what} `, time(act.at)) : null;
+  return act ? h("span", { class: "act" }, `${act.by ?? "unknown"} ${act.what} `, time(act.at)) : null;
 }
 
-// What a card shows, as text: it is made again only when that changes.
+// The facts that a card shows, as text. A card is drawn again only when this text changes.
 export function version(task) {
   const state = task.assignee && (store.agents.get(task.assignee)?.liveness ?? task.owner_liveness);
   return [task.updated_at, task.status, task.blockers, task.unread, task.to_accept, task.last_act?.at,
@@ -45,7 +44,7 @@ export function card(task) {
       task.title),
     h("p", { class: "facts" },
       status(task), h("span", { class: `priority p${task.priority}` }, `P${task.priority}`),
-      ...counts(task), task.blockers > 0 && h("span", { class: "count blocked" }, `waits for ${task.blockers}`),
+      ...counts(task), task.blockers > 0 && h("span", { class: "count blocked" }, `blocked by ${task.blockers}`),
       h("code", {}, task.id)),
     h("p", { class: "facts small" }, owner(task), lastAct(task.last_act)));
 }

@@ -1,21 +1,21 @@
-// One task: what it is, all that was done and said about it, and a place to answer.
+// The drawer of one bead: its fields, its timeline, and a form to comment or send a message.
 import { h, reconcile, time } from "./dom.js";
 import { get, post, requestId } from "./api.js";
 import { missed, store, taskOf, touched } from "./store.js";
 import { counts, owner, status } from "./task.js";
 import { complain } from "./app.js";
 
-const drafts = new Map(); // what was typed and not sent, by task
-const PAGE = 100; // items at first; earlier ones when asked for
+const drafts = new Map(); // unsent text, by bead
+const PAGE = 100; // items shown at first
 
 // --- items ---
 
 const changed = {
-  created: () => "created it",
-  closed: (v) => `closed it${v.closed_reason ? `: ${v.closed_reason}` : ""}`,
-  claimed: () => "took it",
-  released: () => "gave it back",
-  status: (v) => `set it to ${String(v.status ?? "open").replace("_", " ")}`,
+  created: () => "created the bead",
+  closed: (v) => `closed the bead${v.closed_reason ? `: ${v.closed_reason}` : ""}`,
+  claimed: () => "claimed the bead",
+  released: () => "released the claim",
+  status: (v) => `set status to ${String(v.status ?? "open").replace("_", " ")}`,
   changed: (v, fields) => `changed ${fields.map((f) => f.replaceAll("_", " ")).join(", ")}`,
 };
 
@@ -26,7 +26,7 @@ function row(item, kind, label, ...body) {
 
 const text = (words) => (words ? h("p", { class: "text", dir: "auto" }, words) : null);
 
-// "Seen" and "Accepted" are what the one it was sent to does; a person may do it for them.
+// The recipient of a message marks it read and acks it; "Seen" and "Accepted" do that for the recipient.
 function recipient(thread, item, to) {
   const act = (op) => async (e) => {
     e.currentTarget.disabled = true;
@@ -53,25 +53,28 @@ function mail(thread, item) {
   return row(item, `mail ${item.category.toLowerCase()}`,
     [h("strong", {}, item.label), ` ${names}`, h("span", { class: "by" }, ` by ${item.by}`)],
     h("p", { class: "subject", dir: "auto" }, item.subject), text(item.text),
-    event.next_action && h("p", { class: "next" }, "Next: ", event.next_action),
-    event.requested_action && h("p", { class: "next" }, `Asked for (${event.urgency}): `, event.requested_action),
+    event.next_action && h("p", { class: "next" }, "Next action: ", event.next_action),
+    event.requested_action && h("p", { class: "next" }, `Requested action (${event.urgency} urgency): `, event.requested_action),
     h("ul", { class: "recipients" }, item.recipients.map((to) => recipient(thread, item, to))),
     h("button", { type: "button", class: "do reply", onclick: () => thread.replyTo(item) }, "Reply"));
 }
 
+// 'bb-init --adopt' keeps the agent's name; a session that a host started has a name of its own.
+const resumer = (payload) => (payload.adopted_agent === payload.prior_session_agent ? "A new session" : payload.adopted_agent);
+
 const protocols = {
   INCURSION: (e) => [
-    text(`${e.payload.incoming_agent} reserved ${e.scope ?? "files"}, which overlaps (${e.payload.incursion_kind}) what ${e.payload.owner_agent} holds, who is ${e.payload.owner_liveness}.`),
+    text(`${e.payload.incoming_agent} reserved ${e.scope ?? "files"}, which overlaps ${e.payload.owner_agent}'s reservation (${e.payload.incursion_kind} overlap, owner ${e.payload.owner_liveness}).`),
     h("p", { class: "next" }, e.payload.resolution_hint),
   ],
   RESUME: (e) => [
-    text(`${e.payload.adopted_agent} goes on as ${e.payload.prior_session_agent}: ${e.payload.resume_reason.replaceAll("_", " ")}.`),
+    text(`${resumer(e.payload)} resumed the work of ${e.payload.prior_session_agent} (reason: ${e.payload.resume_reason.replaceAll("_", " ")}).`),
     h("p", { class: "next" }, e.payload.evidence),
   ],
   HANDOFF: (e) => [h("p", { class: "subject", dir: "auto" }, e.payload.subject), text(e.payload.summary),
-    h("p", { class: "next" }, "Next: ", e.payload.next_action)],
+    h("p", { class: "next" }, "Next action: ", e.payload.next_action)],
   BLOCKED: (e) => [h("p", { class: "subject", dir: "auto" }, e.payload.subject), text(e.payload.blocker),
-    h("p", { class: "next" }, `Asked for (${e.payload.urgency}): `, e.payload.requested_action)],
+    h("p", { class: "next" }, `Requested action (${e.payload.urgency} urgency): `, e.payload.requested_action)],
 };
 
 const kinds = {
@@ -84,9 +87,9 @@ const kinds = {
       h("span", { class: "by" }, ` by ${i.by}`)],
     ...(protocols[i.event.event_type]?.(i.event) ?? [])),
   post: (t, i) => row(i, "post", [h("span", { class: "by" }, i.by), " posted on the board"], text(i.post.content)),
-  artifact: (t, i) => row(i, "artifact", [h("span", { class: "by" }, i.by ?? "somebody"), " made ",
+  artifact: (t, i) => row(i, "artifact", [h("span", { class: "by" }, i.by ?? "unknown"), " added the artifact ",
     h("code", {}, i.artifact.path ?? i.artifact.file_path ?? "a file")], text(i.artifact.description)),
-  event: (t, i) => row(i, "event", [h("span", { class: "by" }, i.by), ` noted (${i.event.kind})`], text(i.event.message)),
+  event: (t, i) => row(i, "event", [h("span", { class: "by" }, i.by), ` logged ${i.event.kind}`], text(i.event.message)),
 };
 
 const keyOf = (item) => `${item.kind}-${item.id ?? item.recipients?.[0]?.message_id ?? item.event?.id ?? item.post?.id ?? ""}-${item.at}-${item.by}-${item.subject ?? ""}-${item.artifact?.path ?? ""}`;
@@ -98,13 +101,13 @@ export class Thread {
     this.root = root;
     this.id = id;
     this.most = PAGE;
-    this.sentAfter = Infinity; // as many items there were when something was sent from here
-    this.head = h("div", { class: "about" }, h("p", { class: "quiet" }, "Reading …"));
-    this.items = h("ol", { class: "thread", "aria-label": "What was done and said" });
+    this.sentAfter = Infinity; // the number of items when this page last sent one
+    this.head = h("div", { class: "about" }, h("p", { class: "quiet" }, "Loading …"));
+    this.items = h("ol", { class: "thread", "aria-label": "Timeline" });
     this.earlier = h("button", { type: "button", class: "do earlier", hidden: true,
-      onclick: () => { this.most += 500; this.draw(); } }, "Show what was before");
+      onclick: () => { this.most += 500; this.draw(); } }, "Show earlier items");
     this.scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": "Conversation" }, this.head, this.earlier, this.items);
-    const shut = h("button", { type: "button", class: "shut", "aria-label": "Close the task", onclick: close }, "×");
+    const shut = h("button", { type: "button", class: "shut", "aria-label": "Close this panel", onclick: close }, "×");
     root.replaceChildren(shut, this.scroller, this.composer());
     shut.focus();
     this.read();
@@ -151,7 +154,7 @@ export class Thread {
     const task = taskOf(bead?.id ?? this.id);
     const facts = bead ?? task;
     const shown = JSON.stringify([facts, task?.unread ?? 0, task?.to_accept ?? 0, store.agents.get(facts?.assignee)?.liveness]);
-    if (shown === this.shown) return; // whoever has a button of it in focus keeps it
+    if (shown === this.shown) return; // drawing again would take the focus from a button
     this.shown = shown;
     if (!facts) return this.head.replaceChildren(h("h2", {}, this.id));
     this.head.replaceChildren(
@@ -159,21 +162,21 @@ export class Thread {
       h("p", { class: "facts" }, status(facts), h("span", { class: `priority p${facts.priority}` }, `P${facts.priority}`),
         h("span", {}, facts.type ?? ""), h("code", {}, facts.id), ...(task ? counts(task) : [])),
       h("p", { class: "facts small" }, "Owner: ", owner(facts),
-        facts.assignee_expires && h("span", {}, "lease ends ", time(facts.assignee_expires, true))),
+        facts.assignee_expires && h("span", {}, "lease expires ", time(facts.assignee_expires, true))),
       this.actions(facts),
       ...(bead?.description ? [text(bead.description)] : []),
-      ...(bead?.acceptance_criteria ? [h("p", { class: "next" }, "Done when: ", bead.acceptance_criteria)] : []));
+      ...(bead?.acceptance_criteria ? [h("p", { class: "next" }, "Acceptance criteria: ", bead.acceptance_criteria)] : []));
   }
 
-  // What a person may decide: that it is done, or is not.
+  // The button that closes or reopens the bead.
   actions(facts) {
     const act = (op, more) => async (e) => {
       e.currentTarget.disabled = true;
       const run = (force) => post(`bead/${op}`, { ids: [facts.id], ...more(), ...force, request_id: requestId() });
       try {
-        // Another's claim, open blockers and open children are for a person to overrule.
+        // A person may override another agent's claim, open blockers and open children.
         await run({}).catch((failure) => {
-          if (!["already_claimed", "blocked"].includes(failure.code) || !confirm(`${failure.message}. ${op === "close" ? "Close" : "Reopen"} it anyway?`)) throw failure;
+          if (!["already_claimed", "blocked"].includes(failure.code) || !confirm(`${failure.message}. ${op === "close" ? "Close" : "Reopen"} the bead anyway?`)) throw failure;
           return run({ force: true });
         });
         if (op === "close") this.words.value = "";
@@ -189,46 +192,46 @@ export class Thread {
     };
     return h("p", { class: "facts" }, facts.status === "closed" ?
       h("button", { type: "button", class: "do reopen", onclick: act("reopen", () => ({})) }, "Reopen") :
-      h("button", { type: "button", class: "do close", title: "What you have written below becomes the reason", onclick: act("close", reason) }, "Close"));
+      h("button", { type: "button", class: "do close", title: "Uses the text below as the reason", onclick: act("close", reason) }, "Close"));
   }
 
-  // --- answering ---
+  // --- writing ---
 
   composer() {
-    this.words = h("textarea", { rows: 3, dir: "auto", "aria-label": "Your words", placeholder: "Comment, or reply …",
+    this.words = h("textarea", { rows: 3, dir: "auto", "aria-label": "Text", placeholder: "Write a comment or a message …",
       value: drafts.get(this.id) });
-    this.from = h("select", { "aria-label": "As whom" });
-    this.to = h("select", { "aria-label": "To whom" });
-    this.category = h("select", { "aria-label": "As what" },
-      [["INFO", "Tell"], ["HANDOFF", "Pass to"], ["BLOCKED", "Ask for input"], ["DECISION", "Decide"]]
+    this.from = h("select", { "aria-label": "From" });
+    this.to = h("select", { "aria-label": "To" });
+    this.category = h("select", { "aria-label": "Category" },
+      [["INFO", "Info"], ["HANDOFF", "Pass to"], ["BLOCKED", "Ask for input"], ["DECISION", "Decision"]]
         .map(([value, label]) => h("option", { value }, label)));
     this.subject = h("input", { type: "text", dir: "auto", "aria-label": "Subject", placeholder: "Subject", maxlength: 200 });
-    const letter = this.letter = h("div", { class: "letter", hidden: true },
-      h("label", {}, "As ", this.from), h("label", {}, "to ", this.to), this.category, this.subject);
+    const message = this.message = h("div", { class: "message", hidden: true },
+      h("label", {}, "From ", this.from), h("label", {}, "to ", this.to), this.category, this.subject);
     this.mode = "comment";
     const radio = (mode, label) => h("label", {}, h("input", { type: "radio", name: "mode", value: mode, checked: mode === "comment",
       onchange: () => this.setMode(mode) }), ` ${label}`);
     this.from.addEventListener("change", () => this.from.value === "+" && this.register());
     return this.form = h("form", { class: "composer", onsubmit: (e) => { e.preventDefault(); this.send(); } },
-      h("div", { class: "modes", role: "radiogroup", "aria-label": "What to write" }, radio("comment", "Comment"), radio("mail", "Reply to an agent")),
-      letter, this.words, h("button", { type: "submit" }, "Send"));
+      h("div", { class: "modes", role: "radiogroup", "aria-label": "Comment or message" }, radio("comment", "Comment"), radio("mail", "Message to an agent")),
+      message, this.words, h("button", { type: "submit" }, "Send"));
   }
 
   setMode(mode) {
     this.mode = mode;
-    this.letter.hidden = mode !== "mail";
+    this.message.hidden = mode !== "mail";
     const radio = this.form.querySelector(`input[value=${mode}]`);
     if (radio) radio.checked = true;
   }
 
-  // Who can write and be written to; what was chosen stays.
+  // Lists the agents as senders and recipients, and keeps the selection.
   fill() {
     const ids = [...store.agents.keys()], key = ids.join();
     if (this.filled === key) return;
     this.filled = key;
     const me = localStorage.getItem("abacus-me");
     const from = this.from.value || me, to = this.to.value || this.data?.bead?.assignee;
-    this.from.replaceChildren(...ids.map((id) => h("option", { value: id }, id)), h("option", { value: "+" }, "somebody new …"));
+    this.from.replaceChildren(...ids.map((id) => h("option", { value: id }, id)), h("option", { value: "+" }, "new person …"));
     this.to.replaceChildren(...ids.map((id) => h("option", { value: id }, id)), h("option", { value: "broadcast" }, "all agents"));
     if (to === "broadcast" || ids.includes(to)) this.to.value = to;
     const other = ids.includes(from) ? from : ids.find((id) => id !== this.to.value);
@@ -236,7 +239,7 @@ export class Thread {
   }
 
   async register() {
-    const name = prompt("Which name shall agents know you by? Letters, digits and dashes, such as ada-lovelace.");
+    const name = prompt("Your name in messages: letters, digits and dashes, for example ada-lovelace.");
     this.from.value = "";
     if (!name) return;
     try {
@@ -269,7 +272,7 @@ export class Thread {
     this.sentAfter = this.data?.items.length ?? 0;
     try {
       if (this.mode === "mail") {
-        if (!this.from.value || this.from.value === "+") throw new Error("Say as whom you write.");
+        if (!this.from.value || this.from.value === "+") throw new Error("Choose the sender of the message.");
         await post("agent/send", { from: this.from.value, to: this.to.value, bead, category: this.category.value,
           subject: this.subject.value.trim() || words.split("\n")[0].slice(0, 120), body: words,
           ...(this.thread ? { thread: this.thread } : {}), request_id: requestId() });
@@ -287,7 +290,7 @@ export class Thread {
     button.disabled = false;
   }
 
-  // --- keeping true ---
+  // --- updates ---
 
   update(what) {
     const id = this.data?.bead?.id ?? this.id;

@@ -1,4 +1,4 @@
-// Work: the board by status, the ready queue, the graph, the past. Filters are in the address.
+// Work: the board by status, the ready queue, the dependency graph, the history. Filters are in the address.
 import { h } from "./dom.js";
 import { get } from "./api.js";
 import { store, byPriority, isReady } from "./store.js";
@@ -12,9 +12,9 @@ const CARD = 100;
 
 // --- filters ---
 
-const found = { q: "", ids: null }; // what the store's own search has found for the words
+const found = { q: "", ids: null }; // the results of the full-text search of the service
 
-// Words are looked for here at once, and in all texts by the service a moment later.
+// Titles, ids and assignees are searched here at once; the service searches all texts 200 ms later.
 function lookFor(q, then) {
   if (found.q === q) return;
   found.q = q;
@@ -24,7 +24,7 @@ function lookFor(q, then) {
     try {
       const rows = await get("bead/search", { query: q, limit: 500 });
       if (found.q === q) { found.ids = new Set(rows.map((r) => r.id)); then(); }
-    } catch { /* the titles will do */ }
+    } catch { /* the search in titles still works */ }
   }, 200);
 }
 
@@ -43,7 +43,7 @@ class Filters {
     this.search = h("input", { type: "search", placeholder: "Search", "aria-label": "Search beads",
       oninput: () => go({ q: this.search.value }, true) });
     this.selects = ["type", "priority", "assignee", "label"].map((key) => h("select", { "data-key": key,
-      "aria-label": `Only this ${key}`, onchange: (e) => go({ [key]: e.target.value }, true) }));
+      "aria-label": `Filter by ${key}`, onchange: (e) => go({ [key]: e.target.value }, true) }));
     this.el = h("div", { class: "bar" }, this.search, this.selects);
   }
 
@@ -66,7 +66,7 @@ class Filters {
       if (select.dataset.text !== text) {
         select.dataset.text = text;
         select.replaceChildren(h("option", { value: "" }, `any ${key}`),
-          ...list.map((v) => h("option", { value: v }, key === "priority" ? `P${v}` : v === "-" ? "nobody" : v)));
+          ...list.map((v) => h("option", { value: v }, key === "priority" ? `P${v}` : v === "-" ? "unassigned" : v)));
       }
       select.value = now;
       select.hidden = list.length === 0;
@@ -74,7 +74,7 @@ class Filters {
   }
 }
 
-// --- the board, and the ready queue ---
+// --- the board and the ready queue ---
 
 const lineOf = (task) => ({ key: task.id, version: version(task), height: CARD, make: () => h("div", { class: "cards" }, card(task)) });
 
@@ -100,7 +100,7 @@ class Column {
 
 class Board {
   constructor() {
-    this.columns = Object.entries(statusWords).map(([status, title]) => [status, new Column(title, "None.")]);
+    this.columns = Object.entries(statusWords).map(([status, title]) => [status, new Column(title, "No beads.")]);
     this.el = h("div", { class: "columns" }, this.columns.map(([, c]) => c.el));
   }
 
@@ -118,7 +118,7 @@ class Board {
 
 class Ready {
   constructor() {
-    this.column = new Column("Ready to be taken", "Nothing is ready: all is taken, or waits for something.");
+    this.column = new Column("Ready", "No beads are ready to claim.");
     this.el = h("div", { class: "columns one" }, this.column.el);
   }
 
@@ -145,7 +145,7 @@ class Work {
     this.filters = new Filters(() => this.update(new Set(["tasks"])));
     this.body = h("div", { class: "body" });
     root.append(h("div", { class: "work" }, h("div", { class: "strip" },
-      h("nav", { class: "tabs", "aria-label": "Ways to look at the work" }, Object.values(this.tab)), this.filters.el), this.body));
+      h("nav", { class: "tabs", "aria-label": "Work views" }, Object.values(this.tab)), this.filters.el), this.body));
   }
 
   update(what) {

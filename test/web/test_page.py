@@ -113,19 +113,19 @@ def test_the_four_kinds_of_events_are_rows_with_the_words_of_the_protocol(story)
 
 def test_incursions_and_stale_reservations_are_plain_to_see(story):
     story.enter()
-    story.sees(".attention .incursion", "cobalt-harbor into src/parser/lexer.c of amber-otter")
-    story.sees(".attention .stale", "docs/* of silver-heron")
-    story.sees(".agent", "gone")
+    story.sees(".attention .incursion", "cobalt-harbor reserved src/parser/lexer.c, which overlaps amber-otter's reservation")
+    story.sees(".attention .stale", "docs/*, reserved by silver-heron")
+    story.sees(".agent", "evicted")
     story.sees(".agent", "active")
 
 
 def test_words_for_nothing_and_for_what_went_wrong(story):
     story.enter()
     story.go("#/sessions?q=no-such-words")
-    story.sees(".summary", "Nothing was found.")
+    story.sees(".summary", "No matching beads.")
     story.go(f"#/sessions?task={story.bug}")
     story.browser.click(".composer input[value=mail]")
-    story.browser.run("window.prompt = () => 'Ada Lovelace'; const s = document.querySelector('.letter select'); s.value = '+'; s.dispatchEvent(new Event('change'))")
+    story.browser.run("window.prompt = () => 'Ada Lovelace'; const s = document.querySelector('.message select'); s.value = '+'; s.dispatchEvent(new Event('change'))")
     story.sees("#toast", "cannot be the id of an agent. Use 3 to 48")
     story.browser.log()  # the browser itself complains of every 400
 
@@ -134,9 +134,9 @@ def test_cards_tell_owner_state_last_act_and_what_waits(story):
     story.enter()
     story.sees(".epic h2", "Release 1.2")
     card = f".card:has(a[href*='{story.bug}'])"
-    for words in ("Parser fails on empty input", "In progress", "P0", "amber-otter", "active", "2 unread", "2 to accept"):
+    for words in ("Parser fails on empty input", "In progress", "P0", "amber-otter", "active", "2 unread", "2 unacked"):
         story.sees(card, words)
-    story.sees(f".card:has(a[href*='{story.notes}'])", "waits for 1")
+    story.sees(f".card:has(a[href*='{story.notes}'])", "blocked by 1")
 
 
 def test_what_was_done_is_not_ahead(story):
@@ -160,18 +160,18 @@ def test_seen_and_accepted_are_done_for_the_one_it_was_sent_to(story):
     story.sees(".item.handoff .recipients", "Accepted by cobalt-harbor")
     [mail] = story.agent("inbox", "--agent", "cobalt-harbor")
     assert mail["state"] == "acked"
-    story.soon(f".card:has(a[href*='{story.bug}'])", "1 to accept")
+    story.soon(f".card:has(a[href*='{story.bug}'])", "1 unacked")
 
 
 def test_to_whom_one_writes_stays_chosen(story):
-    chosen = "return [...document.querySelectorAll('.letter select')].slice(0, 2).map(s => s.value)"
+    chosen = "return [...document.querySelectorAll('.message select')].slice(0, 2).map(s => s.value)"
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
     story.browser.click(".composer input[value=mail]")
     assert story.browser.run(chosen) == ["cobalt-harbor", "amber-otter"]  # its owner, and somebody else
-    story.browser.run("document.querySelector('.letter select[aria-label=\"To whom\"]').value = 'broadcast'")
+    story.browser.run("document.querySelector('.message select[aria-label=\"To\"]').value = 'broadcast'")
     story.agent("register", "--name", "teal-finch", "--role", "tests")
-    story.soon(".letter select option", "teal-finch")
+    story.soon(".message select option", "teal-finch")
     assert story.browser.run(chosen) == ["cobalt-harbor", "broadcast"]
 
 
@@ -183,7 +183,7 @@ def test_nobody_answers_themselves(story):
     for me in ("amber-otter", "ada-lovelace"):
         story.browser.run("localStorage.setItem('abacus-me', arguments[0])", me)
         story.browser.click(".item.handoff button.reply")
-        chosen = story.browser.run("return [...document.querySelectorAll('.letter select')].slice(0, 2).map(s => s.value)")
+        chosen = story.browser.run("return [...document.querySelectorAll('.message select')].slice(0, 2).map(s => s.value)")
         assert chosen == ["cobalt-harbor", "amber-otter"]
     story.browser.run("localStorage.clear()")
 
@@ -294,7 +294,7 @@ def test_a_reply_is_mail(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
     story.browser.click(".item.blocked button.reply")
-    assert story.browser.run("return document.querySelector('.letter select[aria-label=\"To whom\"]').value") == "cobalt-harbor"
+    assert story.browser.run("return document.querySelector('.message select[aria-label=\"To\"]').value") == "cobalt-harbor"
     story.browser.type(".composer textarea", "No error at all")
     story.browser.click(".composer button[type=submit]")
     story.soon(".item.mail", "No error at all")
@@ -383,7 +383,7 @@ def test_after_the_service_has_ended_the_page_asks_to_be_opened_again(page):
     before = page.origin
     kill(page)
     page.sees("#state", "Connection lost")
-    page.sees("#state", "run 'abacus open' to open the page again")
+    page.sees("#state", "If the service has stopped, run 'abacus open' to open the page again")
     page.repo.create("While nobody served")
     page.enter()
     assert page.origin != before, "another user's server may have run scripts in the old origin"
@@ -413,7 +413,7 @@ def test_what_was_typed_stays_after_the_service_has_ended(story):
     story.sees("#state", "Connection lost")
     story.browser.type(".composer textarea", "lost")
     story.browser.click(".composer button[type=submit]")
-    story.sees("#toast", "The service does not answer. If it has ended, run 'abacus open' to open the page again.")
+    story.sees("#toast", "The service does not answer. If the service has stopped, run 'abacus open' to open the page again.")
     story.go(f"#/sessions?task={story.notes}")
     story.sees(".about", "The service does not answer.")
     story.go(f"#/sessions?task={story.bug}")
@@ -639,7 +639,7 @@ def test_what_counts_is_never_cut(story, width, height):
         story.agent("send", "--from", "silver-heron", "--to", to, "--bead", story.notes, "--category", "HANDOFF", "--subject", "a", "--body", "b")
     cut = """
         const out = (e, from) => ['right', 'bottom'].some(edge => e.getBoundingClientRect()[edge] > from.getBoundingClientRect()[edge] + 1);
-        return [...document.querySelectorAll('.bar > *, .count.unread, .count.owed')].filter(e => e.offsetParent)
+        return [...document.querySelectorAll('.bar > *, .count.unread, .count.unacked')].filter(e => e.offsetParent)
             .filter(e => out(e, e.closest('p') ?? e.closest('main'))).map(e => e.outerHTML.slice(0, 90))"""
     story.enter()
     try:

@@ -104,9 +104,9 @@ def test_an_impostor_gets_no_secret_and_shows_nothing(story, impostor):
     kill(story)
     story.sees("#state", "Connection lost")
     server = impostor(int(address["url"].rstrip("/").rsplit(":", 1)[1]))
-    story.sees("#state", "The service has ended or was restarted. Run 'abacus open'", 10)
+    story.sees("#state", "The service has stopped or was restarted. Run 'abacus open'", 10)
     story.browser.click(".composer button[type=submit]")
-    story.sees("#toast", "The service has ended or was restarted. Run 'abacus open' to open the page again.")
+    story.sees("#toast", "The service has stopped or was restarted. Run 'abacus open' to open the page again.")
     story.go("#/work")
     sent = server.end()
     assert sent and {line.split()[1] for line, _, _ in sent} == {"/api/proof"}, "it asked an impostor for more than a proof"
@@ -126,7 +126,7 @@ def test_what_an_impostor_was_sent_does_not_open_the_next_service(page, impostor
     kill(page)
     page.sees("#state", "Connection lost")
     server = impostor(port)
-    page.sees("#state", "The service has ended", 10)
+    page.sees("#state", "The service has stopped", 10)
     [(_, headers, _), *_] = server.end()
     given = next(line for line in headers.splitlines() if line.startswith("Authorization: Abacus "))
     service = page.repo.spawn("serve", "--port", str(port), program="abacus", stdout=subprocess.PIPE)
@@ -151,7 +151,7 @@ def test_a_restarted_service_is_noticed(page):
     page.sees("#state", "Connection lost")
     service = page.repo.spawn("serve", "--port", port, program="abacus", stdout=subprocess.PIPE)
     try:
-        page.sees("#state", "The service has ended or was restarted. Run 'abacus open' to open the page again.", 10)
+        page.sees("#state", "The service has stopped or was restarted. Run 'abacus open' to open the page again.", 10)
         page.sees(".card", "Shown before")
         assert page.browser.run("return window.untouched"), "the page was loaded again"
         page.browser.log()  # the browser itself complains of every 421

@@ -142,6 +142,6 @@ def test_the_board_and_the_thread_are_as_light(crowd, window):
     window.wait_text(".column h2", "Open (10", 5)
     assert window.run("return document.querySelectorAll('*').length") < 1500
     window.run("location.hash = '#/work/graph'")
-    window.wait_text(".graph-view .summary", "Nothing waits", 5)
+    window.wait_text(".graph-view .summary", "No dependencies to show", 5)
     window.run("location.hash = '#/sessions?task=' + [...window.abacus.store.tasks.keys()][5]")
     window.find(".item", 5)
