@@ -126,7 +126,7 @@ def test_words_for_nothing_and_for_what_went_wrong(story):
     story.go(f"#/sessions?task={story.bug}")
     story.browser.click(".composer input[value=mail]")
     story.browser.run("window.prompt = () => 'Ada Lovelace'; const s = document.querySelector('.message select'); s.value = '+'; s.dispatchEvent(new Event('change'))")
-    story.sees("#toast", "cannot be the id of an agent. Use 3 to 48")
+    story.sees("#toast", "is not a valid agent id. Use 3 to 48")
     story.browser.log()  # the browser itself complains of every 400
 
 
@@ -375,7 +375,7 @@ def test_a_browser_that_cannot_resolve_the_name_gets_a_number(page, tmp_path):
 def kill(page):
     """The service, as a crash would end it."""
     os.kill(json.loads((page.repo.home / "serve/address.json").read_text())["pid"], 9)
-    Browser.until(lambda: "No service runs" in page.repo.run("serve", "--stop", program="abacus").out)
+    Browser.until(lambda: "No service is running" in page.repo.run("serve", "--stop", program="abacus").out)
 
 
 def test_after_the_service_has_ended_the_page_asks_to_be_opened_again(page):
