@@ -428,12 +428,26 @@ static enum err db_serialize(struct call *c, struct db *db, struct str *out)
 	return ERR_OK;
 }
 
+/* Whether SQLite could open a file of that path. */
+static enum err db_check_path(struct call *c, struct str path)
+{
+	struct db probe = { .real = real_path(c, path), .folder = -1 };
+
+	short_path(c, &probe);
+	file_close(&probe.folder);
+	errno = ENAMETOOLONG;
+	return probe.too_long ? file_fail(c, "open", path) : ERR_OK;
+}
+
 enum err db_make(struct call *c, struct str path, const char *const *schema)
 {
 	enum stored before = c->stored;
 	struct str content = STR_NONE;
 	struct db *db = NULL;
-	enum err e = db_open(c, STR(":memory:"), DB_CREATE, 0, &db);
+	enum err e = db_check_path(c, path);
+
+	if (!e)
+		e = db_open(c, STR(":memory:"), DB_CREATE, 0, &db);
 
 	for (; !e && *schema; schema++)
 		e = db_exec(c, db, *schema);

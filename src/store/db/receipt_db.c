@@ -64,13 +64,13 @@ static enum err receipt_db_make(struct call *c, struct db *db)
 enum err receipt_db_open(struct call *c, struct str path, bool write, struct receipt_db *out)
 {
 	static const char *const ours[] = { schema, NULL };
-	off_t size = file_size(&c->mem, path);
-	enum err e;
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
 
 	*out = (struct receipt_db){ 0 };
-	if (!write && size < 0)
-		return ERR_OK;
-	if (write && size <= 0 && (e = db_make(c, path, ours)))
+	if (e || (!write && found.kind == FILE_NONE))
+		return e;
+	if (write && found.size <= 0 && (e = db_make(c, path, ours)))
 		return e;
 	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ, WAIT_MS, &out->db)))
 		return e;

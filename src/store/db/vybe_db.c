@@ -129,7 +129,7 @@ static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms
 		return e;
 	if (!c->still)
 		c->now_ms = moment_now();
-	if (file_size(&c->mem, path) <= 0 && (e = db_make(c, path, ours)))
+	if ((e = file_look(c, path, &found)) || (found.size <= 0 && (e = db_make(c, path, ours))))
 		return e;
 	if ((e = db_open(c, path, DB_WRITE, WAIT_MS, &v->db)) || (e = make_tables(c, v)) ||
 	    (e = vybe_db_check_version(c, v, path)) || (e = db_begin(c, v->db)))
