@@ -34,7 +34,7 @@ bool child_stopped(void)
 	return stopped;
 }
 
-/* Only what is safe between fork() and exec(). */
+/* Runs between fork() and exec(), so it calls only async-signal-safe functions. */
 static void child_become(const struct child *child, int in)
 {
 	struct sigaction plain = { .sa_handler = SIG_DFL };
@@ -50,7 +50,7 @@ static void child_become(const struct child *child, int in)
 	_exit(127);
 }
 
-/* In a file that has no name: it may be longer than a pipe holds. */
+/* The input goes into an unnamed temporary file, because it may be longer than a pipe's buffer. */
 static int input_file(struct call *c, struct str text)
 {
 	const char *dir = getenv("TMPDIR");
@@ -65,8 +65,10 @@ static int input_file(struct call *c, struct str text)
 	return fd;
 }
 
-/* Waits for it; who does not end when asked is made to. What began after we were told to stop is
- * to be done all the same. */
+/*
+ * Waits for the child. After its timeout the child gets SIGTERM, then SIGKILL. A stop signal that
+ * arrived before the child was started does not interrupt the child.
+ */
 static int child_await(struct child *child, pid_t pid)
 {
 	int64_t end = moment_ticks() + child->timeout_ms, last = 0;
@@ -108,10 +110,9 @@ enum err child_run(struct call *c, struct child *child)
 		return file_fail(c, "start", str_of(child->command));
 	if (!pid)
 		child_become(child, in);
-	setpgid(pid,
-		pid); /* parent or child, the first does it: from now on it can be asked to end */
+	setpgid(pid, pid); /* in both processes, because either may run first */
 	status = child_await(child, pid);
-	kill(-pid, SIGKILL); /* what it has left behind */
+	kill(-pid, SIGKILL); /* kills background processes that the command left in its group */
 	if (WIFEXITED(status))
 		child->status = WEXITSTATUS(status);
 	return ERR_OK;

@@ -3,23 +3,27 @@
 
 #include "base/call.h"
 
-/* A command of the user's that is given a time, and is asked to end before it is made to. */
+/* A shell command configured by the user. After its timeout it gets SIGTERM first, then SIGKILL. */
 struct child {
-	const char *command;    /* for /bin/sh */
-	const char *const *env; /* "NAME=value", ending with NULL: added to ours */
-	struct str input;       /* what it reads */
-	int64_t timeout_ms;     /* then it gets SIGTERM, and a moment later SIGKILL */
-	int status;             /* its exit status; -1: a signal ended it */
+	const char *command; /* for /bin/sh */
+	const char *const
+		*env;       /* "NAME=value", NULL-terminated; added to this process's environment */
+	struct str input;   /* the command's standard input */
+	int64_t timeout_ms; /* then it gets SIGTERM, and a moment later SIGKILL */
+	int status;         /* the command's exit status; -1: killed by a signal */
 	bool timed_out;
 };
 
 /*
- * Runs it to its end, in a group of its own. What it writes goes to standard error. When we are
- * told to stop meanwhile it is asked to end, too.
+ * Runs the command in its own process group until it ends. Its standard output goes to our standard
+ * error. If this process receives SIGINT or SIGTERM meanwhile, the command is asked to end, too.
  */
 enum err child_run(struct call *c, struct child *child);
 
-/* From here on SIGINT and SIGTERM do not end us, but are asked for. */
+/*
+ * Catches SIGINT and SIGTERM from now on: instead of ending the process they make child_stopped()
+ * return true.
+ */
 void child_listen(void);
 bool child_stopped(void);
 

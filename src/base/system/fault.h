@@ -2,10 +2,10 @@
 #define BASE_SYSTEM_FAULT_H
 
 /*
- * Stands before every step that the disk will remember: a write, a rename, a sync, a step of
- * SQLite. In the program that users get it does nothing. A build with FAULTS=1 counts, and kills
- * itself before the one that ABACUS_FAULT_AT names; with ABACUS_FAULT_COUNT=FILE it writes down
- * how many there were.
+ * Called before every step that reaches the disk: a write, a rename, a sync, a SQLite operation. In
+ * a release build it does nothing. A build with FAULTS=1 counts the calls and kills the process
+ * before the call whose number is in ABACUS_FAULT_AT; with ABACUS_FAULT_COUNT=FILE it writes the
+ * number of calls to FILE.
  */
 void fault_point(void);
 

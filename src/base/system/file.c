@@ -81,7 +81,7 @@ bool file_write(int fd, struct str bytes)
 	return true;
 }
 
-/* O_NONBLOCK: a FIFO would wait for its other end. */
+/* O_NONBLOCK, because opening a FIFO would otherwise block until its other end is opened. */
 static int own_open(struct arena *mem, struct str path, int flags, mode_t mode, struct stat *st)
 {
 	int fd = open(arena_cstr(mem, path), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
@@ -125,8 +125,10 @@ static enum err file_read_all(struct call *c, struct str path, int fd, struct st
 		return file_missing() ? ERR_OK : file_fail(c, "open", path);
 	if (fstat(fd, &st))
 		return file_fail(c, "look at", path);
-	/* one byte more than the file has, so that it ends where that byte is not there; files of
-	 * /proc have no size */
+	/*
+	 * Reads one byte more than the file's size, so that a short read proves the end of the
+	 * file. Files of /proc report size 0 and are read until a read returns nothing.
+	 */
 	sized = S_ISREG(st.st_mode) && st.st_size > 0;
 	room = sized && st.st_size < CHUNK ? (size_t)st.st_size + 1 : CHUNK;
 	do {
@@ -161,8 +163,10 @@ static enum err file_refuse_settings(struct call *c, struct str path, int64_t si
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
-/* It is looked at before it is opened, because opening a device may do something, and afterwards,
- * because it may have been replaced in between. */
+/*
+ * The path is checked before open(), because opening a device can have side effects, and again
+ * after open(), because the file may have been replaced in between.
+ */
 enum err file_read_regular(struct call *c, struct str path, struct str *out)
 {
 	const char *z = arena_cstr(&c->mem, path);
@@ -243,7 +247,7 @@ enum err file_sync_dir(struct call *c, struct str path)
 	return ERR_OK;
 }
 
-/* Writes and syncs a new file; on failure nothing of it is left. */
+/* Writes and syncs a new file; on failure the partial file is removed. */
 static enum err write_new(struct call *c, struct str path, struct str content, mode_t mode)
 {
 	const char *z = arena_cstr(&c->mem, path);
@@ -260,7 +264,7 @@ static enum err write_new(struct call *c, struct str path, struct str content, m
 	return e;
 }
 
-/* Where a chain of symbolic links ends, whether or not there is a file. */
+/* The path at the end of a chain of symbolic links, whether or not a file exists there. */
 static struct str file_follow(struct arena *mem, struct str path)
 {
 	enum { MOST_LINKS = 40, MOST_BYTES = 4096 };
@@ -287,7 +291,7 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
 	return file_own_replace(c, target, content, mode);
 }
 
-/* The rename replaces a link, and does not follow it. */
+/* rename() replaces a symbolic link instead of following it. */
 enum err file_own_replace(struct call *c, struct str target, struct str content, mode_t mode)
 {
 	struct str temp =
@@ -302,7 +306,9 @@ enum err file_own_replace(struct call *c, struct str target, struct str content,
 		unlink(temp.p);
 		return e;
 	}
-	/* from here on readers see it, but the power may take it back */
+	/*
+	 * readers see the new content from here on, but a power failure may still undo the rename
+	 */
 	if ((e = file_sync_dir(c, target)))
 		call_stored(c, STORED_MAYBE);
 	return e;
@@ -321,7 +327,7 @@ enum err file_provide(struct call *c, struct str path, struct str content, mode_
 	return e;
 }
 
-/* A new file, in the place of what a process that died has left there. */
+/* Creates a new file. A leftover of a process that died is removed first. */
 static int open_temp(struct arena *mem, struct str path)
 {
 	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL };
@@ -356,7 +362,9 @@ void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t 
 		file_write(fd, bytes);
 }
 
-/* A process that appends after the rename appends to a new file. */
+/*
+ * After the rename, another process that appends to `path` creates a new file, so no line is lost.
+ */
 enum err file_own_take(struct call *c, struct str path, struct str *out)
 {
 	struct str mine = arena_fmt(&c->mem, STR_FMT ".%ld", STR_ARG(path), (long)getpid());
@@ -377,7 +385,7 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 
 	if (fd < 0 || fstat(fd, &before))
 		return file_fail(c, "open", path);
-	/* it may be new: its name has to be there before anything in it counts */
+	/* the file may be new: its directory entry must be durable before its content counts */
 	if (!before.st_size && (e = file_sync_dir(c, path)))
 		return e;
 	if (file_write(fd, bytes) && (fault_point(), platform_sync(fd) == 0)) {
@@ -416,7 +424,7 @@ enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct
 		return errno == ENOENT ? ERR_OK : file_fail(c, "open", dir);
 	while ((errno = 0, entry = readdir(d)))
 		see(arg, arena_copy(&c->mem, str_of(entry->d_name)));
-	if (errno) /* a part of what is there is not all of it */
+	if (errno) /* a partial listing must not be reported as a complete one */
 		e = file_fail(c, "read", dir);
 	closedir(d);
 	return e;
@@ -476,7 +484,7 @@ enum err file_look(struct call *c, struct str path, struct file_found *out)
 	return ERR_OK;
 }
 
-/* EEXIST is no failure where it is a directory; a new one is on the medium after this. */
+/* An existing directory is fine. A new directory is durable when this returns. */
 static enum err make_one(struct call *c, struct str path, mode_t mode, bool *orphan)
 {
 	*orphan = false;
@@ -537,7 +545,7 @@ enum err file_remove_tree(struct call *c, struct str path)
 
 	DIR *dir = opendir(z);
 
-	if (!dir) /* another process may remove it, too */
+	if (!dir) /* another process may remove the folder at the same time */
 		return errno == ENOENT ? ERR_OK : file_fail(c, "open", path);
 	e = remove_entries(c, path, dir);
 	closedir(dir);

@@ -6,8 +6,8 @@
 #include "base/call.h"
 
 /*
- * Whole files, in durable steps. A failure is INTERNAL_ERROR with the path and the system's
- * reason; a file that is not there is not a failure to file_read().
+ * Durable reads and writes of whole files. A failure is INTERNAL_ERROR with the path and the
+ * system's reason; for file_read() a missing file is not a failure.
  */
 
 void file_close(int *fd);
@@ -15,127 +15,144 @@ void file_close(int *fd);
 
 enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
 
-/* The content, or an absent string if there is no such file. Follows symbolic links: for the
- * files of the user and of Git. */
+/*
+ * Reads a file; `out` is absent if there is no such file. Follows symbolic links, so it is for the
+ * user's and Git's files.
+ */
 enum err file_read(struct call *c, struct str path, struct str *out);
 
 enum { FILE_SETTINGS_MOST = 4 * 1024 * 1024 };
 
-/* The same for settings of other programs, and scripts: somebody else may have chosen what is
- * there. Only a regular file is read, nobody waits for a FIFO or a terminal, and one that is
- * larger than FILE_SETTINGS_MOST is refused (INVALID_INPUT): such files have some kilobytes. */
+/*
+ * Reads other programs' settings and scripts, where another user may have chosen what the path
+ * leads to. Only a regular file is read, so the call never blocks on a FIFO or a terminal; a file
+ * larger than FILE_SETTINGS_MOST is refused (INVALID_INPUT), since such files have a few kilobytes.
+ */
 enum err file_read_regular(struct call *c, struct str path, struct str *out);
 
 /*
- * This program's own files are regular files, and never symbolic links: a repository can carry a
- * link to any file of the user's. A link fails with UNSAFE_PATH; a FIFO or a device fails too,
- * and nobody waits for it. All functions below work on own files, where the comment does not say
- * otherwise. The folders above are checked by store/folder.h.
+ * This program's own files are regular files and never symbolic links: a repository can contain a
+ * link to any file of the user. A link fails with UNSAFE_PATH; a FIFO or a device fails too,
+ * without blocking. All functions below work on own files unless their comment says otherwise. The
+ * parent folders are checked by store/folder.h.
  */
 int file_own_open(struct arena *mem, struct str path, int flags, mode_t mode);
 enum err file_own_check(struct call *c, struct str path); /* for a library that opens it by name */
 enum err file_own_read(struct call *c, struct str path, struct str *out);
 
-/* Old content or new content, never a mixture; on the medium before it returns. */
+/* Replaces the file atomically; the new content is durable when this returns. */
 enum err file_own_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
 enum { FILE_PART_MOST = 1 << 30 }; /* a larger part is refused, not read */
 
-/* At most `most` bytes (0: all) from a place in it; absent if there is no such file. */
+/* Reads at most `most` bytes (0: all) from an offset; `out` is absent if there is no such file. */
 enum err file_read_part(struct call *c, struct str path, int64_t from, size_t most,
 			struct str *out);
 
-/* The same, if the whole file has at most `largest` bytes; a larger file is refused, not read. */
+/* Like file_read_part(), but a file with more than `largest` bytes is refused, not read. */
 enum err file_read_within(struct call *c, struct str path, int64_t largest, int64_t from,
 			  size_t most, struct str *out);
 
-/* INTERNAL_ERROR: a file is larger than this program reads. */
+/* Fails with INTERNAL_ERROR: the file is larger than this program reads. */
 enum err file_too_large(struct call *c, struct str path, int64_t size, int64_t largest);
 
-/* The next run of bytes from an open file; 0 at its end, -1 on an error. */
+/* Reads the next bytes of an open file; 0 at its end, -1 on an error. */
 ssize_t file_some(int fd, char *p, size_t n);
 bool file_write(int fd, struct str bytes);
 
 /*
- * For the files of the user: old content or new content, never a mixture, whatever happens on the
- * way: a temporary file beside it, synced, renamed over it. A symbolic link stays one.
+ * Replaces one of the user's files atomically: a temporary file beside it is written, synced and
+ * renamed over it. A symbolic link stays a link; its target is replaced.
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 
-/* A small file that has to be there, with this content, if there is none. It is not what the call
- * was asked to store. */
+/*
+ * Creates a small file with this content unless the file exists. Does not count as a stored change
+ * of the call.
+ */
 enum err file_provide(struct call *c, struct str path, struct str content, mode_t mode);
 
 /*
- * The same for readers, but not on the medium when it returns: for what can be made again. `temp`
- * is the temporary file; only one process may use it at a time. The content is given in pieces.
+ * Replaces a file atomically for readers, but not durably: for files that can be rebuilt. `temp` is
+ * the temporary file; only one process may use it at a time. The content is given in pieces.
  */
 enum err file_swap(struct call *c, struct str path, struct str temp, const struct str *piece,
 		   size_t count);
 
-/* What those left who died while they replaced it. One process at a time. */
+/*
+ * Removes the temporary files of processes that died while they replaced the file. Only one process
+ * at a time may call this.
+ */
 enum err file_remove_leftovers(struct call *c, struct str path);
 
 /*
- * Adds one run of bytes at the end, on the medium before it returns; all of them or none, unless
- * that could not be undone: then the call's `stored` says so. Only one process may append at a
- * time: the caller has a lock.
+ * Appends bytes at the end; they are durable when this returns. On failure the file is cut back to
+ * its old size; if that fails too, the call's `stored` says so. The caller holds a lock: only one
+ * process may append at a time.
  */
 enum err file_append(struct call *c, struct str path, struct str bytes, mode_t mode);
 
-/* The same for hints: not on the medium, and where it fails nobody is told. */
+/* Appends a hint: not durable, and errors are ignored. */
 void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t mode);
 
-/* The content of a file, which is gone then; absent if there is no such file. Of several
- * processes one gets it. */
+/*
+ * Reads a file and removes it; `out` is absent if there is no such file. If several processes call
+ * this at the same time, one of them gets the content.
+ */
 enum err file_own_take(struct call *c, struct str path, struct str *out);
 
-/* Cuts off what is beyond so many bytes. */
+/* Truncates the file to `size` bytes. */
 enum err file_cut(struct call *c, struct str path, int64_t size);
 
-/* A new file, with nothing in it, that may be lost with the power. */
+/* Creates an empty file, not durably. */
 enum err file_create(struct call *c, struct str path, mode_t mode);
 
-enum err file_make_dir(struct call *c, struct str path, mode_t mode); /* with its parents */
+enum err file_make_dir(struct call *c, struct str path, mode_t mode); /* also creates its parents */
 
 /* Calls `see` with the name of everything in a folder; a folder that is not there is empty. */
 enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct str name),
 		   void *arg);
 
-/* The folder of a file that was just made, on the medium. */
+/* Makes the directory entry of a file that was just created or renamed durable. */
 enum err file_sync_dir(struct call *c, struct str path);
 
-/* Is its last byte the end of a line? Of nothing, it is. */
+/* Is the file's last byte a newline? True for an empty or missing file. */
 enum err file_ends_line(struct call *c, struct str path, bool *yes);
 
 /*
- * What a path leads to. A look that fails (for want of permission, a loop of links, a path that
- * is too long, a disk that cannot be read) is an error, never "nothing is there".
+ * What a path leads to. A check that fails (no permission, a loop of links, a path that is too
+ * long, a read error) is an error, never "nothing is there".
  */
 enum file_kind { FILE_NONE, FILE_FOLDER, FILE_OTHER };
 struct file_found {
-	enum file_kind kind; /* FILE_NONE also where a link leads to nothing */
+	enum file_kind kind; /* FILE_NONE also for a link whose target is missing */
 	int64_t size;        /* -1: nothing is there */
 };
 enum err file_look(struct call *c, struct str path, struct file_found *out);
 
-/* After a call that failed: does errno say that nothing is there? */
+/* After a failed call: does errno say that the file does not exist? */
 bool file_missing(void);
 
-/* For where a wrong "no" does no harm: caches, hints, what is reported again later. */
-uint64_t file_number(struct arena *mem, struct str path); /* which one; 0: none */
+/*
+ * The functions below answer "no" on any error: for caches, hints and state that is reported again
+ * later.
+ */
+uint64_t file_number(struct arena *mem, struct str path); /* identifies the file; 0: no such file */
 uint64_t file_number_size(struct arena *mem, struct str path, off_t *size);
 off_t file_size(struct arena *mem, struct str path); /* -1: there is no such file */
 bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
 
-enum err file_remove(struct call *c, struct str path); /* one file; gone is fine */
+enum err file_remove(struct call *c,
+		     struct str path); /* removes one file; a missing file is fine */
 
-/* A folder with all that is in it; symbolic links are removed, not followed. */
+/* Removes a folder and its content; symbolic links are removed, not followed. */
 enum err file_remove_tree(struct call *c, struct str path);
 
-/* INTERNAL_ERROR: "cannot <verb> '<path>': <errno's text>"; a link that is not followed:
- * UNSAFE_PATH. */
+/*
+ * INTERNAL_ERROR: "cannot <verb> '<path>': <errno's text>". UNSAFE_PATH if a symbolic link was
+ * refused.
+ */
 enum err file_fail(struct call *c, const char *verb, struct str path);
 
 #endif

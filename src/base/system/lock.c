@@ -17,10 +17,10 @@ static void lock_wake(int signal)
 }
 
 /*
- * flock() hands nothing over: a process that comes at the right moment overtakes those that wait,
- * for seconds where many do. So who has to wait takes a number first, a byte of the file beyond
- * its end, and waits for the one before it; who comes new and finds a number taken does the same.
- * The numbers only give the order; flock() decides.
+ * flock() is not fair: a process that arrives at the right moment overtakes the waiting ones, for
+ * seconds where there are many. So a process that has to wait first takes a number, which is a lock
+ * on one byte of the file beyond its end, and waits for the number before its own. A new process
+ * that finds a number taken queues up, too. The numbers only give the order; flock() is the lock.
  */
 enum { MUTEX = 0, NUMBERS = 16 };
 
@@ -66,8 +66,8 @@ static bool wait_turn(int fd)
 }
 
 /*
- * None of these has a deadline, so a timer interrupts them. The timer repeats: one that fired
- * between the check and the call would otherwise be lost.
+ * None of the system calls below has a deadline, so a timer interrupts them. The timer repeats,
+ * because a signal between the check and the call would otherwise be lost.
  */
 static bool lock_wait_for(int fd, int wait_ms)
 {
@@ -82,7 +82,8 @@ static bool lock_wait_for(int fd, int wait_ms)
 	sigaction(SIGALRM, &act, &before);
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &alarm, &blocked); /* a parent may have blocked it */
+	sigprocmask(SIG_UNBLOCK, &alarm,
+		    &blocked); /* the parent process may have blocked SIGALRM */
 	timer.it_value = (struct timeval){ wait_ms / 1000, wait_ms % 1000 * 1000 };
 	setitimer(ITIMER_REAL, &timer, NULL);
 	got = wait_turn(fd);
@@ -92,7 +93,10 @@ static bool lock_wait_for(int fd, int wait_ms)
 	return got;
 }
 
-/* The file may have been removed while we waited for it; then it locks nothing. */
+/*
+ * The file may have been removed while this process waited; a lock on a removed file excludes
+ * nobody.
+ */
 static bool lock_stands(struct call *c, struct str path, int fd)
 {
 	struct stat ours, there;

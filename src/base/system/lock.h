@@ -4,8 +4,8 @@
 #include "base/call.h"
 
 /*
- * One holder at a time among all processes; who waits, waits in order. The kernel lets go of it
- * when its process ends, however it ends; the file that stands for it stays.
+ * A lock between processes; waiting processes get it in order. The kernel releases it when its
+ * process ends, however that happens; the lock file stays.
  */
 struct lock {
 	int fd; /* -1: not held */
@@ -19,7 +19,10 @@ struct lock {
 /* Waits up to `wait_ms`, then fails with DATABASE_BUSY. */
 enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out);
 void lock_drop(struct lock *lock);
-/* Does anybody have it? Those who only ask are in nobody's way but a taker's, briefly. */
+/*
+ * Is the lock held by any process? The check takes the lock for an instant, so it can delay a
+ * process that takes it, but not another check.
+ */
 bool lock_held(struct call *c, struct str path);
 #define AUTO_LOCK __attribute__((cleanup(lock_drop))) struct lock
 

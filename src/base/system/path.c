@@ -22,7 +22,6 @@ struct str path_join(struct arena *mem, struct str dir, struct str name)
 	return (struct str){ path, n };
 }
 
-/* Appends one segment of a path, resolving "." and ".." on the way. */
 static size_t path_append(char *out, size_t n, struct str segment)
 {
 	if (!segment.n || str_is(segment, "."))
@@ -97,14 +96,14 @@ struct str path_real(struct arena *mem, struct str path)
 	struct str copy = { 0 };
 
 	if (strlen(z) != path.n)
-		errno = ENOENT; /* no file has a name with a NUL in it */
+		errno = ENOENT; /* a file name cannot contain a NUL */
 	if (real)
 		copy = arena_copy(mem, str_of(real));
 	free(real);
 	return copy;
 }
 
-/* The bytes of whole names that both paths, which are absolute, begin with. */
+/* The length of the longest common prefix of two absolute paths, in whole names. */
 static size_t path_shared(struct str a, struct str b)
 {
 	size_t n = 0, shared = 0;
@@ -173,7 +172,7 @@ struct str path_unused(struct arena *mem, struct str path, const char *kind)
 	return to;
 }
 
-/* The target of a link; absent: it is none, or nothing is there. */
+/* The target of a symbolic link; absent: `path` is not a link, or does not exist. */
 static struct str read_target(struct arena *mem, struct str path)
 {
 	enum { MOST_BYTES = 4096 };
@@ -184,8 +183,8 @@ static struct str read_target(struct arena *mem, struct str path)
 }
 
 /*
- * Name by name, as the kernel does it, but it goes on where a name is missing. So a link whose
- * target is not there yet counts as its target, not as a file of its own.
+ * Resolves name by name, as the kernel does, but continues after a missing name. So a link whose
+ * target does not exist yet resolves to its target.
  */
 struct str path_real_part(struct arena *mem, struct str path)
 {

@@ -3,8 +3,10 @@
 
 #include <stdbool.h>
 
-/* Is the process at the other end of a local socket of the user we run as? Of a socket of another
- * kind that cannot be told, and is not asked. */
+/*
+ * Does the process at the other end of a socket run as our user? Only for local sockets: no other
+ * kind tells.
+ */
 bool peer_is_us(int fd);
 
 #endif

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* As the kernel lays it out; its name is behind a macro that widens everything else. */
+/* The kernel's layout of struct ucred, which libc declares only under _GNU_SOURCE. */
 struct credentials {
 	pid_t pid;
 	uid_t uid;

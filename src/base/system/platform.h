@@ -5,49 +5,51 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the systems do differently; one source for each of them. */
+/* Differences between operating systems; each has its own source file. */
 
-/* The file's data on the medium, not only in the drive's cache; 0 or -1. */
+/* Syncs the file's data to the medium, not only to the drive's cache; 0 or -1. */
 int platform_sync(int fd);
 
 /* Fills `p` with random bytes; n is at most 256. */
 void platform_random(void *p, size_t n);
 
-/* What names this run of the system, until it is started again; "" if nobody knows. */
+/* An identifier of the current boot of the system; "" if unknown. */
 enum { PLATFORM_BOOT = 64 };
 void platform_boot(char name[PLATFORM_BOOT]);
 
-/* The file that this program was started from; false if it cannot be told. */
+/* The path of the running executable; false if unknown. */
 bool platform_self(char *path, size_t size);
 
-/* The process that started another one; 0 if that cannot be told. */
+/* The parent of a process; 0 if unknown. */
 int64_t platform_parent(int64_t process);
 
-/* Another path to an open folder, short however long its own is; it holds while the folder is
- * open. False: there is none. */
+/*
+ * A short alias path of an open folder, valid while the folder is open. False: the system has none.
+ */
 enum { PLATFORM_ALIAS = 64 };
 bool platform_alias(int fd, char path[PLATFORM_ALIAS]);
 
-/* For what runs long: memory that was freed goes back to the system; of what is freed from now
- * on, all but a little does so by itself. */
+/*
+ * For long-running processes: returns freed memory to the system, and makes later frees return all
+ * but a little of it.
+ */
 void platform_give_back(void);
 
-/* From now on this process gets no more memory than that; where the system can do so. */
+/* Limits the memory of this process, where the system supports it. */
 void platform_limit_memory(int64_t bytes);
 
-/* The memory that this process, and those that it starts, may have; INT64_MAX: any. */
+/* The memory limit of this process and its children; INT64_MAX: unlimited. */
 int64_t platform_memory_limit(void);
 
-/* When a file's content was last written, and when anything about it last changed, in nanoseconds
- * since 1970. */
+/* The times of the last change to a file's content and to its inode, in nanoseconds since 1970. */
 struct stat;
 int64_t platform_written_ns(const struct stat *st);
 int64_t platform_changed_ns(const struct stat *st);
 
-/* The process that holds flock() on a file; 0 if that cannot be told. */
+/* The process that holds flock() on a file; 0 if unknown. */
 int64_t platform_flock_holder(const struct stat *st);
 
-/* Closes every open file from this number on; safe after fork(). */
+/* Closes every file descriptor from `fd` up; async-signal-safe. */
 void platform_close_from(int fd);
 
 #endif

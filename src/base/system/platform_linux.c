@@ -25,7 +25,10 @@ void platform_random(void *p, size_t n)
 		abort();
 }
 
-/* Without /proc: when it was, to the minute. A clock that is set looks like a new start. */
+/*
+ * Without /proc, the boot is identified by its time, to the minute. Setting the clock looks like a
+ * reboot.
+ */
 static void name_by_time(char name[PLATFORM_BOOT])
 {
 	struct timespec wall, up;
@@ -56,8 +59,10 @@ void platform_boot(char name[PLATFORM_BOOT])
 	memcpy(name, known, PLATFORM_BOOT);
 }
 
-/* Without /proc: the path that the kernel was given to execute, which it tells every program. A
- * shell has found that in PATH; argv[0] could be anything. */
+/*
+ * Without /proc: the path that the kernel executed, from the auxiliary vector. It is the path that
+ * the shell found in PATH, whereas argv[0] can be anything.
+ */
 static bool ask_loader(char *path, size_t size)
 {
 	const char *name = (const char *)getauxval(AT_EXECFN);
@@ -78,7 +83,7 @@ bool platform_self(char *path, size_t size)
 	return true;
 }
 
-/* "id (name) state parent …": a name may have anything in it. */
+/* /proc/N/stat is "id (name) state parent …"; the name may contain any character, also ')'. */
 int64_t platform_parent(int64_t process)
 {
 	char path[64], text[512];
@@ -97,13 +102,13 @@ int64_t platform_parent(int64_t process)
 	return end && sscanf(end, ") %*c %lld", &parent) == 1 ? parent : 0;
 }
 
-/* Left alone, glibc keeps twice as much as the largest piece that was ever freed. */
 bool platform_alias(int fd, char path[PLATFORM_ALIAS])
 {
 	snprintf(path, PLATFORM_ALIAS, "/proc/self/fd/%d", fd);
 	return !access(path, X_OK);
 }
 
+/* By default glibc keeps freed memory of up to twice the largest freed block. */
 void platform_give_back(void)
 {
 #ifdef __GLIBC__
@@ -115,7 +120,7 @@ void platform_give_back(void)
 #endif
 }
 
-/* close_range() is younger than some kernels; /proc may not be there. */
+/* Older kernels have no close_range(), and /proc may not be mounted. */
 void platform_close_from(int fd)
 {
 	long most = sysconf(_SC_OPEN_MAX);
@@ -128,7 +133,7 @@ void platform_close_from(int fd)
 		close(fd);
 }
 
-/* ASan's own tables count as memory of the process. */
+/* Not under ASan, whose shadow memory would count against the limit. */
 void platform_limit_memory(int64_t bytes)
 {
 #ifndef __SANITIZE_ADDRESS__
@@ -167,7 +172,7 @@ int64_t platform_changed_ns(const struct stat *st)
 	return platform_nanoseconds(st->st_ctim);
 }
 
-/* Its lines: "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF". */
+/* A line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF". */
 int64_t platform_flock_holder(const struct stat *st)
 {
 	FILE *locks = fopen("/proc/locks", "re");

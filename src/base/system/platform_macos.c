@@ -10,7 +10,10 @@
 #include <sys/sysctl.h>
 #include <unistd.h>
 
-/* fsync() leaves the data in the drive's cache there; some file systems know no better. */
+/*
+ * On macOS fsync() leaves the data in the drive's cache; file systems without F_FULLFSYNC fall back
+ * to it.
+ */
 int platform_sync(int fd)
 {
 	return fcntl(fd, F_FULLFSYNC) == -1 ? fsync(fd) : 0;
@@ -47,7 +50,7 @@ int64_t platform_parent(int64_t process)
 	return !sysctl(name, 4, &info, &n, NULL, 0) && n == sizeof info ? info.kp_eproc.e_ppid : 0;
 }
 
-/* Any file by the numbers of its volume and itself. */
+/* /.vol names any file by its device and inode numbers. */
 bool platform_alias(int fd, char path[PLATFORM_ALIAS])
 {
 	struct stat st;
@@ -71,7 +74,7 @@ void platform_close_from(int fd)
 		close(fd);
 }
 
-/* macOS has no limit that it keeps to. */
+/* macOS enforces no memory limit. */
 void platform_limit_memory(int64_t bytes)
 {
 	(void)bytes;

@@ -11,7 +11,7 @@
 
 enum { HOST_MOST = 256 };
 
-/* Containers may share the name of their machine; Linux tells their processes apart. */
+/* Containers may share a host name, so on Linux the PID namespace is part of the name. */
 static struct str space_name(struct arena *mem)
 {
 	char host[HOST_MOST] = "";
@@ -24,7 +24,10 @@ static struct str space_name(struct arena *mem)
 	return arena_fmt(mem, "%lld@%s", (long long)numbers.st_ino, host);
 }
 
-/* Process 1 adopts every process that has lost its parent: it is no host. */
+/*
+ * Stops before process 1, which adopts every orphan and so says nothing about who started this
+ * process.
+ */
 struct ancestors process_ancestors(struct arena *mem)
 {
 	struct ancestors a = { .space = space_name(mem) };

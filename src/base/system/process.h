@@ -4,29 +4,30 @@
 #include "base/arena.h"
 
 /*
- * Processes by their numbers. A number means something only on one machine and in one container,
- * which `space` names.
+ * Processes by their ids. An id is meaningful only within one PID namespace of one machine, which
+ * `space` names.
  */
 enum { ANCESTORS = 6 };
 struct ancestors {
-	int64_t id[ANCESTORS]; /* the parent first; 0: no more are known */
+	int64_t id[ANCESTORS]; /* the parent first; 0: unknown */
 	struct str space;
 };
 
-/* Those that started this process. */
+/* The ancestors of this process. */
 struct ancestors process_ancestors(struct arena *mem);
 
-/* Their numbers and their space as a line of text, and back. What is no such line names no
- * process. */
+/* Ancestors as a line of text, and back. Invalid text decodes to no ancestors. */
 struct str ancestors_encode(struct arena *mem, const struct ancestors *a);
 struct ancestors ancestors_decode(struct arena *mem, struct str text);
 
-/* The nearest one of `a` that is among `b`, too; 0: none. */
+/* The nearest process of `a` that is also in `b`; 0: none. */
 int64_t ancestors_common(const struct ancestors *a, const struct ancestors *b);
 bool ancestors_have(const struct ancestors *a, int64_t process);
 
-/* Whether a process of this space has ended. Its number may have been given to another one since,
- * which then counts. */
+/*
+ * Has a process of this PID namespace ended? If its id was reused, the new process counts as the
+ * old one.
+ */
 bool process_ended(int64_t process);
 
 #endif

@@ -4,17 +4,19 @@
 #include <signal.h>
 
 /*
- * A write that cannot be done has to fail where it is made, so that the error names the file.
- * Without this, SIGPIPE (the reader has gone) and SIGXFSZ (the file would become larger than
- * RLIMIT_FSIZE allows) kill the process. Every main() begins with it.
+ * Makes failed writes return an error, so that the error message can name the file. By default
+ * SIGPIPE (the reader is gone) and SIGXFSZ (the file would exceed RLIMIT_FSIZE) kill the process.
+ * Every main() calls this first.
  */
 void signals_ignore(void);
 
-/* For a new process between fork() and exec(): the program that it becomes gets the default
- * dispositions, as if we had not changed any. */
+/*
+ * For a new process between fork() and exec(): restores the default dispositions for the program
+ * that it executes.
+ */
 void signals_restore(void);
 
-/* The same for posix_spawn(): which signals to set to their default. */
+/* For posix_spawn(): the signals to reset to their default. */
 void signals_ignored(sigset_t *out);
 
 #endif

@@ -20,7 +20,7 @@
 extern char **environ;
 
 struct pipes {
-	int in[2], out[2], err[2]; /* to read from, to write to */
+	int in[2], out[2], err[2]; /* [0] to read from, [1] to write to */
 };
 
 static bool open_pipe(int fd[2])
@@ -38,7 +38,7 @@ static void close_pipes(struct pipes *p)
 	}
 }
 
-/* All of it is in the pipe before anybody reads: nobody has to wait for a reader. */
+/* The pipe has room for the whole input, so writing it never blocks. */
 static bool fill_input(const struct spawn *s, int in[2])
 {
 	bool filled;
@@ -51,9 +51,9 @@ static bool fill_input(const struct spawn *s, int in[2])
 	return filled;
 }
 
-/* --- the search path --- */
+/* --- search path --- */
 
-/* An empty list would mean the current folder, and no list what the system thinks best. */
+/* Without PATH the system uses a default of its own, and an empty PATH means the current folder. */
 static const char default_path[] = "PATH=/usr/bin:/bin";
 
 static struct str path_variable(void)
@@ -98,20 +98,21 @@ char **spawn_environment(struct arena *mem)
 	return all;
 }
 
-/* --- a program that is waited for --- */
+/* --- programs that are waited for --- */
 
 /*
- * The process group that a program is started in, so that all of it can be killed. A watcher may
- * lead the group: it waits for the end of a pipe whose other end only this process has open, and
- * so outlives it by a moment even if it is killed.
+ * The process group of a program, so that the program and all its children can be killed. If the
+ * program is tied to this process, a watcher process leads the group: it reads from a pipe whose
+ * write end only this process has open, so it notices the end of this process even after SIGKILL,
+ * and then kills the group.
  */
 struct group {
-	pid_t id;    /* 0: the program gets a group of its own */
+	pid_t id;    /* 0: the program leads its own group */
 	int alive;   /* our end of the pipe */
-	int watched; /* the watcher's */
+	int watched; /* the watcher's end */
 };
 
-/* Only what is safe after fork(). */
+/* Runs after fork(), so it calls only async-signal-safe functions. */
 static void group_watch(const struct group *g)
 {
 	char nothing;
@@ -121,7 +122,7 @@ static void group_watch(const struct group *g)
 	platform_close_from(1);
 	while (read(0, &nothing, 1) < 0 && errno == EINTR)
 		;
-	if (getpgrp() == getpid()) /* never the group of the process that started us */
+	if (getpgrp() == getpid()) /* never kill the parent's group */
 		kill(0, SIGKILL);
 	_exit(0);
 }
@@ -136,12 +137,11 @@ static bool group_open(struct group *g)
 		return false;
 	if (!g->id)
 		group_watch(g);
-	setpgid(g->id,
-		g->id); /* parent or child, the first does it: the program is about to join the group */
+	setpgid(g->id, g->id); /* in both processes, because either may run first */
 	return true;
 }
 
-/* What the program has left running goes on. */
+/* Kills only the watcher: processes that the program left running continue. */
 static void group_close(struct group *g)
 {
 	if (g->id > 0) {
@@ -184,7 +184,7 @@ static int spawn_start(struct call *c, const char *const *argv, const struct pip
 	return failed;
 }
 
-/* One more run of bytes; false at the end. */
+/* Appends the next bytes; false at the end. */
 static bool spawn_take(int fd, struct buf *into)
 {
 	enum { CHUNK = 64 * 1024 };
@@ -209,7 +209,10 @@ static void tell_lines(struct spawn *s, struct buf *said, size_t *told)
 
 enum { TICK_MS = 500 };
 
-/* Until both ends are closed, the time is over, or who asked a server for it has gone. */
+/*
+ * Reads until both pipes are closed, the timeout is over, or the client that waits for the reply
+ * has disconnected.
+ */
 static void spawn_listen(struct call *c, struct spawn *s, struct pipes *p)
 {
 	struct buf out = { .mem = &c->mem }, said = { .mem = &c->mem };
@@ -247,14 +250,13 @@ static enum err fail_unknown(struct call *c)
 	return call_step(c, "Run it by its absolute path, or mount /proc.");
 }
 
-/* A relative path would be one of the folder that the user happens to stand in, which may be
- * somebody else's repository. */
+/* A relative path would depend on the current folder, which may be another user's repository. */
 static bool is_absolute(const char *path)
 {
 	return path[0] == '/';
 }
 
-/* With everything open that it needs. */
+/* Runs the program once all pipes are open. */
 static enum err spawn_finish(struct call *c, struct spawn *s, struct pipes *p, struct group *g)
 {
 	int failed, status = 0;
@@ -297,7 +299,7 @@ enum err spawn_run(struct call *c, struct spawn *s)
 	return e;
 }
 
-/* Only what is safe between fork() and exec(). */
+/* Runs between fork() and exec(), so it calls only async-signal-safe functions. */
 static void spawn_leave(const char *const *argv, char **env)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -400,7 +402,7 @@ struct str spawn_quoted(struct arena *mem, struct str text)
 	return buf_str(&b);
 }
 
-/* Bytes of the character at the start of `text` if it can be shown, else 0. */
+/* Length of the first character of `text` if it is safe to show, else 0. */
 static size_t spawn_shown(struct str text, uint32_t *cp)
 {
 	size_t n = utf8_decode(text, cp);
@@ -408,7 +410,7 @@ static size_t spawn_shown(struct str text, uint32_t *cp)
 	return n && !utf8_is_unsafe(*cp) ? n : 0;
 }
 
-/* Whether it means itself to every shell, without quotes. */
+/* Does every shell take this character literally, without quotes? */
 static bool spawn_plain(uint32_t cp)
 {
 	static const char plain[] =
@@ -418,10 +420,11 @@ static bool spawn_plain(uint32_t cp)
 }
 
 /*
- * Bytes that cannot be shown are written in octal, for the format of printf: $'...' would be
- * shorter, but not every sh has it. Inside of double quotes an interactive shell reads "!", and
- * printf a first "-": so they are octal too. The shell takes newlines off the end of what it
- * substitutes; a folder has the same path with "/." after it, and of a file no shell finds that.
+ * Unsafe bytes are written in octal for printf, because not every sh has $'...'. "!" is octal too,
+ * since an interactive shell expands it inside double quotes, and so is a leading "-", which printf
+ * would take as an option. The shell strips trailing newlines from a substitution, so "/." is
+ * appended to a path that ends with one: for a folder the path stays the same, and for a file the
+ * shell finds nothing instead of another file.
  */
 static struct str spawn_printed(struct arena *mem, struct str text)
 {

@@ -3,66 +3,69 @@
 
 #include "base/call.h"
 
-/* Other programs, started by their path. */
+/* Runs other programs, which are named by absolute path. */
 
-enum { SPAWN_INPUT = 4096 }; /* what every pipe has room for */
+enum { SPAWN_INPUT = 4096 }; /* every pipe has room for this */
 
-/* What to run, and what became of it. */
+/* What to run, and the result. */
 struct spawn {
-	const char *const *argv; /* the path first, NULL last */
-	int64_t timeout_ms;      /* then it is killed, with all it has started; 0: never */
-	bool tied;               /* the same happens when this process ends, even if it is killed */
-	/* for every line it writes to standard error, and every now and then, with an absent one;
-	 * NULL: nobody listens */
+	const char *const *argv; /* an absolute path first, NULL last */
+	int64_t timeout_ms; /* then the program and all its children are killed; 0: no timeout */
+	bool tied; /* kill the program and its children when this process ends, even by SIGKILL */
+	/* called with every line of standard error, and regularly with an absent line; or NULL */
 	void (*heard)(void *arg, struct str line);
 	void *arg;
-	struct str input; /* what it reads, at most SPAWN_INPUT bytes; absent: nothing */
-	struct str out;   /* what it wrote to standard output */
+	struct str input; /* its standard input, at most SPAWN_INPUT bytes; absent: none */
+	struct str out;   /* its standard output */
 	int status;       /* its exit status; -1: it was killed */
 	bool timed_out;
 };
 
-/* Runs it to its end. It has no terminal to ask questions on. */
+/* Runs a program until it ends. The program has no terminal. */
 enum err spawn_run(struct call *c, struct spawn *s);
 
 /*
- * Starts a program that goes on by itself: in a session of its own, with no open file of ours,
- * and nobody waits for it. False: it could not be started.
+ * Starts a program in the background: in its own session, without our open files. It is not waited
+ * for. False: it could not be started.
  */
 bool spawn_away(const char *const *argv);
 
-/* A word of a shell script in a file: in quotes, byte by byte. */
+/* Quotes a word for a shell script that is stored in a file, byte by byte. */
 struct str spawn_quoted(struct arena *mem, struct str text);
 
 /*
- * A word of a command that a person or an agent is told to run: in quotes only where it needs them.
- * Every path, name or id in such a command goes through this. The word consists of characters that
- * are shown as they are, and every POSIX shell makes the same bytes from it: what cannot be shown
- * is written as "$(printf 'a\033b')".
+ * Quotes a word for a command that is shown to a person or an agent, only where needed. Every path,
+ * name or id in such a command goes through this. The result has only characters that are safe to
+ * show, and every POSIX shell reads it as the same bytes: unsafe bytes are written as "$(printf
+ * 'a\033b')".
  */
 struct str spawn_word(struct arena *mem, struct str text);
 
-/* This program's own file, after symbolic links; an absolute path, or absent if the system cannot
- * tell. */
+/* The absolute path of the running executable, with links resolved; absent if unknown. */
 struct str spawn_self(struct arena *mem);
 
-/* The same for a caller that cannot go on without it: INTERNAL_ERROR. */
+/* Like spawn_self(), but an unknown path is INTERNAL_ERROR. */
 enum err spawn_need_self(struct call *c, struct str *out);
 
 /*
- * The variable PATH may have relative entries, and empty ones, which mean the current folder:
- * that may be somebody else's repository, with programs in it. They are left out of every search
- * here, and of the environment of every program that is started here.
+ * PATH may have relative or empty entries, which mean the current folder: possibly another user's
+ * repository with programs in it. Such entries are ignored in every search here, and removed from
+ * the environment of every program that is started here.
  */
-struct str spawn_absolute(struct arena *mem, struct str list); /* a list without them */
-char **spawn_environment(struct arena *mem);                   /* ours, with such a PATH */
-struct str spawn_find(struct arena *mem, struct str name);     /* a program; absent: not there */
+struct str spawn_absolute(struct arena *mem, struct str list); /* the list without such entries */
+char **spawn_environment(struct arena *mem);               /* our environment, with PATH cleaned */
+struct str spawn_find(struct arena *mem, struct str name); /* a program's path; absent: not found */
 
-/* How a shell of this user finds a program of this installation: by its name alone if that is on
- * PATH, else by its path. Absent: neither. */
+/*
+ * How to call a program of this installation from the user's shell: its name if it is on PATH, else
+ * its path. Absent: not found.
+ */
 struct str spawn_command(struct arena *mem, struct str name);
 
-/* A file of the same installation, such as "libexec/abacus-sync"; likewise. */
+/*
+ * The path of a file of this installation, such as "libexec/abacus-sync"; absent if the path of the
+ * executable is unknown. The file itself may be missing.
+ */
 struct str spawn_beside(struct arena *mem, struct str name);
 
 #endif

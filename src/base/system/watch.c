@@ -13,12 +13,13 @@ static struct timespec until_then(int64_t left)
 	return (struct timespec){ .tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000 };
 }
 
-/* Signals that a server keeps back while it works may come in here. */
+/* A server blocks signals while it works; they are delivered during this wait. */
 bool watch_sleep(const struct watch *w, int64_t until, int input, enum watch_end *end)
 {
 	int64_t left = until - moment_ticks();
 	int most, ready;
-	bool blind = w->fd < 0 || w->fd >= FD_SETSIZE; /* of a set, no more fit */
+	bool blind =
+		w->fd < 0 || w->fd >= FD_SETSIZE; /* larger descriptors do not fit into an fd_set */
 	struct timespec time;
 	sigset_t open;
 	fd_set set;
@@ -46,7 +47,10 @@ bool watch_sleep(const struct watch *w, int64_t until, int input, enum watch_end
 	return true;
 }
 
-/* pselect() lets no signal in while a watched file is ready, which may be always. */
+/*
+ * Unlike watch_sleep(), waits on no descriptor: pselect() delivers no signal while a watched
+ * descriptor is ready.
+ */
 void watch_pause(int64_t ms)
 {
 	struct timespec time = until_then(ms);

@@ -23,7 +23,7 @@ void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at, s
 			continue;
 		w->number[i] = inotify_add_watch(w->fd, arena_cstr(mem, at[i].dir), EVENTS);
 		if (w->number[i] < 0)
-			watch_close(w); /* not there, or too many: look now and then */
+			watch_close(w); /* missing, or too many watches: fall back to intervals */
 	}
 }
 
@@ -37,7 +37,7 @@ static bool watch_concerns(const struct watch *w, const struct inotify_event *ev
 	return false;
 }
 
-/* All that has happened; does any of it concern us? */
+/* Reads all pending events; does any of them concern a watched file? */
 static bool watch_drain(const struct watch *w)
 {
 	alignas(struct inotify_event) char buf[4096];

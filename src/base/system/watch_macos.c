@@ -7,10 +7,10 @@
 #include "base/system/path.h"
 #include "base/system/watch.h"
 
-/* What is registered is a file or a folder that is held open; it ends with the queue. */
+/* kqueue watches open files. number[0] is the count of the file descriptors behind it. */
 enum { MOST = 64 };
 
-/* False: it cannot be watched. */
+/* False: the path cannot be watched. */
 static bool watch_add(struct watch *w, struct arena *mem, struct str path)
 {
 	struct kevent change;
@@ -24,8 +24,10 @@ static bool watch_add(struct watch *w, struct arena *mem, struct str path)
 	return kevent(w->fd, &change, 1, NULL, 0, NULL) == 0;
 }
 
-/* The folder, which tells of new files, and each file, which tells of what is written to it. A
- * file that goes in between changes the folder. */
+/*
+ * Watches the folder, which reports new files, and each file, which reports writes. A file that
+ * disappears while this runs changes the folder.
+ */
 static bool watch_add_all(struct watch *w, struct arena *mem, const struct watch_at *at)
 {
 	DIR *dir = opendir(arena_cstr(mem, at->dir));
@@ -49,7 +51,7 @@ void watch_open(struct watch *w, struct arena *mem, const struct watch_at *at, s
 	w->number = arena_array(mem, MOST + 1, sizeof *w->number);
 	for (size_t i = 0; w->fd >= 0 && i < count; i++)
 		if (at[i].dir.p && !watch_add_all(w, mem, &at[i]))
-			watch_close(w); /* not there, or too many: look now and then */
+			watch_close(w); /* missing, or too many files: fall back to intervals */
 }
 
 enum watch_end watch_wait(struct watch *w, int64_t ms, int input)
