@@ -25,7 +25,10 @@ static enum err repo_fail_internal(struct call *c, const char *what, struct str 
 	return repo_fail(c, ERR_INTERNAL_ERROR, what, of);
 }
 
-/* The same for an object; a disk that fails says nothing about what is on it. */
+/*
+ * Fails because an object cannot be read. An I/O error is not reported as damage: the object itself
+ * may be intact.
+ */
 static enum err fail_to_read(struct call *c, const char *what, struct str of)
 {
 	const git_error *error = git_error_last();
@@ -38,7 +41,7 @@ static enum err fail_to_read(struct call *c, const char *what, struct str of)
 			    "other damage.");
 }
 
-/* Versions before 1.5 cannot be told. */
+/* libgit2 before 1.5 has no such option. */
 static void repo_trust_owners(void)
 {
 #if LIBGIT2_VER_MAJOR > 1 || LIBGIT2_VER_MINOR >= 5
@@ -52,9 +55,9 @@ enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
 
 	git_libgit2_init();
 	repo_trust_owners();
-	/* what is said to be stored is on the medium */
+	/* objects must be durable before they are reported as stored */
 	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
-	/* what we have written ourselves a moment ago need not be hashed again */
+	/* objects that this process has just written need not be hashed again */
 	git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 0);
 	*out = r;
 	r->file_most = INT64_MAX;
@@ -175,7 +178,8 @@ struct str repo_peel(struct call *c, struct repo *r, struct str name)
 	struct str commit = STR_NONE, kind = str_of(repo_kind(r, name));
 	git_oid oid;
 
-	if (kind.p && str_is(kind, "commit")) /* libgit2 may refuse to parse it */
+	if (kind.p &&
+	    str_is(kind, "commit")) /* libgit2 may refuse to parse a commit that Git accepts */
 		return name;
 	if (kind.p && str_is(kind, "tag") && repo_oid_of(name, &oid) &&
 	    !git_object_lookup(&found, r->git, &oid, GIT_OBJECT_TAG) &&
@@ -248,7 +252,7 @@ void repo_limit_files(struct repo *r, int64_t most)
 	r->file_most = most;
 }
 
-/* The size is asked first: a few bytes of a pack can become gigabytes. */
+/* The size is checked first: a few bytes of a pack can inflate to gigabytes. */
 static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid, const char *name,
 			  struct str commit, struct str *text)
 {
@@ -330,8 +334,8 @@ static enum err put_file(struct call *c, struct repo *r, git_treebuilder *tree,
 }
 
 /*
- * An entry that Git itself would not write, such as one that is called "..", is left out:
- * otherwise one such entry in a pushed commit would keep everybody from publishing.
+ * An entry that Git itself would not write, such as "..", is left out: otherwise one such entry in
+ * a pushed commit would prevent every clone from publishing.
  */
 static int keep_entry(git_treebuilder *made, const git_tree_entry *entry)
 {
@@ -346,7 +350,7 @@ static int keep_entry(git_treebuilder *made, const git_tree_entry *entry)
 	return code && git_error_last()->klass == GIT_ERROR_TREE ? 0 : code;
 }
 
-/* What other programs have put beside our files is theirs. */
+/* Files of other programs in the commit's tree are preserved. */
 static enum err keep_entries(struct call *c, struct repo *r, git_treebuilder *made,
 			     struct str commit)
 {
@@ -387,7 +391,7 @@ enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KE
 	return e;
 }
 
-/* Git has no way to write these into a commit. */
+/* Replaces characters that Git cannot store in a name or an email address. */
 static const char *repo_plain(struct call *c, const git_buf *text, const char *otherwise)
 {
 	char *plain = (char *)arena_cstr(&c->mem, str_of(text->ptr));
@@ -398,7 +402,7 @@ static const char *repo_plain(struct call *c, const git_buf *text, const char *o
 	return text->size && str_trim(str_of(plain)).n ? plain : otherwise;
 }
 
-/* Who the user is to Git; not everybody has told it. */
+/* The user's Git identity, or a default if user.name or user.email is not set. */
 static int repo_sign(struct call *c, struct repo *r, git_signature **out)
 {
 	git_config *config = NULL;

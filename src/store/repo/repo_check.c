@@ -1,8 +1,8 @@
 /*
- * Whether a history that somebody else made can be used: by us, and by the user's own Git once a
- * ref of ours points at it. `git gc` and `git log --all` die of an object that is missing, and a
- * date that does not fit makes `git gc` run for ever. `git fsck` fails for good where one commit
- * or tree is malformed.
+ * Checks whether a history from another clone can be used by us, and by the user's own Git once one
+ * of our refs points to it. A missing object makes `git gc` and `git log --all` fail, a date out of
+ * range makes `git gc` loop for ever, and one malformed commit or tree makes `git fsck` fail from
+ * then on.
  */
 #include <git2.h>
 #include <git2/sys/path.h>
@@ -22,9 +22,9 @@ enum {
 static const int64_t DATE_LAST = ((int64_t)1 << 34) - 1;
 
 static const size_t COMMIT_MOST = (size_t)16 << 20, TREE_MOST = (size_t)16 << 20,
-		    READ_MOST = (size_t)512 << 20; /* of all that is read for a check */
+		    READ_MOST = (size_t)512 << 20; /* total bytes read by one check */
 
-/* Commits that are still to be looked at. */
+/* Commits that are still to be visited. */
 struct todo {
 	git_oid *oid;
 	size_t count;
@@ -35,14 +35,14 @@ struct check {
 	struct arena mem;
 	git_repository *git;
 	git_odb *odb;
-	struct map commits; /* that are known, or were checked */
-	struct map trees;   /* that were checked: how deep they were, as int */
-	struct map shallow; /* commits whose parents the user left out, by 'git fetch --depth' */
+	struct map commits; /* known or already checked */
+	struct map trees;   /* already checked; value: int, the greatest depth */
+	struct map shallow; /* commits whose parents 'git fetch --depth' left out */
 	struct todo new, known;
-	const git_oid *commit; /* the one that is checked now */
+	const git_oid *commit; /* the commit being checked */
 	size_t bytes;
 	struct repo_fault *fault;
-	enum err failed; /* of the disk: that says nothing about the history */
+	enum err failed; /* I/O error: says nothing about the history */
 };
 
 static struct str repo_check_key_of(const git_oid *oid)
@@ -64,7 +64,7 @@ static void repo_check_add(struct check *k, struct todo *todo, const git_oid *oi
 	todo->oid[todo->count++] = *oid;
 }
 
-/* False if it was there. */
+/* False if the object was marked before. */
 static bool repo_check_mark(struct check *k, struct map *map, const git_oid *oid)
 {
 	if (map_find(map, repo_check_key_of(oid)))
@@ -73,7 +73,7 @@ static bool repo_check_mark(struct check *k, struct map *map, const git_oid *oid
 	return true;
 }
 
-/* --- what is wrong --- */
+/* --- faults --- */
 
 static bool repo_check_blame(struct check *k, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -114,7 +114,9 @@ static bool repo_check_unreadable(struct check *k, int code, const char *kind, c
 				error && error->message ? error->message : "unknown");
 }
 
-/* libgit2 calls an object that it fails to open missing: look twice. */
+/*
+ * libgit2 also reports an object that it failed to open as missing, so a failure is retried once.
+ */
 static int repo_check_header(struct check *k, const git_oid *oid, size_t *size, git_object_t *type)
 {
 	git_error_clear();
@@ -124,7 +126,10 @@ static int repo_check_header(struct check *k, const git_oid *oid, size_t *size, 
 	return git_odb_read_header(size, type, k->odb, oid);
 }
 
-/* Is it there, what it should be, and not too large to be read? Files are not read. */
+/*
+ * Does the object exist, with the right type, and is it small enough to be read? Only the header is
+ * read.
+ */
 static bool check_object(struct check *k, const git_oid *oid, git_object_t wanted)
 {
 	const char *kind = git_object_type2string(wanted);
@@ -149,7 +154,7 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 	return true;
 }
 
-/* The words of `git fsck` for what it would call an error. */
+/* Applies the checks of `git fsck`; its wording is used for the fault. */
 static bool check_strictly(struct check *k, const git_oid *oid, git_object_t kind)
 {
 	git_odb_object *object = NULL;
@@ -177,7 +182,7 @@ static bool repo_check_is_called(const git_tree_entry *entry, git_path_gitfile f
 	return git_path_is_gitfile(name, strlen(name), file, GIT_PATH_FS_GENERIC) > 0;
 }
 
-/* `git fsck` takes no lines of 2048 bytes in it. */
+/* `git fsck` rejects a .gitattributes file with a line of 2048 bytes or more. */
 static bool check_attributes(struct check *k, const git_oid *oid)
 {
 	enum { ATTRIBUTES_MOST = 1 << 20, LINE_MOST = 2047 };
@@ -188,7 +193,7 @@ static bool check_attributes(struct check *k, const git_oid *oid)
 	bool sound = true;
 
 	if (repo_check_header(k, oid, &size, &type) || type != GIT_OBJECT_BLOB)
-		return true; /* whatever is wrong is told elsewhere */
+		return true; /* another check reports this fault */
 	if (size > ATTRIBUTES_MOST || git_odb_read(&object, k->odb, oid))
 		return false;
 	text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
@@ -199,8 +204,8 @@ static bool check_attributes(struct check *k, const git_oid *oid)
 }
 
 /*
- * Files that Git itself obeys: `git fsck` reads them, and fails if it does not like what is in
- * them. A store has no submodules.
+ * Files that Git interprets: `git fsck` reads their content and may reject it. Our history has no
+ * submodules.
  */
 static bool check_obeyed(struct check *k, const git_oid *tree, const git_tree_entry *entry)
 {
@@ -229,7 +234,7 @@ static git_tree *read_tree(struct check *k, const git_oid *oid)
 
 static bool check_tree(struct check *k, const git_oid *oid, const git_oid *before, int depth);
 
-/* A submodule is in another repository. */
+/* A submodule's commit is in another repository, so it is not checked. */
 static bool check_entry(struct check *k, const git_tree_entry *entry, const git_tree_entry *before,
 			int depth)
 {
@@ -245,7 +250,7 @@ static bool check_entry(struct check *k, const git_tree_entry *entry, const git_
 	return check_object(k, oid, GIT_OBJECT_BLOB);
 }
 
-/* Was this tree checked where it is as deep as here, or deeper? */
+/* Was this tree already checked at this depth or deeper? */
 static bool was_checked(struct check *k, const git_oid *oid, int depth)
 {
 	void **at = map_find(&k->trees, repo_check_key_of(oid));
@@ -261,7 +266,10 @@ static bool was_checked(struct check *k, const git_oid *oid, int depth)
 	return false;
 }
 
-/* What the tree `before` (or NULL), of the commit before, has too is checked there. */
+/*
+ * Entries that are also in `before`, the same tree of the parent commit (or NULL), are checked with
+ * that commit.
+ */
 static bool check_tree(struct check *k, const git_oid *oid, const git_oid *before, int depth)
 {
 	git_tree *tree, *old;
@@ -295,7 +303,10 @@ static bool check_tree(struct check *k, const git_oid *oid, const git_oid *befor
 
 /* --- commits --- */
 
-/* A name can have a '>' as well, and not every version of Git takes the same one. */
+/*
+ * A name may contain '>' as well, and versions of Git differ in which '>' ends the address: a date
+ * after any of them is checked.
+ */
 static bool check_date(struct str line)
 {
 	for (const char *at; line.n && (at = memchr(line.p, '>', line.n));) {
@@ -314,7 +325,7 @@ static bool check_date(struct str line)
 	return true;
 }
 
-/* The next line of a commit's header, which ends with an empty one. */
+/* The next line of a commit's header; the header ends with an empty line. */
 static bool next_line(struct str *text, struct str *line)
 {
 	return text->n && str_next(text, '\n', line) && line->n;
@@ -380,7 +391,7 @@ static bool repo_check_check_commit(struct check *k, const git_oid *oid)
 	return sound;
 }
 
-/* One that we have had before: so are those before it. */
+/* Marks the next known commit. Its ancestors are known as well. */
 static void step_known(struct check *k)
 {
 	git_oid oid;
@@ -396,8 +407,9 @@ static void step_known(struct check *k)
 }
 
 /*
- * From the tip back to what is known. Those who went back in the known history begin in the
- * middle of it: the walk from its end has to be the faster one.
+ * Checks from the tip back to the known commits. If the remote was reset to an older commit, the
+ * tip is in the middle of the known history: the walk over known commits must be the faster one, so
+ * that it gets there first.
  */
 static bool repo_check_check_line(struct check *k, const git_oid *tip)
 {
@@ -415,7 +427,7 @@ static bool repo_check_check_line(struct check *k, const git_oid *tip)
 	return sound;
 }
 
-/* --- for others --- */
+/* --- interface --- */
 
 static bool repo_check_oid_of(struct str name, git_oid *out)
 {
@@ -476,9 +488,9 @@ enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str k
 	return e;
 }
 
-/* --- what is left of a history that is not sound --- */
+/* --- the intact part of a damaged history --- */
 
-/* The first parent, also of a commit that libgit2 refuses to parse. */
+/* The first parent, also of a commit that libgit2 cannot parse. */
 static bool first_parent(struct check *k, const git_oid *oid, git_oid *parent)
 {
 	git_odb_object *object = NULL;

@@ -1,7 +1,7 @@
 /*
- * Fetching from a folder. libgit2 would get all branches that are there, too, and would fail if
- * it cannot parse one of their commits. What cannot be parsed is fetched as it is: repo_check()
- * finds it afterwards.
+ * Fetches from a folder. libgit2 would also fetch all other branches of the folder, and fail if one
+ * of their commits cannot be parsed. Objects that cannot be parsed are copied unchanged;
+ * repo_check() finds them afterwards.
  */
 #if __has_include(<git2/sys/errors.h>)
 #include <git2/sys/errors.h>
@@ -16,9 +16,9 @@ struct fetching {
 	git_odb *there, *here;
 	git_packbuilder *pack;
 	struct map seen;
-	git_oid *todo; /* commits */
+	git_oid *todo; /* commits to visit */
 	size_t count;
-	bool checked; /* what is missing may be missing: the user left it out, by 'git fetch --depth' */
+	bool checked; /* objects may be missing: 'git fetch --depth' leaves some out */
 };
 
 static bool first_time(struct fetching *f, const git_oid *oid)
@@ -31,7 +31,10 @@ static bool first_time(struct fetching *f, const git_oid *oid)
 	return true;
 }
 
-/* Nothing is fetched then: it would not be fetched again once the object is back. */
+/*
+ * Fails the fetch as a whole: after a partial fetch, the object would not be fetched again once it
+ * is restored.
+ */
 static int repo_copy_lost(const git_oid *oid)
 {
 	char text[24 + GIT_OID_HEXSZ] = "it has lost the object ";
@@ -41,7 +44,9 @@ static int repo_copy_lost(const git_oid *oid)
 	return -1;
 }
 
-/* Objects with the same name are stored as differences of each other. */
+/*
+ * The name is a hint for delta compression: objects with the same name become deltas of each other.
+ */
 static int repo_copy_take(struct fetching *f, const git_oid *oid, const char *name)
 {
 	if (git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH))
@@ -81,7 +86,7 @@ static void add_commit(struct fetching *f, const git_oid *oid)
 	f->todo[f->count++] = *oid;
 }
 
-/* Its header is read here, because libgit2 refuses commits that Git takes. */
+/* Parses the header itself, because libgit2 refuses some commits that Git accepts. */
 static int take_commit(struct fetching *f, const git_oid *oid)
 {
 	git_odb_object *object = NULL;
@@ -138,7 +143,7 @@ static int write_pack(struct fetching *f)
 	return code;
 }
 
-/* The pack is of what is lacking. */
+/* Builds a pack of the missing objects. */
 static int repo_copy_collect(struct fetching *f, struct str commit, const struct str *known,
 			     size_t count)
 {

@@ -1,6 +1,6 @@
 /*
- * The rules of `git fsck`. A repository that has one object which breaks them fails `git fsck`
- * from then on, and cannot be pushed to servers that check what they get.
+ * The rules of `git fsck`. One object that breaks them makes `git fsck` fail from then on, and
+ * servers that check objects refuse pushes of it.
  */
 #include "store/repo/repo_fsck.h"
 
@@ -112,7 +112,7 @@ static bool repo_fsck_next_entry(struct str *bytes, struct repo_fsck_entry *out)
 	return true;
 }
 
-/* The order of Git, in which the name of a folder ends with a slash. */
+/* Git's sort order, in which the name of a folder ends with a slash. */
 static int repo_fsck_compare(const struct repo_fsck_entry *a, const struct repo_fsck_entry *b)
 {
 	size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
@@ -128,8 +128,8 @@ static int repo_fsck_compare(const struct repo_fsck_entry *a, const struct repo_
 }
 
 /*
- * A file and a folder of one name need not follow each other: "a", "a.c", "a/". Files whose names
- * the last name begins with are remembered; a name that begins with none of them forgets them.
+ * Finds a file and a folder with the same name, which need not be adjacent: "a", "a.c", "a/". A
+ * stack has the files whose names are prefixes of the current name; other files are popped.
  */
 struct repo_fsck_files {
 	struct str *name;
@@ -141,7 +141,7 @@ static bool repo_fsck_has_file(struct arena *mem, struct repo_fsck_files *files,
 {
 	while (files->count && !str_starts(entry->name, files->name[files->count - 1]))
 		files->count--;
-	if (entry->folder) /* each of them is longer than the one before it */
+	if (entry->folder) /* only the longest name on the stack, the last, can be equal */
 		return files->count && str_eq(files->name[files->count - 1], entry->name);
 	if (files->count == files->room) {
 		files->name = arena_room(mem, files->name, files->count, sizeof *files->name);

@@ -4,8 +4,8 @@
 #include "base/arena.h"
 
 /*
- * What `git fsck` calls an error in a commit or a tree, and libgit2 takes. The bytes are those of
- * the object. NULL: nothing; else words that follow "commit …" or "the tree …".
+ * Checks a commit's or tree's raw bytes for errors that `git fsck` reports and libgit2 accepts.
+ * Returns NULL, or words that follow "commit …" or "the tree …".
  */
 const char *repo_fsck_commit(struct str bytes);
 const char *repo_fsck_tree(struct arena *mem, struct str bytes);

@@ -1,7 +1,7 @@
 /*
- * What a fetch tells the other side that is here. libgit2 walks back from every ref of the
- * repository for that, so one commit in any branch that it cannot parse would stop it. While it
- * fetches for us, it sees no refs but these.
+ * The commits that a fetch reports to the remote as present ("haves"). By default libgit2 walks
+ * back from every ref of the repository, so one commit that it cannot parse, in any branch, would
+ * stop the fetch. During our fetches it uses a refdb backend that shows only the given commits.
  */
 #include <git2.h>
 #include <git2/sys/refdb_backend.h>
@@ -104,7 +104,7 @@ static void haves_free(git_refdb_backend *backend)
 	free(backend);
 }
 
-/* --- what libgit2 wants every such list to have, and nobody calls --- */
+/* --- stubs: required by libgit2, never called --- */
 
 static int no_write(git_refdb_backend *b, const git_reference *ref, int force,
 		    const git_signature *who, const char *message, const git_oid *old,
@@ -164,7 +164,7 @@ static void put_stubs(git_refdb_backend *b)
 	b->reflog_rename = no_log_rename;
 }
 
-/* --- for others --- */
+/* --- interface --- */
 
 static struct haves *haves_new(const struct str *commits, size_t count)
 {

@@ -1,7 +1,7 @@
 /*
- * Git gives what it creates the permissions that the umask leaves, and those that
- * core.sharedRepository asks for. A umask of 000 is a mistake more often than a wish, so without
- * that setting nobody else may write to what is created here, and no setting lets everybody.
+ * Git creates files with the permissions that the umask and core.sharedRepository allow. A umask of
+ * 000 is usually a mistake. So without core.sharedRepository only the owner may write to files
+ * created here, and no setting makes them writable for everyone.
  */
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 enum { OTHERS_WRITE = 022, WORLD_WRITES = 002, ALL = 0777 };
 
-/* An octal number, as in "0640"; absent: it is none. */
+/* Parses an octal number such as "0640"; false: not an octal number. */
 static bool mode_parse(const char *text, mode_t *out)
 {
 	char *end;
@@ -27,7 +27,7 @@ static bool mode_is_one_of(const char *text, const char *const words[])
 	return *words;
 }
 
-/* Whoever may read a folder may also enter it. */
+/* Permission to read a folder implies permission to enter it. */
 static mode_t mode_with_search(mode_t mode)
 {
 	return mode | ((mode & 0444) >> 2);

@@ -12,7 +12,7 @@ static enum err repo_pack_fail(struct call *c, struct str of)
 	return repo_fail(c, ERR_INTERNAL_ERROR, "pack", of);
 }
 
-/* From a commit back to another one, which is left out. */
+/* Walks from `commit` back to `before`, exclusive. */
 static int repo_pack_walk_from(struct repo *r, struct str commit, struct str before,
 			       git_revwalk **out)
 {
@@ -45,7 +45,7 @@ enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str
 	return e;
 }
 
-/* --- what lies around --- */
+/* --- loose objects and packs --- */
 
 struct str repo_objects(struct call *c, struct repo *r)
 {
@@ -59,7 +59,7 @@ static void remove_loose(struct call *c, struct str dir, const git_oid *oid)
 	git_oid_tostr(name, sizeof name, oid);
 	fault_point();
 	file_remove(c, arena_fmt(&c->mem, STR_FMT "/%.2s/%s", STR_ARG(dir), name, name + 2));
-	call_forgive(c); /* it only takes up room */
+	call_forgive(c); /* a leftover object only takes up space */
 }
 
 static int tidy_commit(struct call *c, struct repo *r, struct str dir, const git_oid *oid)
@@ -81,7 +81,7 @@ static int tidy_commit(struct call *c, struct repo *r, struct str dir, const git
 	return code;
 }
 
-/* Only what a pack has: that was just made of the same commits. */
+/* Removes only objects that a pack has: the caller has just packed the same commits. */
 enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before)
 {
 	struct str dir = repo_objects(c, r);
@@ -97,7 +97,7 @@ enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str
 
 enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
 {
-	/* the index first: without it nobody looks for the pack */
+	/* the index first: without it, Git ignores the pack */
 	static const char *const parts[] = { "idx", "rev", "pack" };
 	struct str dir = repo_objects(c, r);
 	enum err e = ERR_OK;
@@ -110,11 +110,11 @@ enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
 	return e;
 }
 
-/* --- what the dead left --- */
+/* --- temporary files of dead processes --- */
 
 struct repo_pack_leftovers {
 	struct call *c;
-	struct str dir, start; /* what the names of temporary files begin with */
+	struct str dir, start; /* prefix of the names of temporary files */
 };
 
 static void repo_pack_remove_leftover(void *arg, struct str name)
@@ -139,5 +139,5 @@ void repo_sweep_objects(struct call *c, struct repo *r)
 
 	file_each(c, loose.dir, repo_pack_remove_leftover, &loose);
 	file_each(c, packs.dir, repo_pack_remove_leftover, &packs);
-	call_restore(c, &before); /* they only take up room */
+	call_restore(c, &before); /* leftover files only take up space */
 }

@@ -1,10 +1,10 @@
 /*
- * What comes from a remote lies in a folder of its own, beside the user's objects, until it was
- * checked. `git fsck` and `git gc` look at every object of a repository, whether a ref leads to
- * it or not: what is malformed must not get there at all. A fetch that is killed leaves its part
- * of a pack in that folder too, and the next one removes it.
+ * Objects from a remote stay in a quarantine folder, apart from the user's objects, until they are
+ * checked. `git fsck` and `git gc` read every object of a repository, whether or not a ref leads to
+ * it, so malformed objects must not get there at all. A killed fetch leaves its partial pack in the
+ * same folder, and the next fetch removes it.
  *
- * The name is one that `git prune` recognizes as temporary.
+ * The folder's name is one that `git prune` recognizes as temporary.
  */
 #include <git2/sys/repository.h>
 #include <stdio.h>
@@ -29,7 +29,9 @@ void repo_sweep_fetched(struct call *c, struct repo *r)
 	struct call before = call_save(c);
 
 	file_remove_tree(c, repo_quarantine_folder(c, r));
-	call_restore(c, &before); /* it only takes up room, or the next fetch tells */
+	call_restore(
+		c,
+		&before); /* a leftover only takes up space, and the next fetch reports the error */
 }
 
 enum err repo_keep_apart(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])
@@ -69,7 +71,7 @@ void repo_turn_away(struct repo *r)
 	repo_sweep_fetched(r->call, r);
 }
 
-/* --- letting it in --- */
+/* --- moving objects out of the quarantine --- */
 
 struct repo_quarantine_count {
 	git_odb *own;
@@ -80,7 +82,7 @@ static int repo_quarantine_count_one(const git_oid *oid, void *arg)
 {
 	struct repo_quarantine_count *n = arg;
 
-	/* a pack also has what the differences in it are based on */
+	/* a pack also contains the bases of its deltas, which may be known */
 	n->new += !git_odb_exists_ext(n->own, oid, GIT_ODB_LOOKUP_NO_REFRESH);
 	return 0;
 }
@@ -90,8 +92,10 @@ static void repo_quarantine_see(void *only_packs, struct str name)
 	*(bool *)only_packs = *(bool *)only_packs && str_is(name, "pack");
 }
 
-/* How many objects lie in the folder that the user's own do not have; 0: that cannot be told, or
- * some were written since, which are not in packs. */
+/*
+ * The number of objects in the quarantine that the user's repository lacks; 0: unknown, or there
+ * are loose objects, which were written after the fetch.
+ */
 static size_t repo_quarantine_new_objects(struct call *c, struct repo *r)
 {
 	struct repo_quarantine_count n = { .own = r->own };
@@ -132,7 +136,7 @@ static void repo_quarantine_move_one(void *arg, struct str name)
 		m->failed = file_fail(m->c, "write", to);
 }
 
-/* The indexes last: nobody looks for a pack that has none. */
+/* The indexes are moved last: Git ignores a pack without an index. */
 static enum err repo_quarantine_move_packs(struct call *c, struct repo *r)
 {
 	static const char *const suffixes[] = { ".pack", ".rev", ".idx" };
@@ -152,8 +156,8 @@ static enum err repo_quarantine_move_packs(struct call *c, struct repo *r)
 }
 
 /*
- * The packs themselves are moved if all that is in them is needed; a server may have sent objects
- * that nobody has checked, because no commit leads to them.
+ * The packs are moved as they are only if every object in them is needed: a server may have sent
+ * unchecked objects, which no commit leads to. Otherwise the needed objects are copied.
  */
 enum err repo_admit(struct call *c, struct repo *r, struct str commit)
 {

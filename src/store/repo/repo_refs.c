@@ -1,6 +1,6 @@
 /*
- * Refs are read through libgit2 and written here, because a lock file that libgit2 has left
- * behind cannot be told from one that a living program holds (store/git_lock.h).
+ * Refs are read through libgit2 but written here: a lock file that a dead libgit2 process left
+ * behind cannot be told from the lock of a running program, while ours can (store/git/git_lock.h).
  */
 #include <git2.h>
 
@@ -32,7 +32,7 @@ static struct str repo_refs_hex(struct call *c, const git_oid *oid)
 
 /* --- reading --- */
 
-/* The ref cannot be used, and no retry will change that. */
+/* The ref cannot be used, and a retry would not help. */
 static enum err repo_refs_broken(struct call *c, struct repo *r, struct str name, struct str fault)
 {
 	struct str file = repo_refs_path_of(c, r, name);
@@ -52,7 +52,7 @@ static enum err repo_refs_broken(struct call *c, struct repo *r, struct str name
 			 STR_ARG(spawn_word(&c->mem, name)));
 }
 
-/* A disk that fails says nothing about what is on it. */
+/* An I/O error is not reported as damage: the data itself may be intact. */
 static bool disk_failed(void)
 {
 	const git_error *error = git_error_last();
@@ -71,7 +71,7 @@ static enum err repo_refs_unreadable(struct call *c, struct str name, struct str
 	return ERR_OK;
 }
 
-/* Where it leads to, if it is a symbolic ref. */
+/* The target of a symbolic ref; absent: not symbolic. */
 static struct str target_of(struct call *c, git_reference *ref)
 {
 	return git_reference_type(ref) == GIT_REFERENCE_SYMBOLIC ?
@@ -84,7 +84,10 @@ static enum err repo_refs_check_commit(struct call *c, struct repo *r, struct st
 {
 	const char *kind = repo_kind(r, name);
 
-	/* libgit2 calls an object that it fails to open missing: look twice */
+	/*
+	 * libgit2 also reports an object that it failed to open as missing, so a failure is retried
+	 * once
+	 */
 	git_error_clear();
 	if (!kind)
 		kind = repo_kind(r, name);
@@ -118,7 +121,7 @@ enum err repo_ref_fault(struct call *c, struct repo *r, struct str name, struct 
 		*fault = arena_fmt(&c->mem,
 				   "is a symbolic ref to '" STR_FMT "', which does not exist",
 				   STR_ARG(target));
-	if (code) /* without a target, it was removed in between */
+	if (code) /* not found: the ref was removed in between */
 		return code == GIT_ENOTFOUND ? ERR_OK : repo_refs_unreadable(c, name, fault);
 	*commit = repo_refs_hex(c, &oid);
 	return repo_refs_check_commit(c, r, *commit, fault);
@@ -198,7 +201,7 @@ static enum err check_room(struct call *c, struct repo *r, struct str name)
 			 STR_ARG(folder), STR_ARG(spawn_word(&c->mem, other)));
 }
 
-/* What can be written here: a name that Git allows, in the files that Git has for it. */
+/* Refuses names that Git does not allow, and repositories that do not store refs in files. */
 static enum err check_name(struct call *c, struct repo *r, struct str name)
 {
 	git_config *config = NULL;
@@ -220,7 +223,7 @@ static enum err check_name(struct call *c, struct repo *r, struct str name)
 	return files ? ERR_OK : repo_refs_broken(c, r, name, STR("is not kept in a file"));
 }
 
-/* Where the ref itself points, not where it leads to; for a writer with the lock. */
+/* The ref's own value, without following a symbolic ref; the caller holds the lock. */
 static enum err repo_refs_read_locked(struct call *c, struct repo *r, struct str name,
 				      struct str *commit)
 {
@@ -249,7 +252,10 @@ enum err repo_ref_movable(struct call *c, struct repo *r, struct str name)
 	return repo_refs_read_locked(c, r, name, &commit);
 }
 
-/* Git keeps a log of some refs; where it does, it is told. Nothing depends on it. */
+/*
+ * Adds an entry to the reflog if Git keeps one for this ref. Errors are ignored, because nothing
+ * depends on it.
+ */
 static void add_to_log(struct call *c, struct repo *r, struct str name, struct str old,
 		       struct str new)
 {
@@ -269,7 +275,7 @@ static void add_to_log(struct call *c, struct repo *r, struct str name, struct s
 	call_restore(c, &before);
 }
 
-/* `old` is where it has to be; NULL: anywhere. */
+/* `old` is the expected value of the ref; NULL: any. */
 static enum err repo_refs_move(struct call *c, struct repo *r, struct str name,
 			       const struct str *old, struct str new, bool *moved)
 {
@@ -308,7 +314,7 @@ enum err repo_ref_put(struct call *c, struct repo *r, struct str name, struct st
 
 /* --- removing --- */
 
-/* The lines of `packed-refs` without those of one ref. */
+/* Removes the lines of one ref from the text of `packed-refs`; false: the ref is not there. */
 static bool repo_refs_without(struct arena *mem, struct str text, struct str name, struct str *out)
 {
 	struct buf b = { .mem = mem };
@@ -330,8 +336,8 @@ static bool repo_refs_without(struct arena *mem, struct str text, struct str nam
 }
 
 /*
- * All refs of the user are in there, so a lock that is not known to be ours is left alone,
- * however old it is; the ref stays then, until it is dropped the next time.
+ * `packed-refs` has all of the user's refs, so a lock that may not be ours is respected, however
+ * old it is. The ref then stays until it is dropped the next time.
  */
 static enum err drop_packed(struct call *c, struct repo *r, struct str name)
 {

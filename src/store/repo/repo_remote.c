@@ -19,7 +19,7 @@
 
 /* --- which remote --- */
 
-/* A folder on this machine; absent if the address is of another kind. */
+/* The local folder that an address names; absent if the address is of another kind. */
 static struct str repo_remote_folder(struct call *c, struct repo *r, struct str url)
 {
 	const char *root = git_repository_commondir(repo_git(r));
@@ -69,7 +69,7 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	out->mirror = repo_remote_is_mirror(c, r, name);
 	out->to = repo_remote_folder(c, r, out->push_address);
 	out->from = repo_remote_folder(c, r, out->address);
-	if (out->from.p) /* wherever this process stands */
+	if (out->from.p) /* an absolute path, independent of the current folder */
 		out->address = out->from;
 	return ERR_OK;
 }
@@ -88,10 +88,10 @@ struct talk {
 	struct call *c;
 	struct remote *remote;
 	git_remote *wire;
-	struct str old; /* where a push finds our ref */
+	struct str old; /* the value of our ref that a push expects at the remote */
 	int tries;
-	struct str refused; /* what the other side said of our ref */
-	struct buf said;    /* its words, from hooks; all in one line */
+	struct str refused; /* the remote's status for our ref */
+	struct buf said;    /* output of the remote's hooks, as one line */
 };
 
 enum { WORDS_MOST = 2000, HELPER_MS = 60000 };
@@ -107,8 +107,8 @@ static struct str repo_remote_member(struct str text, const char *key)
 }
 
 /*
- * The user's helpers for passwords, where there is a `git` that knows them. The address goes
- * through a pipe, because everybody can read the words of a command.
+ * Asks the user's Git credential helpers, if `git` is installed. The address goes through a pipe,
+ * because other users can see command lines.
  */
 static bool ask_git(struct call *c, const struct remote *m, struct str url, struct str *user,
 		    struct str *password)
@@ -128,7 +128,7 @@ static bool ask_git(struct call *c, const struct remote *m, struct str url, stru
 
 	if (memchr(url.p, '\n', url.n))
 		return false;
-	/* the password was tried already */
+	/* the password of the URL was already tried */
 	url = url_drop_password(&c->mem, url);
 	git.input = arena_fmt(&c->mem, "url=" STR_FMT "\n\n", STR_ARG(url));
 	if (spawn_run(c, &git) || git.status) {
@@ -177,9 +177,10 @@ static int repo_remote_judged(const char *ref, const char *why, void *arg)
 }
 
 /*
- * Before libgit2 looks for what the other side lacks, it walks back from everything that both
- * sides have: from branches too, which have nothing to do with beads, and in which somebody may
- * have put a commit that cannot be parsed. It skips refs at zeros.
+ * Before libgit2 determines which objects the remote lacks, it walks back from every ref that both
+ * sides have, also from branches that have nothing to do with beads and may contain a commit that
+ * cannot be parsed. It skips refs whose value is all zeros, so every ref that is not at the
+ * expected commit of ours is zeroed here.
  */
 static int forget_heads(const git_push_update **updates, size_t count, void *arg)
 {
@@ -224,7 +225,7 @@ static git_remote_callbacks repo_remote_callbacks(struct talk *t)
 	return all;
 }
 
-/* --- talking --- */
+/* --- connections --- */
 
 static bool repo_remote_about(const char *text, const char *const *words)
 {
@@ -234,7 +235,6 @@ static bool repo_remote_about(const char *text, const char *const *words)
 	return false;
 }
 
-/* A text in which every occurrence of a word is replaced. */
 static struct str repo_remote_replace(struct call *c, struct str text, struct str word,
 				      struct str by)
 {
@@ -251,8 +251,8 @@ static struct str repo_remote_replace(struct call *c, struct str text, struct st
 }
 
 /*
- * The words of libgit2, of ssh and of the other side, as they may be shown: all of them may quote
- * the address, or the password alone.
+ * Messages of libgit2, of ssh and of the remote, made safe to show: they may quote the address or
+ * the password.
  */
 static struct str repo_remote_shown(struct call *c, const struct remote *m, struct str text)
 {
@@ -290,8 +290,10 @@ static enum err repo_remote_unreachable(struct call *c, const struct remote *m, 
 			 STR_ARG(m->url), STR_ARG(text));
 }
 
-/* A remote that has no settings: only the one ref is spoken about. `url.*.insteadOf` was applied
- * when the address was read. */
+/*
+ * Connects to an anonymous remote, without configured refspecs, so that only our ref is
+ * transferred. `url.*.insteadOf` was applied when the address was read.
+ */
 static enum err repo_remote_connect(struct call *c, struct remote *m, git_direction direction,
 				    git_remote_callbacks *calls, git_remote **out)
 {
@@ -300,7 +302,7 @@ static enum err repo_remote_connect(struct call *c, struct remote *m, git_direct
 	struct str to = direction == GIT_DIRECTION_PUSH ? m->push_address : m->address;
 	int code;
 
-	git_error_clear(); /* an earlier error: not everything that fails says why */
+	git_error_clear(); /* clears an earlier error: not every failure sets a new one */
 	git_proxy_options_init(&proxy, GIT_PROXY_OPTIONS_VERSION);
 	proxy.type = GIT_PROXY_AUTO;
 	git_remote_create_options_init(&options, GIT_REMOTE_CREATE_OPTIONS_VERSION);
@@ -319,7 +321,10 @@ static enum err repo_remote_connect(struct call *c, struct remote *m, git_direct
 	return repo_remote_unreachable(c, m, code, "reach");
 }
 
-/* "git push", so that it takes refs; then the option, if any, and the remote. */
+/*
+ * A "git push" command that accepts refs also for a mirror; then the option, if any, and the
+ * remote.
+ */
 static struct str repo_remote_push_command(struct call *c, const struct remote *m,
 					   const char *option)
 {
@@ -338,8 +343,10 @@ static struct str repo_remote_force(struct call *c, const struct remote *m, stru
 			 STR_ARG(spawn_word(&c->mem, ref)));
 }
 
-/* Trying again will not help: the ref of the remote has to be mended there. `at` is the object
- * that it is at, as far as that is known. */
+/*
+ * A retry would not help: the ref must be repaired at the remote. `at` is the object that the ref
+ * points to; absent: unknown.
+ */
 static enum err repo_remote_broken(struct call *c, struct remote *m, struct str ref, struct str at,
 				   struct str fault)
 {
@@ -378,7 +385,7 @@ enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str
 		STR_ARG(repo_remote_force(c, m, ref)));
 }
 
-/* Git allows no ref below another one. */
+/* The ref cannot be created: Git allows no ref below another. */
 static enum err repo_remote_no_room(struct call *c, struct remote *m, struct str ref,
 				    struct str other)
 {
@@ -413,7 +420,10 @@ enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct 
 			    "again, without that part of the history.");
 }
 
-/* As Git does before it serves a folder. For a worktree, its root may be listed as well. */
+/*
+ * The same owner check that Git makes before it serves a folder. For a worktree, safe.directory may
+ * list its root as well.
+ */
 static enum err repo_remote_check_owner(struct call *c, struct str gitdir)
 {
 	struct stat st;
@@ -425,7 +435,10 @@ static enum err repo_remote_check_owner(struct call *c, struct str gitdir)
 	return owner_refuse(c, gitdir, st.st_uid, gitdir);
 }
 
-/* A folder is a repository, or has one in `.git`. DUBIOUS_OWNERSHIP: it is another user's. */
+/*
+ * Opens a folder that is a repository, or has one in `.git`. DUBIOUS_OWNERSHIP: it belongs to
+ * another user.
+ */
 static enum err open_folder(struct call *c, struct str path, struct repo **out)
 {
 	struct stat st;
@@ -442,13 +455,13 @@ static enum err open_folder(struct call *c, struct str path, struct repo **out)
 	return e;
 }
 
-/* libgit2 would wait for ever for somebody to write to a FIFO. */
+/* libgit2 would block for ever on a FIFO. */
 static enum err repo_remote_check_file(struct call *c, const struct remote *m, struct str path)
 {
 	struct stat st;
 
 	if (stat(arena_cstr(&c->mem, path), &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
-		return ERR_OK; /* whatever else is wrong, libgit2 tells */
+		return ERR_OK; /* libgit2 reports other problems */
 	call_fail(c, ERR_REMOTE_DAMAGED, "'" STR_FMT "' of '" STR_FMT "' is not a file",
 		  STR_ARG(path), STR_ARG(m->name));
 	return call_step(c, "Your own work is safe. Check it with 'ls -l', and remove it if it "
@@ -474,7 +487,7 @@ static enum err repo_remote_check_files(struct call *c, const struct remote *m, 
 	return e;
 }
 
-/* The commit that a tag leads to may be what a repair can go on from. */
+/* A repair may be able to continue from the commit that a tag leads to. */
 static void repo_remote_fetch_tagged(struct call *c, struct remote *m, struct repo *there,
 				     struct str tag)
 {
@@ -489,9 +502,9 @@ static void repo_remote_fetch_tagged(struct call *c, struct remote *m, struct re
 }
 
 /*
- * Where the ref of a folder is; libgit2 would leave a ref that it cannot read out of the list,
- * and would look at all the others. `there` is to be closed, unless it is NULL: then connecting
- * to it tells what is wrong.
+ * Reads the ref of a remote that is a folder. libgit2 would omit a ref that it cannot read from its
+ * list, and would read all the other refs. The caller closes `there`; it is NULL if the remote is
+ * not a folder or cannot be opened, and then connecting to it reports the problem.
  */
 static enum err look_at_folder(struct call *c, struct remote *m, struct str ref, bool fetch,
 			       struct str *commit, struct repo **there)
@@ -508,7 +521,8 @@ static enum err look_at_folder(struct call *c, struct remote *m, struct str ref,
 		*there = NULL;
 		return e == ERR_DUBIOUS_OWNERSHIP ? e : call_forgive(c);
 	}
-	repo_set_umask(*there); /* a sync that was killed may have left a ref that is too private */
+	repo_set_umask(
+		*there); /* a killed sync may have left files at the ref with too few permissions */
 	repo_sweep_locks(c, *there, ref);
 	repo_set_umask(m->repo);
 	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
@@ -541,7 +555,7 @@ bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct 
 	return locked;
 }
 
-/* A server may list a ref that it cannot read, as a commit of zeros. */
+/* A server may list a ref that it cannot read with a hash of zeros. */
 static enum err check_listed(struct call *c, struct remote *m, struct str ref, struct str commit)
 {
 	return commit.p && str_count(commit, '0') == commit.n ?
@@ -551,8 +565,8 @@ static enum err check_listed(struct call *c, struct remote *m, struct str ref, s
 }
 
 /*
- * A ref outside of ours that is at this object. Servers do not say which refs are symbolic, but
- * for HEAD; the target of a symbolic ref is listed too, though, at the same object.
+ * Another ref, outside refs/beads/, at the same object. Servers do not say which refs are symbolic,
+ * except HEAD; but the target of a symbolic ref is listed with the same object.
  */
 static struct str repo_remote_shared(struct call *c, const git_remote_head **heads, size_t count,
 				     const git_oid *oid)
@@ -588,7 +602,7 @@ static enum err repo_remote_find(struct call *c, struct remote *m, git_remote *r
 	return check_listed(c, m, ref, *commit);
 }
 
-/* Is there room for a ref that the server does not list? */
+/* Can the ref be created at the remote, which does not list it yet? */
 static enum err repo_remote_check_room(struct call *c, struct remote *m, git_remote *remote,
 				       struct str ref)
 {
@@ -597,7 +611,7 @@ static enum err repo_remote_check_room(struct call *c, struct remote *m, git_rem
 	size_t count;
 
 	if (git_remote_ls(&heads, &count, remote))
-		return ERR_OK; /* the push tells */
+		return ERR_OK; /* the push will report the error */
 	for (size_t i = 0; i < count; i++) {
 		struct str name = arena_copy(&c->mem, str_of(heads[i]->name));
 
@@ -608,7 +622,7 @@ static enum err repo_remote_check_room(struct call *c, struct remote *m, git_rem
 	return ERR_OK;
 }
 
-/* Has libgit2 failed because an object is missing, or is not what it should be? */
+/* Did libgit2 fail because an object is missing or malformed? */
 static bool repo_remote_unreadable(void)
 {
 	const git_error *error = git_error_last();
@@ -624,7 +638,10 @@ static struct str unreadable_commit(struct call *c, const struct remote *m, stru
 			 STR_ARG(repo_remote_shown(c, m, str_of(git_error_last()->message))));
 }
 
-/* A server that lacks an object ends the connection without a word, as one does that is stopped. */
+/*
+ * A server that lacks an object closes the connection without a message, like a server that is
+ * stopped.
+ */
 static enum err fetch_failed(struct call *c, struct remote *m, int code, struct str ref,
 			     struct str commit)
 {
@@ -644,7 +661,7 @@ static enum err fetch_failed(struct call *c, struct remote *m, int code, struct 
 		STR_ARG(repo_remote_force(c, m, ref)));
 }
 
-/* Into no ref: the caller keeps what it wants. */
+/* Updates no local ref: the caller decides what to keep. */
 static int repo_remote_download(struct call *c, struct remote *m, git_remote *remote,
 				git_remote_callbacks *calls, struct str ref,
 				const struct str *haves, size_t count)
@@ -667,7 +684,10 @@ static int repo_remote_download(struct call *c, struct remote *m, git_remote *re
 	return code;
 }
 
-/* The second time without saying what is here: that may be what cannot be read. */
+/*
+ * If the fetch fails because an object cannot be read, it is retried without haves: the unreadable
+ * object may be one of ours.
+ */
 static enum err repo_remote_fetch(struct call *c, struct remote *m, git_remote **remote,
 				  git_remote_callbacks *calls, struct str ref,
 				  const struct str haves[REPO_HAVES], struct str *commit)
@@ -783,7 +803,7 @@ enum err remote_look(struct call *c, struct remote *m, struct str ref, struct st
 	return e;
 }
 
-/* --- pushing to a folder: the library would overwrite whatever is there --- */
+/* --- pushing to a folder: libgit2 would overwrite the ref without a check --- */
 
 struct copy {
 	git_odb *from, *to;
@@ -807,13 +827,18 @@ static int copy_object(struct copy *k, const git_oid *oid)
 	return code;
 }
 
-/* Others may have put folders beside our files; a submodule is in another repository. */
+/*
+ * Other programs may have added folders beside our files. A submodule's commit is in another
+ * repository, so it is skipped.
+ */
 static int copy_tree(struct copy *k, git_repository *git, const git_oid *oid, int depth)
 {
 	git_tree *tree = NULL;
 	int code;
 
-	if (git_odb_exists(k->to, oid)) /* it was written after all that is in it */
+	if (git_odb_exists(
+		    k->to,
+		    oid)) /* a tree is written after its content, so the content exists too */
 		return 0;
 	code = depth > REPO_DEPTH ? -1 : git_tree_lookup(&tree, git, oid);
 	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++) {
@@ -843,7 +868,7 @@ static int copy_commit(struct copy *k, git_repository *git, const git_oid *oid)
 	return code;
 }
 
-/* What the other side lacks of a line of commits, the oldest first. */
+/* Copies the commits that the other side lacks, oldest first. */
 static int copy_line(struct remote *m, git_repository *there, const git_oid *tip)
 {
 	git_repository *here = repo_git(m->repo);
@@ -875,7 +900,7 @@ static int copy_line(struct remote *m, git_repository *there, const git_oid *tip
 	return code;
 }
 
-/* The history that was to be pushed cannot be read; the other side is not to blame. */
+/* The local history cannot be read; the remote is not at fault. */
 static enum err broken_here(struct call *c, const struct remote *m, struct str ref)
 {
 	call_fail(c, ERR_DAMAGED,
@@ -887,7 +912,7 @@ static enum err broken_here(struct call *c, const struct remote *m, struct str r
 			    "without that part of the history.");
 }
 
-/* What is wrong with the ref there is the remote's fault. */
+/* Reports a failure at the remote's ref as the remote's fault. */
 static enum err move_there(struct call *c, struct repo *there, struct str ref, struct str old,
 			   struct str commit, bool *moved)
 {
@@ -928,9 +953,9 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 	return e;
 }
 
-/* --- pushing over a wire --- */
+/* --- pushing over the network --- */
 
-/* Words with which servers say that the ref was moved by another one. */
+/* The messages by which servers say that another client has moved the ref. */
 static bool lost_race(const char *why)
 {
 	static const char *const words[] = { "fetch first",
@@ -948,7 +973,7 @@ static bool lost_race(const char *why)
 	return repo_remote_about(why, words);
 }
 
-/* Why it did not take the change: its verdict on our ref, and what it wrote beside it. */
+/* The reason of the rejection: the remote's status for our ref, and the output of its hooks. */
 static struct str repo_remote_words_of(struct talk *t, const git_error *error)
 {
 	struct str said = str_trim(buf_str(&t->said)), why = t->refused;
@@ -1014,7 +1039,7 @@ enum err remote_push(struct call *c, struct remote *m, struct str from, struct s
 		return push_to_folder(c, m, ref, commit, old, moved);
 	if ((e = repo_remote_connect(c, m, GIT_DIRECTION_PUSH, &calls, &remote)))
 		return e;
-	/* what the other side shows now is what it will compare with */
+	/* the value that the remote lists now is the one that it will compare with */
 	t.wire = remote;
 	t.old = old;
 	if (!(e = repo_remote_find(c, m, remote, ref, &at)) && str_eq(at, old) &&

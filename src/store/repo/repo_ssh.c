@@ -1,6 +1,6 @@
 /*
- * Git's protocol through the user's own ssh: its agent, keys, hosts, jumps and settings are those
- * that `git` would use. It is told not to ask anything.
+ * Git's protocol through the user's own ssh, with the agent, keys, known hosts, jump hosts and
+ * settings that `git` would use. ssh must not prompt.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "base/text/url.h"
 #include "store/repo/repo_remote.h"
 
-/* [user@]host, a port or nothing, and the path there. */
+/* [user@]host, an optional port, and the path there. */
 struct address {
 	struct str host, port, path;
 };
@@ -39,7 +39,7 @@ bool ssh_address(struct str url)
 	       !str_starts(str_skip(url, (size_t)(colon - url.p)), STR("://"));
 }
 
-/* "[host]" as in addresses of IPv6 loses its brackets. */
+/* Removes the brackets of an IPv6 address, "[host]". */
 static struct str bare_host(struct arena *mem, struct str host)
 {
 	struct buf b = { .mem = mem };
@@ -84,7 +84,7 @@ static struct address repo_ssh_parse(struct arena *mem, struct str url)
 				 .path = str_skip(url, colon + 1) };
 }
 
-/* In single quotes, for the shell over there. */
+/* Quotes a word for the remote shell. */
 static struct str repo_ssh_quoted(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
@@ -103,12 +103,12 @@ struct ssh {
 	git_smart_subtransport parent;
 	struct repo_ssh_stream {
 		git_smart_subtransport_stream parent;
-		int in, out; /* to ssh, from it */
+		int in, out; /* to ssh and from ssh */
 	} stream;
 	pid_t pid;
 };
 
-static FILE *complaints; /* what ssh writes to standard error */
+static FILE *complaints; /* standard error of ssh */
 
 const char *ssh_complaint(void)
 {
@@ -134,7 +134,7 @@ static int repo_ssh_say(const char *what)
 	return -1;
 }
 
-/* A name without a slash is looked for; a path that the user has chosen is used as it is. */
+/* A name without a slash is searched in PATH; a path that the user has chosen is used unchanged. */
 static const char *repo_ssh_program(struct arena *mem)
 {
 	const char *chosen = getenv("GIT_SSH"), *name = chosen && *chosen ? chosen : "ssh";
@@ -146,7 +146,7 @@ static const char *repo_ssh_program(struct arena *mem)
 	return path.p ? path.p : "/usr/bin/ssh";
 }
 
-/* The words of the command: `$GIT_SSH_COMMAND`, `$GIT_SSH`, or ssh. */
+/* Builds the command from `$GIT_SSH_COMMAND`, `$GIT_SSH`, or ssh. */
 static void repo_ssh_command(struct arena *mem, const struct address *a, const char *service,
 			     const char **argv)
 {
@@ -257,8 +257,8 @@ static int repo_ssh_stop(git_smart_subtransport *transport)
 }
 
 /*
- * NULL: ssh can be started with it. ssh takes no password, and everybody can read the words of a
- * command, so what may be a password is not given to it.
+ * What is wrong with the address; NULL: ssh can be started. ssh takes no password, and other users
+ * can see command lines, so a part that may be a password is never passed to ssh.
  */
 static const char *repo_ssh_fault(struct str url, const struct address *a)
 {
@@ -292,7 +292,7 @@ static int repo_ssh_act(git_smart_subtransport_stream **out, git_smart_subtransp
 
 	*out = &s->stream.parent;
 	if (service == GIT_SERVICE_UPLOADPACK || service == GIT_SERVICE_RECEIVEPACK)
-		return 0; /* goes on where the list of refs ended */
+		return 0; /* the stream goes on after the list of refs */
 	repo_ssh_stop(transport);
 	a = repo_ssh_parse(&mem, url_drop_password(&mem, str_of(url)));
 	if ((wrong = repo_ssh_fault(str_of(url), &a))) {
