@@ -1,3 +1,8 @@
+/*
+ * Reads Git's configuration files. The parser walks over the text of one file and reports each
+ * setting to a callback; the reader around it opens the files in Git's order of precedence and
+ * follows their includes, with limits on depth and number.
+ */
 #include "store/git/git_config.h"
 
 #include <stdlib.h>
@@ -7,7 +12,7 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 
-/* --- the text of a file --- */
+/* --- parser --- */
 
 struct git_config_parser {
 	struct arena *mem;
@@ -37,7 +42,7 @@ static bool git_config_is_blank(char ch)
 	return ch == ' ' || ch == '\t' || ch == '\r';
 }
 
-/* The next character; a line's end where there is none. */
+/* The next character; a newline at the end of the text. */
 static char git_config_peek(const struct git_config_parser *t)
 {
 	return t->p < t->end ? *t->p : '\n';
@@ -60,7 +65,7 @@ static void skip_line(struct git_config_parser *t)
 		t->p++;
 }
 
-/* "Sub"] after the section's name. */
+/* Parses `"Sub"]` after the section's name. */
 static bool parse_subsection(struct git_config_parser *t, struct buf *name)
 {
 	char ch;
@@ -93,7 +98,7 @@ static bool parse_section(struct git_config_parser *t)
 	return well;
 }
 
-/* What a backslash and this character mean; 0: nothing, in Git. */
+/* The meaning of a backslash and this character; 0: invalid in Git. */
 static char git_config_escaped(char ch)
 {
 	switch (ch) {
@@ -111,7 +116,7 @@ static char git_config_escaped(char ch)
 	}
 }
 
-/* One character behind a backslash; a line's end there continues the value. */
+/* Parses the character after a backslash; a newline there continues the value on the next line. */
 static bool git_config_parse_escape(struct git_config_parser *t, struct buf *b)
 {
 	char ch = git_config_take(t);
@@ -125,7 +130,7 @@ static bool git_config_parse_escape(struct git_config_parser *t, struct buf *b)
 	return ch;
 }
 
-/* Blanks count inside of a value and in quotes, but not at its end. */
+/* Blanks at the end of an unquoted value do not count. */
 static bool git_config_parse_value(struct git_config_parser *t, struct str *out)
 {
 	struct buf b = { .mem = t->mem };
@@ -202,7 +207,7 @@ void git_config_parse(struct arena *mem, struct str text, git_setting *see, void
 	}
 }
 
-/* --- files, and what they include --- */
+/* --- files and includes --- */
 
 enum { DEEPEST = 10, MOST_FILES = 100 };
 
@@ -210,7 +215,7 @@ struct reading {
 	struct call *c;
 	git_setting *see;
 	void *arg;
-	struct str path; /* the file that is being read */
+	struct str path; /* the file being read */
 	int depth, files;
 };
 
@@ -280,7 +285,7 @@ static void read_global(struct reading *r)
 	git_config_read_file(r, path_join(mem, path_home(), STR(".gitconfig")));
 }
 
-/* "Section.Sub.Key" as a user may write it: the ends of it in lower case. */
+/* The canonical form of "Section.Sub.Key": the section and the key in lower case. */
 static struct str git_config_canonical(struct arena *mem, struct str key)
 {
 	char *copy = (char *)arena_copy(mem, key).p;
@@ -324,7 +329,7 @@ void git_config_protected(struct call *c, git_setting *see, void *arg)
 	call_restore(c, &before);
 }
 
-/* --- the user's name --- */
+/* --- user name --- */
 
 static void see_name(void *arg, struct str name, struct str value)
 {

@@ -45,7 +45,10 @@ static bool git_hooks_cut(struct str text, struct str *before, struct str *after
 	return true;
 }
 
-/* "#!/usr/bin/env bash -e": a shell? Without such a line, Git takes sh. */
+/*
+ * Is the interpreter of "#!/usr/bin/env bash -e" a shell? Without such a line, Git runs the hook
+ * with sh.
+ */
 static bool is_shell(struct str text)
 {
 	struct str line, word, program = { 0 };

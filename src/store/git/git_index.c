@@ -9,27 +9,27 @@
 #include "base/system/file.h"
 
 enum {
-	BLOCK = 32 * 1024,    /* bytes that are read at a time */
-	NAME_MOST = 4 * 1024, /* no path that Git checks out is longer */
+	BLOCK = 32 * 1024,    /* bytes per read */
+	NAME_MOST = 4 * 1024, /* Git checks out no longer path */
 	STAT = 40,            /* bytes of an entry before its object id */
-	MODE = 24,            /* where its mode is in them */
+	MODE = 24,            /* offset of the mode in them */
 	EXTENDED = 0x4000,
 	LENGTH = 0x0fff,
-	SHORT = 1024, /* entries of an index that is read to its end */
+	SHORT = 1024, /* an index with at most so many entries is read to its end */
 };
 
 struct git_index_reader {
 	int fd;
-	off_t size;      /* of the file */
-	off_t next;      /* the place in the file of what follows the block */
-	size_t begun;    /* the bytes of the file's beginning, while they are the block */
-	size_t at, held; /* the bytes of the block that are not used yet */
-	size_t room;     /* of the block: all of a short file fits in */
+	off_t size;      /* size of the file */
+	off_t next;      /* file offset after the block */
+	size_t begun;    /* number of bytes, while the block is the beginning of the file; else 0 */
+	size_t at, held; /* position and number of the unused bytes in the block */
+	size_t room;     /* size of the block; a short file fits as a whole */
 	unsigned char *block;
-	/* the name of the entry before: version 4 says only what differs from it */
+	/* the previous entry's name: version 4 stores only the difference to it */
 	size_t before;
 	unsigned char name[NAME_MOST];
-	bool folder; /* the entry stands for all that is below it */
+	bool folder; /* the entry stands for everything below it */
 };
 
 static const unsigned char *git_index_fill(struct git_index_reader *r, size_t n)
@@ -54,7 +54,7 @@ static const unsigned char *git_index_fill(struct git_index_reader *r, size_t n)
 	return r->block + r->at;
 }
 
-/* The next n bytes, which stay in the block; NULL: the file ends before. */
+/* The next n bytes, without consuming them; NULL: the file ends before. */
 static inline const unsigned char *git_index_peek(struct git_index_reader *r, size_t n)
 {
 	return r->held >= n ? r->block + r->at : git_index_fill(r, n);
@@ -76,7 +76,7 @@ static uint32_t git_index_number(const unsigned char *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* A name up to its NUL, after `keep` bytes of the name before. */
+/* Reads a name up to its NUL, after the first `keep` bytes of the previous name. */
 static bool take_text(struct git_index_reader *r, size_t keep)
 {
 	const unsigned char *p;
@@ -89,7 +89,7 @@ static bool take_text(struct git_index_reader *r, size_t keep)
 	return p;
 }
 
-/* How many bytes of the name before do not count. */
+/* Reads the number of bytes to remove from the end of the previous name. */
 static bool take_cut(struct git_index_reader *r, size_t *cut)
 {
 	const unsigned char *p = git_index_take(r, 1);
@@ -104,13 +104,13 @@ static bool take_cut(struct git_index_reader *r, size_t *cut)
 	return false;
 }
 
-/* Versions 2 and 3: NULs fill an entry up to a multiple of eight bytes, at least one. */
+/* In versions 2 and 3, one to eight NULs pad an entry to a multiple of eight bytes. */
 static bool take_name(struct git_index_reader *r, size_t head, size_t length)
 {
 	const unsigned char *p;
 	size_t fill;
 
-	if (length == LENGTH) { /* or longer */
+	if (length == LENGTH) { /* LENGTH or longer */
 		if (!take_text(r, 0))
 			return false;
 		length = r->before;
@@ -130,7 +130,7 @@ static bool is_folder(uint32_t mode)
 	return (mode & 0170000) == 0160000 || (mode & 0170000) == 0040000;
 }
 
-/* The name of the next entry; false: it is not one. */
+/* Reads the next entry; false: it is invalid. */
 static bool take_entry(struct git_index_reader *r, uint32_t version, size_t id)
 {
 	const unsigned char *p = git_index_take(r, STAT + id + 2);
@@ -150,7 +150,7 @@ static bool take_entry(struct git_index_reader *r, uint32_t version, size_t id)
 	return take_cut(r, &cut) && take_text(r, r->before - cut);
 }
 
-/* Passes over an entry whose name does not matter, but for being one. */
+/* Skips an entry without reading its name, but still checks that the entry is valid. */
 static bool skip_entry(struct git_index_reader *r, uint32_t version, size_t id)
 {
 	const unsigned char *p = git_index_peek(r, STAT + id + 2);
@@ -163,7 +163,7 @@ static bool skip_entry(struct git_index_reader *r, uint32_t version, size_t id)
 	return p && !p[head + length] && !memchr(p + head, '\0', length);
 }
 
-/* As path_within(), whatever the case. */
+/* Like path_within(), but ignores case. */
 static bool git_index_is_within(struct str dir, struct str path)
 {
 	return path.n >= dir.n && !strncasecmp(dir.p, path.p, dir.n) &&
@@ -181,8 +181,10 @@ enum tracked git_entry_covers(struct git_entry entry, struct str name)
 								 TRACKED_NO;
 }
 
-/* All names that could match come before this one: of all spellings, the one in lower case is the
- * last. */
+/*
+ * Is the entry sorted after every possible match? Among all spellings of a name, the one in lower
+ * case is sorted last.
+ */
 static bool is_past(struct str name, const unsigned char *entry, size_t n)
 {
 	for (size_t i = 0; i < name.n && i < n; i++) {
@@ -207,8 +209,10 @@ static void git_index_skip(struct git_index_reader *r, uint32_t n)
 	r->at = r->held = r->begun = 0;
 }
 
-/* Is one of the extensions, which follow the entries, the name of another file with entries? A
- * checksum as long as an object id is the last in the file. */
+/*
+ * Looks for the "link" extension after the entries, which names another file with entries. The file
+ * ends with a checksum as long as an object id.
+ */
 static enum tracked look_for_link(struct git_index_reader *r, size_t id)
 {
 	const unsigned char *p;
@@ -222,7 +226,7 @@ static enum tracked look_for_link(struct git_index_reader *r, size_t id)
 	return r->held == id ? TRACKED_NO : TRACKED_UNKNOWN;
 }
 
-/* With object ids of that many bytes. */
+/* Searches the index, assuming object ids of `id` bytes. */
 static enum tracked look_with(struct git_index_reader *r, struct str name, size_t id)
 {
 	const unsigned char *p;
@@ -242,7 +246,7 @@ static enum tracked look_with(struct git_index_reader *r, struct str name, size_
 	for (count = git_index_number(p + 8); count; count--) {
 		if (past ? !skip_entry(r, version, id) : !take_entry(r, version, id))
 			return TRACKED_UNKNOWN;
-		if (!r->before) /* the entry of that place in the other file has the name */
+		if (!r->before) /* an entry without a name replaces one of the shared index, which has the name */
 			return TRACKED_SPLIT;
 		if (past)
 			continue;
@@ -262,8 +266,8 @@ static bool is_found(enum tracked tracked)
 }
 
 /*
- * The file does not say how long its object ids are. With the wrong length it is no index, all
- * but surely; so both are tried, and what either of them finds counts.
+ * The file does not say how long its object ids are. With the wrong length the file is almost
+ * certainly invalid, so both lengths are tried, and a result of either counts.
  */
 enum tracked git_index_look(struct arena *mem, struct str index, struct str name)
 {

@@ -17,10 +17,10 @@
 #include "base/system/spawn.h"
 
 enum {
-	STALE_MS = 5000,      /* a lock of ours that did not change for so long was left behind */
-	LEFT_MS = 300 * 1000, /* any other lock has to be so old besides */
+	STALE_MS = 5000,      /* one of our locks that has not changed for this long is stale */
+	LEFT_MS = 300 * 1000, /* any other lock must also be at least this old */
 	WAIT_MS = 10000,
-	SHORT_MS = 1000, /* to wait for a lock that will not be removed */
+	SHORT_MS = 1000, /* timeout for a lock that will not be removed */
 	PAUSE_MS = 20,
 	LOOK_MS = 200, /* Git itself holds a lock for a few milliseconds */
 	RUN = 8,       /* hexadecimal digits */
@@ -46,7 +46,7 @@ static struct str git_lock_own_name(struct arena *mem, struct str path)
 			 STR_ARG(run_name(mem)), (unsigned int)random);
 }
 
-/* What git_lock_own_name() made of which path, in which run. */
+/* Parses a name made by git_lock_own_name() into its path and run. */
 static bool own_parse(struct str name, struct str *path, struct str *run)
 {
 	const struct str mark = STR(".abacus-"), end = STR(".lock");
@@ -71,7 +71,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Is this open file the one of that name? */
+/* Does this name lead to the same file? */
 static bool is_named(struct arena *mem, const struct stat *st, struct str path)
 {
 	struct stat there;
@@ -79,7 +79,7 @@ static bool is_named(struct arena *mem, const struct stat *st, struct str path)
 	return !lstat(arena_cstr(mem, path), &there) && same_file(st, &there);
 }
 
-/* A plain file, for flock(); -1 if it is none or cannot be opened. */
+/* Opens a regular file for flock(); -1 if it is not one or cannot be opened. */
 static int open_plain(struct arena *mem, struct str path, struct stat *st)
 {
 	const int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -93,8 +93,9 @@ static int open_plain(struct arena *mem, struct str path, struct stat *st)
 }
 
 /*
- * The mode of the file that the lock replaces. While the lock is held, only those may open it who
- * may also move the ref: whoever can open a file can hold flock() on it, with read permission too.
+ * final_mode() is the mode of the file that the lock replaces. While the lock is held, it can be
+ * opened only by users who may also move the ref: read permission is enough to hold flock() on a
+ * file, and so to fake a live owner.
  */
 static mode_t final_mode(void)
 {
@@ -111,7 +112,7 @@ static mode_t held_mode(void)
 	return mode & S_IWGRP ? mode & 0660 : mode & 0600;
 }
 
-/* --- what the dead left --- */
+/* --- locks of dead processes --- */
 
 struct sweep {
 	struct call *c;
@@ -131,14 +132,14 @@ static void sweep_file(void *arg, struct str name)
 		return;
 	ours = str_eq(run, s->run);
 	if (ours && flock(fd, LOCK_EX | LOCK_NB))
-		return; /* its maker lives */
+		return; /* the owner is alive */
 	base = path_join(mem, s->dir, base);
 	lock = lock_name(mem, base);
 	held = is_named(mem, &st, lock);
-	if (ours && is_named(mem, &st, base)) /* it died right after the rename */
+	if (ours && is_named(mem, &st, base)) /* the owner died right after the rename */
 		(void)!fchmod(fd, final_mode());
 	if (held && !ours)
-		return; /* only time can tell; see git_lock_take() */
+		return; /* the owner may be alive: git_lock_take() waits until the lock is stale */
 	fault_point();
 	if (held)
 		unlink(arena_cstr(mem, lock));
@@ -155,12 +156,12 @@ void git_lock_sweep(struct call *c, struct str dir)
 	call_restore(c, &before); /* a folder that cannot be listed cannot be locked either */
 }
 
-/* A lock of another, and since when it has not changed. */
+/* Another process's lock, and since when it has not changed. */
 struct git_lock_watch {
 	struct stat seen;
 	int64_t since;
-	bool alive;     /* a process holds flock() on it: one of ours */
-	int64_t holder; /* its process id; 0: unknown */
+	bool alive;     /* one of our processes holds flock() on it */
+	int64_t holder; /* process id of the owner; 0: unknown */
 };
 
 static bool git_lock_unchanged(const struct stat *a, const struct stat *b)
@@ -170,9 +171,9 @@ static bool git_lock_unchanged(const struct stat *a, const struct stat *b)
 }
 
 /*
- * Git closes its lock before it runs the hook reference-transaction, so that neither an open file
- * nor a change of the lock tells that it lives; only its age does. Locks made here are held for
- * milliseconds.
+ * Git closes its lock before it runs the reference-transaction hook, so neither an open file nor a
+ * change of the lock shows that Git is alive; only the lock's age is a hint. Locks made here, which
+ * have a second link, are held for milliseconds.
  */
 static bool git_lock_may_be_left(const struct stat *st)
 {
@@ -180,8 +181,8 @@ static bool git_lock_may_be_left(const struct stat *st)
 }
 
 /*
- * Looks at a lock; `fd` is -1 where another user made it, who alone may open it. Only a lock of
- * ours is held with flock(): everybody who may read a lock of Git can do that, too.
+ * Opens a lock; `fd` is -1 if it belongs to another user and only that user may open it. flock()
+ * counts only on our own locks: any user who may read one of Git's locks could hold flock() on it.
  */
 static bool git_lock_look(struct arena *mem, struct str lock, int *fd, struct stat *st)
 {
@@ -202,7 +203,7 @@ static bool is_stale(struct arena *mem, struct git_lock_watch *w, struct str loc
 	AUTO_FD fd = -1;
 	bool there = git_lock_look(mem, lock, &fd, &st);
 
-	/* LOCK_SH: those who only look do not take each other for its maker */
+	/* LOCK_SH, so that concurrent checks do not take each other for the owner */
 	w->alive = is_held(fd, &st, LOCK_SH);
 	if (!there || w->alive || !git_lock_unchanged(&st, &w->seen)) {
 		w->holder = w->alive ? platform_flock_holder(&st) : 0;
@@ -212,7 +213,9 @@ static bool is_stale(struct arena *mem, struct git_lock_watch *w, struct str loc
 	return now - w->since >= STALE_MS && git_lock_may_be_left(&st);
 }
 
-/* Of several that find it stale one removes it, and none removes what came after it. */
+/*
+ * If several processes find the lock stale, one of them removes it, and none removes a newer lock.
+ */
 static void remove_stale(struct arena *mem, const struct git_lock_watch *w, struct str lock)
 {
 	struct stat st;
@@ -224,7 +227,7 @@ static void remove_stale(struct arena *mem, const struct git_lock_watch *w, stru
 		unlink(arena_cstr(mem, lock));
 }
 
-/* --- taking it --- */
+/* --- taking the lock --- */
 
 static enum err git_lock_fail(struct call *c, const char *verb, struct git_lock *l)
 {
@@ -234,7 +237,7 @@ static enum err git_lock_fail(struct call *c, const char *verb, struct git_lock 
 	return e;
 }
 
-/* A file system without hard links: nobody will know whose lock this is. */
+/* For file systems without hard links: the owner of such a lock cannot be determined. */
 static enum err take_plain(struct call *c, struct git_lock *l, struct str content)
 {
 	l->own = STR_NONE;
@@ -246,7 +249,10 @@ static enum err take_plain(struct call *c, struct git_lock *l, struct str conten
 	return file_write(l->fd, content) ? ERR_OK : git_lock_fail(c, "write", l);
 }
 
-/* Not held afterwards, and no failure: another has it, or swept our file too early. */
+/*
+ * Success without the lock held means that another process has the lock, or swept our file too
+ * early; the caller retries.
+ */
 static enum err take_linked(struct call *c, struct git_lock *l, struct str content)
 {
 	const char *own, *lock = arena_cstr(&c->mem, l->lock);
@@ -316,9 +322,9 @@ bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *remo
 	if (lstat(name, &before))
 		return false;
 	if (S_ISREG(before.st_mode) && before.st_nlink > 1)
-		return false; /* one of ours: git_lock_take() sees whether its maker lives */
+		return false; /* one of ours: git_lock_take() checks whether its owner is alive */
 	if (S_ISREG(before.st_mode) && !git_lock_may_be_left(&before))
-		return false; /* its maker may be at work */
+		return false; /* its owner may still be working */
 	moment_sleep(LOOK_MS);
 	is_stale(&c->mem, &w, *lock);
 	*removable = S_ISREG(before.st_mode);
@@ -337,7 +343,7 @@ enum err git_lock_take(struct call *c, struct str path, struct str content,
 
 	*out = (struct git_lock){ .path = path, .lock = lock_name(&c->mem, path), .fd = -1 };
 	for (;;) {
-		/* Git removes folders of refs when they are empty */
+		/* Git removes empty folders of refs */
 		if ((e = file_make_dir(c, dir, 0777)))
 			return e;
 		git_lock_sweep(c, dir);
@@ -352,7 +358,7 @@ enum err git_lock_take(struct call *c, struct str path, struct str content,
 	}
 }
 
-/* --- giving it back --- */
+/* --- releasing the lock --- */
 
 static bool git_lock_still_ours(struct arena *mem, const struct git_lock *l)
 {
@@ -380,7 +386,7 @@ enum err git_lock_write(struct call *c, struct git_lock *l, struct str content)
 	return file_write(l->fd, content) ? ERR_OK : git_lock_fail(c, "write", l);
 }
 
-/* Where refs below this one were, Git may have left an empty folder. */
+/* Git may have left an empty folder at the path, from refs below this one. */
 static bool git_lock_replace(struct call *c, const struct git_lock *l)
 {
 	const char *from = arena_cstr(&c->mem, l->lock), *to = arena_cstr(&c->mem, l->path);
@@ -405,7 +411,9 @@ enum err git_lock_commit(struct call *c, struct git_lock *l)
 	if (!git_lock_replace(c, l))
 		return git_lock_fail(c, "rename", l);
 	fault_point();
-	(void)!fchmod(l->fd, final_mode()); /* not before: a lock that is left stays closed */
+	(void)!fchmod(
+		l->fd,
+		final_mode()); /* not earlier, so that a stale lock stays unreadable for others */
 	e = file_sync_dir(c, l->path);
 	fault_point();
 	git_lock_drop(l);

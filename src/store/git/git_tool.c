@@ -11,8 +11,10 @@
 
 enum { MOST_WORDS = 64, OID = 40 };
 
-/* A search for changed files is not worth a long wait. Patterns of a cloned repository can make
- * it take for ever. */
+/*
+ * The search for changed files gets a shorter timeout, because the ignore patterns of a cloned
+ * repository can make it run for ever.
+ */
 enum { WAIT_MS = 60000, SEARCH_MS = 5000 };
 
 static void git_tool_note(void *arg, struct str line)
@@ -23,7 +25,7 @@ static void git_tool_note(void *arg, struct str line)
 		*said = line;
 }
 
-/* Adds words to a command, up to a NULL. */
+/* Appends words, up to a NULL, to a command. */
 static size_t add_words(const char *argv[MOST_WORDS], size_t n, const char *const *words)
 {
 	for (; *words && n < MOST_WORDS - 1; words++)
@@ -32,13 +34,14 @@ static size_t add_words(const char *argv[MOST_WORDS], size_t n, const char *cons
 	return n;
 }
 
-/* A question to Git. */
+/* A call of Git. */
 struct git_question {
 	struct str dir;
-	const char *const *words; /* NULL is the last */
-	const char *const *unset; /* variables that Git does not get; the same. NULL: it gets all */
-	const char *set;          /* "NAME=value", one that it gets; or NULL */
-	int64_t timeout_ms;       /* 0: WAIT_MS */
+	const char *const *words; /* NULL-terminated */
+	const char *const *
+		unset; /* variables to remove from Git's environment, NULL-terminated; NULL: none */
+	const char *set;    /* a variable to set, "NAME=value"; or NULL */
+	int64_t timeout_ms; /* 0: WAIT_MS */
 };
 
 static enum err git_tool_failed(struct call *c, const struct git_question *q, const struct spawn *s,
@@ -55,8 +58,10 @@ static enum err git_tool_failed(struct call *c, const struct git_question *q, co
 	return call_step(c, "Run it by hand to see the error.");
 }
 
-/* Who only looks does not lock the index against who works. What 'git replace' put in place of a
- * commit is not what is pushed. */
+/*
+ * --no-optional-locks, so that a query does not lock the index against the user's commands.
+ * --no-replace-objects, because a push sends the original commits, not their replacements.
+ */
 static enum err git_ask(struct call *c, const struct git_question *q, struct str *out)
 {
 	const char *const first[] = { "git", "--no-optional-locks",       "--no-replace-objects",
@@ -145,7 +150,7 @@ enum err git_staged(struct call *c, struct str dir, struct git_path **out)
 	return e;
 }
 
-/* "XY path" each; without renames there is one path. */
+/* Each entry is "XY path"; without rename detection there is one path. */
 enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 {
 	static const char *const words[] = { "status",       "--porcelain",           "-z",
@@ -164,9 +169,9 @@ enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 	return e;
 }
 
-/* --- what is pushed --- */
+/* --- pushes --- */
 
-/* A line of what Git tells a pre-push hook. */
+/* A line of the input of a pre-push hook. */
 struct ref_update {
 	struct str local_oid, remote_ref, remote_oid;
 };
@@ -176,7 +181,7 @@ static bool is_zero(struct str oid)
 	return str_count(oid, '0') == oid.n;
 }
 
-/* False: the line says nothing, or the ref is deleted, which changes no file. */
+/* False: the line is invalid, or deletes a ref, which changes no file. */
 static bool parse_update(struct str line, struct ref_update *out)
 {
 	struct str word[4] = { { 0 } };
@@ -200,14 +205,16 @@ static bool has_commit(struct call *c, struct str dir, struct str oid)
 	return yes;
 }
 
-/* The commits of `from` except those of `without` (may be absent) and, with `unpublished`, those
- * that a ref of any remote has. */
+/*
+ * The commits of `from`, except those of `without` (or absent) and, if `unpublished`, those of any
+ * remote-tracking ref.
+ */
 struct range {
 	struct str from, without;
 	bool unpublished;
 };
 
-/* `words` is the beginning of a command, with `n` words; the range is added to it. */
+/* `words` is the beginning of a command, with `n` words; the range is appended. */
 static enum err git_range(struct call *c, struct str dir, const struct range *range,
 			  const char *words[MOST_WORDS], size_t n, struct str *out)
 {
@@ -221,8 +228,7 @@ static enum err git_range(struct call *c, struct str dir, const struct range *ra
 	return git_tool_git(c, dir, words, out);
 }
 
-/* However the user likes to read the log, here it is the same. `merges` says how a merge is
- * compared. */
+/* The options override the user's settings for the log. `merges` says how merges are compared. */
 static enum err log_files(struct call *c, struct str dir, const struct range *range,
 			  const char *merges, struct str *out)
 {
@@ -245,8 +251,10 @@ static enum err has_octopus(struct call *c, struct str dir, const struct range *
 	return e;
 }
 
-/* Git before 2.35 cannot make the automatic merge again, and no version can where there are more
- * than two parents: then all that differs from any parent counts. */
+/*
+ * Git before 2.35 cannot redo the automatic merge (--remerge-diff), and no version can for more
+ * than two parents: then every difference from any parent counts.
+ */
 static enum err add_commits(struct call *c, struct str dir, const struct range *range,
 			    struct git_path ***tail)
 {
@@ -270,7 +278,7 @@ static enum err add_commits(struct call *c, struct str dir, const struct range *
 	return ERR_OK;
 }
 
-/* A branch of the remote that is not an ancestor of what is pushed loses commits. */
+/* If the remote's branch is not an ancestor of the pushed commit, the push removes commits. */
 static enum err add_update(struct call *c, struct str dir, const struct ref_update *u,
 			   struct git_path ***tail)
 {
@@ -305,10 +313,12 @@ enum err git_pushed(struct call *c, struct str dir, struct str lines, struct git
 	return ERR_OK;
 }
 
-/* --- the rest --- */
+/* --- index and hooks --- */
 
-/* These say which repository, index or files are meant, or how paths are matched. The caller may
- * have them for another repository, or for a commit that is being made. */
+/*
+ * These variables select a repository, an index or files, or how paths are matched. The caller may
+ * have set them for another repository, or for a commit in progress.
+ */
 static const char *const other_repository[] = {
 	"GIT_DIR",
 	"GIT_WORK_TREE",
@@ -338,7 +348,7 @@ static bool parse_staged(struct str line, struct git_entry *out)
 	return line.n > 0;
 }
 
-/* A submodule stands for all that is below it, so entries above `path` count too. */
+/* A submodule covers everything below it, so entries above `path` are listed, too. */
 enum err git_tracks(struct call *c, const struct repository *repo, struct str index,
 		    struct str path, enum tracked *tracked)
 {
@@ -368,7 +378,7 @@ enum err git_tracks(struct call *c, const struct repository *repo, struct str in
 	return e;
 }
 
-/* A letter, a blank and a path each; the letter of what is not tracked is '?'. */
+/* Each entry is a letter, a space and a path; the letter of an untracked file is '?'. */
 enum err git_folder(struct call *c, const struct repository *repo, struct str path,
 		    struct git_folder *out)
 {
