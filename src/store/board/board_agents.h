@@ -16,7 +16,7 @@ enum agent_status {
 	AGENT_OFFLINE,
 };
 extern const struct names agent_statuses;        /* all of them */
-extern const struct names agent_active_statuses; /* those an agent can choose */
+extern const struct names agent_active_statuses; /* statuses that an agent can choose */
 
 struct agent {
 	struct str id, current_task;
@@ -27,20 +27,26 @@ struct agent {
 	struct agent *next;
 };
 
-/* All of them as a chain, the last one seen first. */
+/* All agents, most recently seen first. */
 enum err agent_each(struct call *c, struct board *b, struct agent **out);
 
 enum err agent_find(struct call *c, struct board *b, struct str id, struct agent **out);
 enum err agent_put(struct call *c, struct board *b, const struct agent *a);
 
-/* It acted: it exists, was seen now, and is no longer offline. */
+/*
+ * Records that the agent acted: creates it if needed, sets its last-seen time, and ends its offline
+ * status.
+ */
 enum err agent_touch(struct call *c, struct board *b, struct str id);
 
-/* Those last seen before a moment. */
+/* Agents last seen before a moment. */
 enum err agent_count_unseen(struct call *c, struct board *b, int64_t before, int64_t *out);
 enum err agent_delete_unseen(struct call *c, struct board *b, int64_t before);
 
-/* Writes down who has gone offline; only where that costs nobody anything. */
+/*
+ * Marks agents as offline that were last seen before a moment; skipped if the database is busy or
+ * the caller is writing.
+ */
 void agent_note_offline(struct call *c, struct board *b, int64_t before);
 
 #endif

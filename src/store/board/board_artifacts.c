@@ -86,7 +86,7 @@ static void board_artifacts_bind(struct call *c, struct stmt *st, const struct a
 	stmt_bind_str(st, a->path);
 }
 
-/* Two statements, because an upsert would use up an id each time. */
+/* Two statements, because an upsert would consume an id each time. */
 enum err artifact_put(struct call *c, struct board *b, const struct artifact *a)
 {
 	AUTO_STMT *again = db_stmt(b->db, "UPDATE artifacts SET produced_by = ?, description = ?,"

@@ -17,7 +17,7 @@
 #include "base/text/utf8.h"
 #include "store/board/board_db.h"
 
-/* Names the file in what a parser said of one of its lines. */
+/* Adds the file's name to a parser's message about one of its lines. */
 static enum err board_config_unclear(struct call *c, struct str path)
 {
 	call_fail(c, ERR_INVALID_INPUT, "'.bb/config.toml', " STR_FMT, STR_ARG(c->message));
@@ -46,13 +46,13 @@ static enum err board_config_set(struct call *c, struct board_config *config, st
 			 STR_ARG(key));
 }
 
-/* A line of the section; tables below it are not ours. */
+/* Reads a line of the section; the subtables below it belong to other programs. */
 static enum err board_config_read_line(struct call *c, struct board_config *config, struct str line,
 				       bool *below)
 {
 	struct str key, value = line;
 
-	str_next(&value, '#', &line); /* no value that counts has one inside */
+	str_next(&value, '#', &line); /* no valid value contains a '#' */
 	line = str_trim(line);
 	*below = *below || (line.n && line.p[0] == '[');
 	if (!line.n || *below)
@@ -62,7 +62,7 @@ static enum err board_config_read_line(struct call *c, struct board_config *conf
 	return board_config_set(c, config, str_trim(key), str_trim(value));
 }
 
-/* A file of bytes that are no text cannot be TOML. */
+/* A file that is not UTF-8 cannot be TOML. */
 static enum err find_section(struct call *c, struct str path, struct str *out)
 {
 	struct str text;

@@ -5,7 +5,7 @@
 
 struct board;
 
-/* What `.bb/config.toml` may set; a missing file or key leaves the defaults. */
+/* Settings from `.bb/config.toml`; a missing file or key leaves the defaults. */
 struct board_config {
 	int64_t summary_messages; /* how far back a summary looks, in ms */
 	int64_t summary_artifacts;

@@ -61,7 +61,10 @@ static const char schema[] = "CREATE TABLE schema_version (version INTEGER NOT N
 			     "CREATE INDEX idx_artifacts_path ON artifacts(path);"
 			     "CREATE INDEX idx_artifacts_produced_by ON artifacts(produced_by);";
 
-/* Beside the specification's tables, so that its other users see what they know. */
+/*
+ * Our tables, separate from those of the specification, so that other programs find the tables they
+ * know.
+ */
 static const char extras[] = "CREATE TABLE IF NOT EXISTS reads ("
 			     "    agent TEXT NOT NULL,"
 			     "    first INTEGER NOT NULL,"
@@ -73,7 +76,7 @@ static const char extras[] = "CREATE TABLE IF NOT EXISTS reads ("
 			     "    PRIMARY KEY (ref, message)) WITHOUT ROWID;"
 			     "INSERT OR IGNORE INTO refs VALUES ('', 0);";
 
-/* The receipts of earlier versions. */
+/* The receipts table of earlier versions. */
 static const char old_schema[] =
 	"CREATE TABLE IF NOT EXISTS receipts ("
 	"    agent TEXT NOT NULL,"
@@ -96,11 +99,11 @@ static const struct receipt_old old_receipts = {
 	.drop = "DROP TABLE receipts",
 };
 
-/* What a new board is made of, and what an existing one may have. */
+/* The tables of a new board, and all tables that an existing board may have. */
 static const char *const new_board[] = { schema, extras, RECEIPT_TABLES, NULL };
 static const char *const ours[] = { schema, extras, old_schema, RECEIPT_TABLES, NULL };
 
-/* The board is shared with other programs, which may have tables of their own. */
+/* The board is shared with other programs, which may have added their own tables. */
 static const struct db_table tables[] = {
 	{ "schema_version", false, { "version" } },
 	{ "agents",
@@ -147,7 +150,10 @@ static enum err board_db_not_initialized(struct call *c)
 	return call_fail(c, ERR_NOT_INITIALIZED, "No blackboard found.");
 }
 
-/* The folder may be destroyed, and made anew, while we reach for its lock. */
+/*
+ * The folder may be destroyed and created again while this process waits for the lock, so the
+ * attempt is repeated.
+ */
 static enum err board_db_take_lock(struct call *c, struct board *b)
 {
 	struct str path = path_join(&c->mem, b->root, STR(".bb/lock"));
@@ -166,7 +172,9 @@ static enum err board_db_take_lock(struct call *c, struct board *b)
 	return e;
 }
 
-/* Is it ours to read, and does it have our tables beside the specification's? */
+/*
+ * Can this version read the board, and does it have our tables beside those of the specification?
+ */
 static enum err board_db_check_version(struct call *c, struct board *b)
 {
 	AUTO_STMT *st = NULL;
@@ -196,7 +204,10 @@ static struct str log_of(struct call *c, struct str path)
 	return arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path));
 }
 
-/* SQLite would delete the log of an empty database, and with it all that is left. */
+/*
+ * An empty database with a log is damaged: SQLite would delete the log, and with it the remaining
+ * data.
+ */
 static enum err board_db_look_at(struct call *c, struct str path, bool *there, bool *cut_off)
 {
 	struct file_found db, log = { 0 };
@@ -214,7 +225,7 @@ static struct str board_db_ignore_path(struct call *c, const struct board *b)
 	return path_join(&c->mem, b->root, STR(".bb/.gitignore"));
 }
 
-/* Git ignores the folder. A killed 'bb init' may have made the database alone. */
+/* Makes Git ignore the folder. A killed 'bb init' may have created only the database. */
 static enum err board_db_ignore(struct call *c, const struct board *b)
 {
 	return file_provide(c, board_db_ignore_path(c, b), STR("*\n"), 0600);
@@ -311,14 +322,20 @@ static enum err board_db_look(struct call *c, struct board *b, enum state *state
 	enum err e;
 
 	if ((e = db_open(c, board_db_database(c, b->root), DB_WRITE, WAIT_MS, &b->db)) ||
-	    (e = db_is_empty(c, b->db, &empty)) || /* a check runs what the schema says */
-	    (!empty && (e = board_db_check_version(c, b))) || (e = db_check(c, b->db)))
+	    (e = db_is_empty(
+		     c, b->db,
+		     &empty)) || /* before db_check(), which executes the schema's expressions */
+	    (!empty && (e = board_db_check_version(c, b))) ||
+	    (e = db_check(c, b->db)))
 		return e;
 	*state = empty ? EMPTY : USABLE;
 	return ERR_OK;
 }
 
-/* What is there. Only damage is damage; any other trouble is an error. */
+/*
+ * The state of the existing database. Only damage is reported as DAMAGED; any other problem is an
+ * error.
+ */
 static enum err board_db_inspect(struct call *c, struct board *b, enum state *state)
 {
 	bool there, cut_off;
@@ -338,11 +355,11 @@ static enum err board_db_inspect(struct call *c, struct board *b, enum state *st
 	return e;
 }
 
-/* What a process that was killed has set aside: a log without its database. */
+/* Finds a log without its database, which a killed process has set aside. */
 struct board_log_search {
 	struct call *c;
 	struct str path;
-	struct str found; /* the name for the database; absent: nothing */
+	struct str found; /* the name under which the database belongs; absent: no such log */
 };
 
 static void board_log_see(void *arg, struct str name)
@@ -360,8 +377,8 @@ static void board_log_see(void *arg, struct str name)
 }
 
 /*
- * The database and its log go together: one without the other is neither. The log goes first,
- * because SQLite would delete one that lies beside a new database.
+ * The database and its log are useless without each other, so both are moved. The log is moved
+ * first, because SQLite would delete a log beside a new database.
  */
 static enum err set_aside(struct call *c, struct str path, struct str *aside)
 {
@@ -386,7 +403,7 @@ static enum err set_aside(struct call *c, struct str path, struct str *aside)
 	return ERR_OK;
 }
 
-/* A log without a database is put aside with it: SQLite would delete it. */
+/* A log without a database is set aside as well: SQLite would delete it. */
 static enum err clear_place(struct call *c, struct str path, enum state state, struct str *aside)
 {
 	struct file_found log;
@@ -414,13 +431,13 @@ static enum err board_db_make(struct call *c, struct board *b, enum board_made *
 		e = clear_place(c, board_db_database(c, b->root), state, aside);
 	if (!e && state != USABLE)
 		e = db_make(c, board_db_database(c, b->root), new_board);
-	/* after the database: without one, this file is what is left of a board */
+	/* after the database: if the database is missing, this file shows that there was a board */
 	return e ? e : board_db_ignore(c, b);
 }
 
-/* --- boards that are being removed --- */
+/* --- removal of boards --- */
 
-/* Long enough that nobody names a folder so by chance. */
+/* Long enough that no other folder has such a name by chance. */
 static const char board_gone[] = ".bb.destroyed-";
 enum { GONE_DIGITS = 16 };
 
@@ -441,7 +458,10 @@ static bool board_sweep_named(struct str name)
 	return true;
 }
 
-/* A folder of that name may also come from the repository, or from another user. */
+/*
+ * A folder with that name may also come from the repository or from another user, so its owner and
+ * Git's index are checked.
+ */
 static void board_sweep_one(void *arg, struct str name)
 {
 	struct board_sweep *s = arg;
@@ -461,7 +481,7 @@ void board_sweep(struct call *c, struct str root)
 	struct call before = call_save(c);
 
 	file_each(c, root, board_sweep_one, &s);
-	call_restore(c, &before); /* the next one tries again */
+	call_restore(c, &before); /* errors are ignored: the next sweep tries again */
 }
 
 enum err board_make(struct call *c, struct str root, enum board_made *made, struct str *aside)
@@ -472,7 +492,7 @@ enum err board_make(struct call *c, struct str root, enum board_made *made, stru
 	if (e)
 		return e;
 	board_sweep(c, root);
-	do { /* again, if it is destroyed in between */
+	do { /* repeated if the board is destroyed in between */
 		if ((e = file_make_dir(c, board_db_folder(c, root), 0700)))
 			return e;
 	} while ((e = board_db_take_lock(c, &b)) == ERR_NOT_INITIALIZED);
@@ -517,7 +537,10 @@ enum err board_mend(struct call *c, struct mend *m)
 	return e;
 }
 
-/* Renamed first: a process that waits for it must find all of it, or nothing. */
+/*
+ * The folder is renamed first, so that a process that waits for the lock finds the whole board or
+ * none.
+ */
 enum err board_destroy(struct call *c, struct str root)
 {
 	struct board b = { .root = root, .lock = LOCK_NONE };

@@ -31,7 +31,10 @@ static struct message *board_messages_decode(struct arena *mem, struct stmt *st)
 	return m;
 }
 
-/* By least priority. The two highest have an index, which gives the ids alone. */
+/*
+ * The condition for each minimum priority. The two highest have a partial index, which gives their
+ * ids.
+ */
 static const char *const at_least[] = {
 	[PRIORITY_LOW] = "",
 	[PRIORITY_NORMAL] = " AND priority <> 'low'",
@@ -41,7 +44,7 @@ static const char *const at_least[] = {
 			       " AND priority IN ('high', 'critical'))"),
 };
 
-/* Where nothing else is asked, the last few of each word are enough. */
+/* Without any other condition, the newest few of each priority are enough. */
 #define LAST_OF(word)                                                     \
 	"SELECT id FROM (SELECT id FROM messages WHERE priority = '" word \
 	"' AND priority IN ('high', 'critical') ORDER BY id DESC LIMIT ?10)"
@@ -54,7 +57,7 @@ static bool only_priority(const struct message_filter *f)
 	       !f->ref && !f->after && !f->before && !f->oldest_first;
 }
 
-/* "2026-11-15 21:31:59": what SQLite itself would have written. */
+/* "2026-11-15 21:31:59": the format of SQLite's own functions. */
 static struct str space_form(struct arena *mem, struct str moment)
 {
 	return arena_fmt(mem, "%.10s %.8s", moment.p, moment.p + 11);
@@ -69,7 +72,9 @@ static struct str board_messages_select_sql(struct arena *mem, const struct mess
 	if (f->after || f->before)
 		buf_put(&sql, STR(" AND id > ?1 AND id < ?2"));
 	if (f->since)
-		/* SQLite's own form has a space for the T, and so is less on the same day */
+		/*
+		 * SQLite's format has a space instead of the T, so it sorts first on the same day
+		 */
 		buf_put(&sql, STR(" AND id IN (SELECT id FROM messages WHERE created_at >= ?3"
 				  " UNION ALL SELECT id FROM messages WHERE created_at >= ?4"
 				  " AND created_at < substr(?3, 1, 10) || '!')"));
@@ -98,7 +103,7 @@ enum err message_each(struct call *c, struct board *b, const struct message_filt
 	const struct ref none = { 0 }, *ref = f->ref ? f->ref : &none;
 	struct str since = { 0 };
 
-	if (f->since) /* to the millisecond, whatever digits and zone may follow */
+	if (f->since) /* to the millisecond: created_at may have more digits or a zone after it */
 		since = str_head(moment_format(&c->mem, f->since), 23);
 	*out = NULL;
 	if (f->after || f->before) {
@@ -151,8 +156,8 @@ enum err message_put(struct call *c, struct board *b, struct message *m)
 }
 
 /*
- * A recursive query whose queue is sorted by depth, deepest first, and then by id visits a tree
- * depth first; but only as long as nothing is joined to it.
+ * A recursive query whose queue is sorted by depth, deepest first, and then by id walks a tree
+ * depth first, but only as long as it is not joined with another table.
  */
 #define THREAD                                                        \
 	"WITH RECURSIVE thread(id, depth) AS (SELECT ?1, 0 UNION ALL" \
@@ -181,7 +186,7 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 	for (; stmt_row(st); out = &(*out)->next) {
 		if ((e = message_find(c, b, stmt_int(st), out)))
 			return e;
-		if (!*out) /* cleared in the meantime */
+		if (!*out) /* deleted meanwhile */
 			break;
 	}
 	e = stmt_end(c, st);

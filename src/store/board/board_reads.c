@@ -22,7 +22,7 @@ enum err reads_each(struct call *c, struct board *b, struct str agent, struct sp
 	return stmt_end(c, st);
 }
 
-/* Widens the span over all that it touches, which then give way to it. */
+/* Widens the span to cover all spans that it touches, and deletes those. */
 static enum err board_reads_absorb(struct call *c, struct board *b, struct str agent,
 				   struct span *span)
 {
@@ -66,7 +66,7 @@ static enum err board_reads_insert(struct call *c, struct board *b, struct str a
 	return stmt_run(c, st);
 }
 
-/* Most spans only lengthen the one before, and nothing lies beyond. */
+/* The usual case: the span extends the agent's last span. */
 static enum err board_reads_lengthen(struct call *c, struct board *b, struct str agent,
 				     struct span span, bool *done)
 {
@@ -109,7 +109,10 @@ bool reads_note(struct board *b, struct str agent, const struct span *spans)
 	return !e;
 }
 
-/* Two words have an index; for the others, the first few messages tell. */
+/*
+ * An index finds the two highest priorities; for the others, only the first few messages are
+ * checked.
+ */
 static enum err board_reads_highest(struct call *c, struct board *b, struct gap gap, int64_t most,
 				    int *priority)
 {

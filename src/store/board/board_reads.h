@@ -6,24 +6,27 @@
 struct board;
 
 /*
- * What an agent has seen, as spans of message ids. Everything outside of them is unread. Its own
- * messages are seen as they are posted.
+ * The messages that an agent has seen, as spans of ids. All others are unread. An agent's own
+ * messages are marked as seen when they are posted.
  */
 struct span {
 	int64_t first, last;
 	struct span *next;
 };
 
-/* The agent's spans, in order, none touching the next. */
+/* The agent's spans in order; no two are adjacent. */
 enum err reads_each(struct call *c, struct board *b, struct str agent, struct span **out);
 
-/* Joins a span to the others, inside the transaction of a write. */
+/* Adds a span and merges it with its neighbours, inside a write transaction. */
 enum err reads_add(struct call *c, struct board *b, struct str agent, struct span span);
 
-/* The same for spans that were only looked at: never waits; false: it is lost. */
+/*
+ * Like reads_add(), for a read-only command: never waits for a lock; false: the spans were not
+ * recorded.
+ */
 bool reads_note(struct board *b, struct str agent, const struct span *spans);
 
-/* How many messages lie strictly between two ids, and the highest priority there. */
+/* The number of messages strictly between two ids, and their highest priority. */
 struct gap {
 	int64_t after, before;
 };

@@ -4,7 +4,7 @@
 #include "store/board/board_messages.h"
 #include "store/db/db.h"
 
-enum { LAG = 64 }; /* messages without references that the index may be behind */
+enum { LAG = 64 }; /* messages without references by which the index may lag behind */
 
 static enum err board_refs_known(struct call *c, struct board *b, int64_t *upto)
 {

@@ -7,20 +7,20 @@ struct board;
 struct message;
 
 /*
- * An index from references to the messages that have them. It may lag behind: its row for the
- * empty reference says up to which message it is complete, and a query looks through the few
- * after that. So it also stands up to messages that other programs put into the board.
+ * An index from references to messages. It may lag behind: its row for the empty reference says up
+ * to which message it is complete, and a query scans the few messages after that. So messages that
+ * other programs add to the board are found, too.
  */
 
-/* After a message was put, in its transaction. */
+/* Called after a message was inserted, in the same transaction. */
 enum err refs_follow(struct call *c, struct board *b, const struct message *m);
 
-/* After messages were deleted, in that transaction. */
+/* Called after messages were deleted, in the same transaction. */
 enum err refs_forget(struct call *c, struct board *b);
 
 /*
- * SQL: the ids of the messages with a reference. Parameters: ?7 where, ?8 what, ?9 ref as JSON;
- * the first form wants the index.
+ * SQL for the ids of the messages with a reference. Parameters: ?7 where, ?8 what, ?9 ref as JSON.
+ * REFS_INDEXED needs the table `refs`.
  */
 #define REFS_MATCH(refs)                                         \
 	" json_extract(" refs ", r.fullkey || '.where') = ?7"    \

@@ -246,7 +246,7 @@ static enum tracked look_with(struct git_index_reader *r, struct str name, size_
 	for (count = git_index_number(p + 8); count; count--) {
 		if (past ? !skip_entry(r, version, id) : !take_entry(r, version, id))
 			return TRACKED_UNKNOWN;
-		if (!r->before) /* an entry without a name replaces one of the shared index, which has the name */
+		if (!r->before) /* the shared index has the name */
 			return TRACKED_SPLIT;
 		if (past)
 			continue;

@@ -13,12 +13,12 @@
  * in the first file of a split index.
  */
 enum tracked {
-	TRACKED_NO,     /* the whole index was read, and does not name the path */
-	TRACKED_EARLY,  /* no entry names the path; the extensions were not read */
-	TRACKED_ABSENT, /* there is no index */
-	TRACKED_YES,    /* the path, or something below it, is tracked */
-	TRACKED_ABOVE,  /* a submodule or a sparse folder above the path is tracked */
-	TRACKED_SPLIT, /* no entry of this file names the path, but most entries are in another file */
+	TRACKED_NO,      /* the whole index was read, and does not name the path */
+	TRACKED_EARLY,   /* no entry names the path; the extensions were not read */
+	TRACKED_ABSENT,  /* there is no index */
+	TRACKED_YES,     /* the path, or something below it, is tracked */
+	TRACKED_ABOVE,   /* a submodule or a sparse folder above the path is tracked */
+	TRACKED_SPLIT,   /* not in this file, but most entries are in another one */
 	TRACKED_UNKNOWN, /* the index is damaged, or of a later version */
 };
 
