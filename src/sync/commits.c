@@ -7,7 +7,7 @@
 #include "beads/repair/foreign.h"
 #include "store/repo/repo.h"
 
-/* What a sync may take beside the files that it reads. */
+/* Memory that a sync may use beyond the files it reads, in bytes. */
 static const int64_t BESIDE_FILES = INT64_C(512) << 20;
 
 enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
@@ -20,7 +20,7 @@ enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
 		return e;
 	repo_set_umask(*out);
 	repo_limit_files(*out, most);
-	/* what the library inflates on the way is not ours to measure */
+	/* libgit2 decompresses into memory this program cannot count, so limit the process */
 	platform_limit_memory(4 * most + BESIDE_FILES);
 	return ERR_OK;
 }

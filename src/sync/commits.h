@@ -5,16 +5,16 @@
 
 struct repo;
 
-/* A repository whose files are read only up to the size that its settings allow. */
+/* Opens a repository. Files larger than the setting `sync.max_file` are not read. */
 enum err commits_open(struct call *c, struct str gitdir, struct repo **out);
 
 /*
- * The canonical files of a commit, which live until repo_forget(). What another program wrote is
- * rendered in our own way.
+ * Reads the canonical files of a commit; they stay valid until repo_forget(). Files that another
+ * program wrote are converted to this program's format.
  */
 enum err commit_read(struct call *c, struct repo *r, struct str commit, struct snapshot *out);
 
-/* The same without a look at what is in them. */
+/* Reads the files as the commit stores them, without converting them. */
 enum err commit_read_raw(struct call *c, struct repo *r, struct str commit, struct snapshot *out);
 
 #endif

@@ -1,3 +1,9 @@
+/*
+ * History is read from the commits themselves; there is no index. The changes of one bead are found
+ * by bisection over the commits (history_search), and comparing two commits walks their sorted
+ * files side by side. A damaged commit ends the history: everything after it is reported, with a
+ * warning.
+ */
 #include "sync/history.h"
 
 #include "base/map.h"
@@ -14,7 +20,7 @@
 /* --- commits --- */
 
 struct commits {
-	struct str *name; /* the oldest first */
+	struct str *name; /* oldest first */
 	size_t count;
 };
 
@@ -29,8 +35,8 @@ static enum err history_tip(struct call *c, struct repo *r, struct str ref, stru
 }
 
 /*
- * A commit of others may be in our history that cannot be read. What came after it is told all
- * the same.
+ * The history may contain a damaged commit that another clone pushed. The commits after it are
+ * still reported, with a warning.
  */
 static enum err stop_at(struct call *c, enum err e, struct str commit)
 {
@@ -43,7 +49,7 @@ static enum err stop_at(struct call *c, enum err e, struct str commit)
 	return call_forgive(c);
 }
 
-/* Reads a commit, and goes on to the one before it; absent: there is none. */
+/* Reads the commit `at` and moves `at` to its parent, which is absent at the first commit. */
 static enum err step_back(struct call *c, struct repo *r, struct str *at, struct commit *one)
 {
 	struct str name = *at;
@@ -79,7 +85,7 @@ static enum err list_commits(struct call *c, struct repo *r, struct str ref, str
 	return e;
 }
 
-/* Clocks differ, so the last one before a time is looked for from the end. */
+/* Clocks differ between clones, so commit times are not sorted: search from the newest commit. */
 static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t ms,
 			struct str *commit)
 {
@@ -105,7 +111,7 @@ static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t 
 	}
 	if (e || commit->p)
 		return e;
-	if (stopped) { /* what was before it cannot be known */
+	if (stopped) { /* the commits before the damaged one cannot be read */
 		*commit = last;
 		return ERR_OK;
 	}
@@ -147,9 +153,9 @@ enum err history_read(struct call *c, struct repo *r, struct str commit, struct 
 
 /* --- one bead --- */
 
-/* What a commit says of an id. */
+/* The lines that one commit has for the bead. */
 struct version {
-	struct str line, tombstone; /* absent: not there */
+	struct str line, tombstone; /* absent: the commit has no such line */
 	bool known;
 };
 
@@ -159,9 +165,9 @@ struct past {
 	struct str id;
 	struct commits commits;
 	struct version *at;
-	size_t *changed; /* commits in which it is not what it was before */
+	size_t *changed; /* indices of the commits that changed the bead, newest first */
 	size_t changes, limit;
-	size_t broken; /* the one whose files cannot be read, plus one; or 0 */
+	size_t broken; /* index of the commit with unreadable files, plus one; 0: none */
 };
 
 static enum err history_line_of(struct past *p, struct str commit, enum snapshot_file file,
@@ -201,8 +207,8 @@ static bool history_same(const struct version *a, const struct version *b)
 }
 
 /*
- * A bead only ever moves on: what is the same in two commits was the same in all between them. So
- * few of them have to be read; the newest changes are found first.
+ * A bead never returns to an earlier version, so if two commits have the same lines, so have all
+ * commits between them. Bisecting therefore reads few commits; the newer half comes first.
  */
 static enum err history_search(struct past *p, size_t low, size_t high)
 {
@@ -234,7 +240,7 @@ static enum err search_all(struct past *p)
 	return e;
 }
 
-/* Of the commits, only those that came after the broken one. */
+/* Drops the commits up to and including the damaged one. */
 static void forget_before(struct past *p)
 {
 	stop_at(p->c, ERR_DAMAGED, p->commits.name[p->broken - 1]);
@@ -267,7 +273,7 @@ static enum err history_look_back(struct call *c, struct repo *r, struct str ref
 	return call_step(c, "If it is new, run 'bd sync' to put it into a commit.");
 }
 
-/* --- what is different between two lines --- */
+/* --- comparing two lines --- */
 
 static const struct value *history_parse(struct call *c, struct str line)
 {
@@ -300,7 +306,7 @@ static void put_field(struct call *c, struct json *j, struct str key, const stru
 	json_end(j);
 }
 
-/* A list of members, with what they were and what they are. */
+/* Writes the members that differ, each with its old and new value. */
 static void put_fields(struct call *c, struct json *j, const struct value *old,
 		       const struct value *new)
 {
@@ -325,7 +331,7 @@ static const char *history_act_of(const struct value *old, const struct value *n
 			       "reopened";
 }
 
-/* Who wrote last, and when: to the line, or to the tombstone. */
+/* Writes the author and time of the last write to the bead, or of its deletion. */
 static void put_writer(struct json *j, const struct value *line, const struct value *tombstone)
 {
 	struct stamp at;
@@ -374,7 +380,7 @@ enum err history_of(struct call *c, struct repo *r, struct str ref, struct str i
 
 /* --- blame --- */
 
-/* The commit in which a member became what it is now. */
+/* Finds the commit that gave a member its current value. */
 static struct str came_in(struct past *p, struct str key, struct str value)
 {
 	const char *name = arena_cstr(&p->c->mem, key);
@@ -389,7 +395,7 @@ static struct str came_in(struct past *p, struct str key, struct str value)
 	return STR_NONE;
 }
 
-/* The mark of a member: that of its register, else that of the last write. */
+/* The mark of a member's register; without one, the mark of the bead's last write. */
 static struct mark history_mark_of(const struct value *line, struct str key)
 {
 	static const char *const registers[][2] = {
@@ -453,13 +459,13 @@ enum err history_blame(struct call *c, struct repo *r, struct str ref, struct st
 	return ERR_OK;
 }
 
-/* --- two commits --- */
+/* --- comparing two commits --- */
 
 struct history_comparing {
 	struct call *c;
 	struct json *j;
 	enum snapshot_file file;
-	struct map buried; /* ids that had a tombstone before */
+	struct map buried; /* ids that had a tombstone in the older commit */
 };
 
 static enum err note_buried(void *arg, const struct line_pair *pair)
@@ -541,7 +547,7 @@ enum err history_diff(struct call *c, struct repo *r, struct str from, struct st
 	return e;
 }
 
-/* --- the states there are --- */
+/* --- listing commits --- */
 
 enum err history_commits(struct call *c, struct repo *r, struct str ref, int64_t limit,
 			 struct json *out)

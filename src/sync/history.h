@@ -7,31 +7,32 @@ struct json;
 struct repo;
 struct snapshot;
 
-/* What the commits of a ref say of the past. Only `abacus-sync` can read them. */
+/* The history of beads, read from the commits of a ref. Only `abacus-sync` can read commits. */
 
 /*
- * The commit that is meant: at a time (ms; 0: none given) the last one before it, else what
- * `spec` names. `~2` is two before the last, an absent one is the last itself.
+ * Finds a commit. With a time (in ms; 0 means none), the last commit made before that time;
+ * otherwise the commit that `spec` names. `~2` is two commits before the last one; an absent `spec`
+ * is the last one.
  */
 enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at_ms,
 		      struct str spec, struct str *commit);
 
-/* The files of a commit that is asked about; NOT_FOUND: it is none with beads. */
+/* Reads the files of a commit that the user named. NOT_FOUND: the commit has no beads. */
 enum err history_read(struct call *c, struct repo *r, struct str commit, struct snapshot *out);
 
-/* How a bead came to be what it is: a list, the newest change first. */
+/* Writes the changes of a bead as a list, newest first. */
 enum err history_of(struct call *c, struct repo *r, struct str ref, struct str id, int64_t limit,
 		    struct json *reply);
 
-/* For each of its members, who wrote it, when, and in which commit it came. */
+/* Writes for each member of a bead who wrote it, when, and which commit brought it. */
 enum err history_blame(struct call *c, struct repo *r, struct str ref, struct str id,
 		       struct json *reply);
 
-/* What is different in one commit from another. */
+/* Writes the beads and dependencies that differ between two commits. */
 enum err history_diff(struct call *c, struct repo *r, struct str from, struct str to,
 		      struct json *reply);
 
-/* The states that were published, the newest first, as a list; a limit of 0: all. */
+/* Writes the published commits as a list, newest first; a limit of 0 means all. */
 enum err history_commits(struct call *c, struct repo *r, struct str ref, int64_t limit,
 			 struct json *out);
 

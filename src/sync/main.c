@@ -1,19 +1,19 @@
 /*
- * abacus-sync: the part of Abacus that knows Git. It is not for people: `bd` starts it,
- * with the act, a Git directory and options, and reads what it answers (beads/git_process.h).
- * It uses exactly that Git directory: which one is right, and whether it may be trusted,
- * was decided by the program that started it.
+ * abacus-sync: the part of Abacus that uses libgit2. It is not meant for people: `bd` starts it
+ * with an action, a Git directory and options, and reads its reply (beads/git_process.h). It uses
+ * exactly that Git directory: the program that started it has already found the right one and
+ * decided whether to trust it.
  *
  *	read GITDIR …           the files of a commit
- *	history GITDIR …        what became of a bead
- *	commits GITDIR …        the states there were
- *	blame GITDIR …          who wrote what of it
- *	diff GITDIR …           what is different between two commits
- *	sync GITDIR [OPTION]…   fetch, join, commit, push
- *	repair GITDIR …         mend commits that cannot be used
- *	diagnose GITDIR         what would stop a sync
- *	pack GITDIR             makes the repository smaller, every so often
- *	autosync GITDIR         sync whenever there is something to publish
+ *	history GITDIR …        the changes of a bead
+ *	commits GITDIR …        the published commits
+ *	blame GITDIR …          who wrote each member of a bead
+ *	diff GITDIR …           the differences between two commits
+ *	sync GITDIR [OPTION]…   fetch, merge, commit, push
+ *	repair GITDIR …         repair damaged commits
+ *	diagnose GITDIR         list problems that would stop a sync
+ *	pack GITDIR             pack the objects, if there are enough new ones
+ *	autosync GITDIR         sync whenever there are changes to publish
  */
 #include <poll.h>
 #include <pthread.h>
@@ -38,13 +38,13 @@
 
 struct sync_main_request {
 	struct call *c;
-	struct repo *repo; /* of those who read the past; else NULL */
-	char **words;      /* after the act; NULL ends them */
+	struct repo *repo; /* only for actions that read history; else NULL */
+	char **words;      /* the arguments after the action, ending with NULL */
 	struct json reply;
-	struct str rest[SNAPSHOT_FILES]; /* what follows the reply */
+	struct str rest[SNAPSHOT_FILES]; /* file contents written after the reply */
 };
 
-/* --- words --- */
+/* --- arguments --- */
 
 static bool sync_main_has(struct sync_main_request *r, const char *word)
 {
@@ -54,7 +54,7 @@ static bool sync_main_has(struct sync_main_request *r, const char *word)
 	return false;
 }
 
-/* What follows an option; absent without it. */
+/* The argument after an option; absent if the option is not given. */
 static struct str sync_main_after(struct sync_main_request *r, const char *word)
 {
 	for (char **w = r->words; *w; w++)
@@ -71,14 +71,14 @@ static int64_t number_after(struct sync_main_request *r, const char *word, int64
 	return text.p && number_int(text, &n) ? n : otherwise;
 }
 
-/* --- acts --- */
+/* --- actions --- */
 
 static enum err open_repo(struct sync_main_request *r)
 {
 	return commits_open(r->c, str_of(r->words[0]), &r->repo);
 }
 
-/* The commit that the words after these two options name. */
+/* Finds the commit named by the time option `at` or the option `spec`. */
 static enum err find_commit(struct sync_main_request *r, const char *at, const char *spec,
 			    struct str *commit)
 {
@@ -86,13 +86,15 @@ static enum err find_commit(struct sync_main_request *r, const char *at, const c
 			    sync_main_after(r, spec), commit);
 }
 
-/* The commit of a ref, if it goes on from the one that is known, or none is. */
+/*
+ * Moves `commit` forward to the tip of the ref, if the tip descends from it or no commit is known.
+ */
 static enum err find_latest(struct sync_main_request *r, struct str *commit)
 {
 	struct str tip;
 	enum err e = repo_ref(r->c, r->repo, sync_main_after(r, "--latest"), &tip);
 
-	if (e && commit->p) /* the ref is broken, and not needed */
+	if (e && commit->p) /* the ref is broken, but the known commit is enough */
 		return call_forgive(r->c);
 	if (!e && tip.p && (!commit->p || repo_reaches(r->repo, tip, *commit)))
 		*commit = tip;
@@ -175,8 +177,8 @@ static void sync_main_say(const char *what, struct str with)
 }
 
 /*
- * A message to the actor that has lost a claim, if it is an agent that is registered here. The
- * request id makes it one message however often it is told.
+ * Sends a message to the actor that has lost a claim, if that actor is an agent registered here.
+ * The request id is derived from the claim, so that repeated calls send one message.
  */
 static void tell_loser(struct call *c, const struct lost_claim *lost)
 {
@@ -270,7 +272,7 @@ static const struct {
 	{ "diagnose", 1, sync_main_diagnose },
 };
 
-/* --- the answer --- */
+/* --- the reply --- */
 
 static void sync_main_put_error(struct call *c, enum err e, struct json *j)
 {
@@ -317,7 +319,10 @@ static enum err sync_main_run(struct sync_main_request *r, const char *act)
 	return call_fail(r->c, ERR_USAGE, "there is no act '%s'", act);
 }
 
-/* Nobody reads the answer any more, so nobody would end a call that hangs. */
+/*
+ * Ends the process when the reader of standard output is gone: nothing else would stop a call that
+ * hangs.
+ */
 static void *sync_main_watch(void *arg)
 {
 	struct pollfd out = { STDOUT_FILENO, 0, 0 };
@@ -326,7 +331,7 @@ static void *sync_main_watch(void *arg)
 	while (poll(&out, 1, -1) < 1)
 		;
 	if (getpgrp() == getpid())
-		kill(0, SIGKILL); /* with an ssh that it may have started */
+		kill(0, SIGKILL); /* including an ssh child process */
 	_exit(1);
 }
 
@@ -336,7 +341,7 @@ static void end_with_reader(void)
 	pthread_t thread;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the others */
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* the watching thread handles no signals */
 	if (!pthread_create(&thread, NULL, sync_main_watch, NULL))
 		pthread_detach(thread);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

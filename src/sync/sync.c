@@ -1,3 +1,9 @@
+/*
+ * One sync attempt fetches the remote's ref, seals the journal, takes the commits of other clones
+ * into the base, commits the local changes on top, and pushes. If another clone pushed first, the
+ * attempt is repeated after a random wait. Only after the remote has been seen to have the commit
+ * does the journal drop its records.
+ */
 #include "sync/sync.h"
 
 #include "base/moment.h"
@@ -13,9 +19,9 @@
 #include "sync/sync_parts.h"
 
 enum {
-	JITTER_MS = 40, /* of the first wait after a lost race; it doubles */
+	JITTER_MS = 40, /* maximum first wait after a lost race; doubles each time */
 	JITTER_MOST = 1000,
-	STUCK_MOST = 8, /* refusals in a row while the ref stays where it is */
+	STUCK_MOST = 8, /* lost races in a row without the ref moving */
 };
 
 void sync_doing(struct sync *s, const char *what)
@@ -33,7 +39,7 @@ void sync_warn(struct sync *s, struct str text)
 				    text;
 }
 
-/* --- what is reported --- */
+/* --- reporting --- */
 
 static void report_remap(struct sync *s, struct str id, const struct remap *r)
 {
@@ -88,9 +94,9 @@ struct str sync_parent(const struct sync *s)
 	return s->there;
 }
 
-/* --- publishing it --- */
+/* --- publishing --- */
 
-/* Says that it is there only after looking. */
+/* Verifies that the remote really has the commit. */
 static enum err sync_look_back(struct sync *s, struct str commit)
 {
 	struct call *c = s->c;
@@ -104,7 +110,7 @@ static enum err sync_look_back(struct sync *s, struct str commit)
 	if (!str_eq(there, commit) && (e = remote_fetch(c, &s->remote, s->ref, commit, &there)))
 		return e;
 	has = there.p && repo_reaches(s->repo, there, commit);
-	repo_turn_away(s->repo); /* the next sync checks what others have written since */
+	repo_turn_away(s->repo); /* drop the unchecked fetch; the next sync fetches and checks it */
 	if (has)
 		return ERR_OK;
 	return call_fail(c, ERR_SYNC_FAILED,
@@ -147,7 +153,7 @@ static enum err sync_publish(struct sync *s, struct str commit, bool *lost)
 	return ERR_OK;
 }
 
-/* The journal need not keep any longer what the commit has. */
+/* Lets the journal drop the records that the commit contains. */
 static enum err sync_settle(struct sync *s, struct str commit)
 {
 	if (str_eq(commit, s->base) && !s->pending.records)
@@ -155,11 +161,11 @@ static enum err sync_settle(struct sync *s, struct str commit)
 	return sync_rebase(s, commit, s->sealed, &s->forgot);
 }
 
-/* --- the whole of it --- */
+/* --- running a sync --- */
 
 /*
- * A remote that speaks of a race while nobody moves its ref has another reason: the ref is
- * broken, or a lock was left there.
+ * A remote that keeps reporting a lost race although nobody moves its ref has another problem: the
+ * ref is broken, or a stale lock file is beside it.
  */
 static enum err check_stuck(struct sync *s)
 {
@@ -196,7 +202,7 @@ static enum err lost_again(struct sync *s)
 	return ERR_OK;
 }
 
-/* A ref that keeps a commit; not if Git could not read its history. */
+/* Keeps a commit with a backup ref, unless its history is unreadable. */
 static enum err sync_keep(struct sync *s, struct str commit, bool *kept)
 {
 	struct repo_fault fault;
@@ -207,7 +213,7 @@ static enum err sync_keep(struct sync *s, struct str commit, bool *kept)
 	return *kept && !s->wants->dry ? sync_backup(s, commit) : e;
 }
 
-/* Somebody has replaced what was published: nothing of it is lost here. */
+/* The published history was replaced or deleted. Warns, and keeps the old commits. */
 static enum err sync_replaced(struct sync *s)
 {
 	bool kept;
@@ -225,8 +231,8 @@ static enum err sync_replaced(struct sync *s)
 }
 
 /*
- * Nothing of a history that cannot be read is taken in, and no ref of ours is set to it: neither
- * this program nor the user's own Git could go on with it.
+ * Refuses a history that cannot be read, before any of it is merged or any local ref points to it:
+ * neither this program nor the user's Git could continue from it.
  */
 static enum err check_there(struct sync *s)
 {
@@ -239,7 +245,7 @@ static enum err check_there(struct sync *s)
 	return !e && fault.why.p ? remote_refuse(s->c, &s->remote, s->ref, s->there, &fault) : e;
 }
 
-/* Our own ref can be moved by others too: 'git fetch' does, if it is told to. */
+/* Checks our own ref, because 'git fetch' with a matching refspec can move it. */
 static enum err check_here(struct sync *s)
 {
 	struct repo_fault fault;
@@ -264,7 +270,7 @@ enum err sync_fetch(struct sync *s)
 	struct call *c = s->c;
 	enum err e;
 
-	/* of a ref that cannot be used libgit2 would say that the remote is to blame */
+	/* read our refs first: libgit2 would blame the remote for a broken local ref */
 	if ((e = repo_ref(c, s->repo, s->ref, &s->here)) ||
 	    (e = repo_ref(c, s->repo, s->tracking, &s->seen)))
 		return e;
@@ -281,8 +287,9 @@ enum err sync_fetch(struct sync *s)
 }
 
 /*
- * What could be read, and goes on from what was seen, is what was seen last. Others are so only
- * once ours is published on top of them: until then we know what is missing.
+ * Records the fetched commit as the last one seen, if it descends from the previous one. After a
+ * replaced history that is recorded only once our commit is published on top of it; until then
+ * `seen` says what is missing.
  */
 static enum err note_seen(struct sync *s)
 {
@@ -297,8 +304,8 @@ static enum err note_seen(struct sync *s)
 }
 
 /*
- * Is our ref at a commit that was made from the journal as it is? Such a commit tells nothing
- * new. A journal that was cut short since does not have all that the commit has.
+ * Whether our ref is at a commit made from the current journal: such a commit has nothing new. If
+ * the journal was truncated since, the commit may have records that the journal lacks.
  */
 static bool made_from_journal(struct sync *s)
 {
@@ -325,7 +332,7 @@ static enum err sync_attempt(struct sync *s, struct str *commit, bool *lost)
 		return e;
 	if (!made_from_journal(s) && ((e = check_here(s)) || (e = sync_take_in(s, s->here))))
 		return e;
-	if (!s->base.p && record_empty(s->pending.change)) /* a store that is not there */
+	if (!s->base.p && record_empty(s->pending.change)) /* there is no store */
 		return ERR_OK;
 	if ((e = sync_join(s, commit)) || s->wants->dry)
 		return e;
@@ -336,7 +343,10 @@ static enum err sync_attempt(struct sync *s, struct str *commit, bool *lost)
 	return sync_publish(s, *commit, lost);
 }
 
-/* Where there is no store on our ref, but one of the program before us, that is it. */
+/*
+ * Uses refs/heads/beads/store, the ref of the program this format comes from, if only that ref has
+ * a store, and remembers the choice in the settings.
+ */
 static enum err find_ref(struct sync *s)
 {
 	static const char other[] = "refs/heads/beads/store";
@@ -413,7 +423,7 @@ static void sync_put_reply(struct sync *s, struct str commit, struct json *reply
 	json_end(reply);
 }
 
-/* It only spares a join: whether this works or not says nothing about the sync. */
+/* Remembers our last commit, which saves the next sync a merge. A failure here does not matter. */
 static void sync_remember(struct sync *s)
 {
 	struct call before;
@@ -429,7 +439,7 @@ static void sync_remember(struct sync *s)
 	call_restore(s->c, &before);
 }
 
-/* Also after a sync that failed: what came in before that counts. */
+/* Runs after a failed sync too, because it may have fetched changes before it failed. */
 static void find_lost(struct sync *s)
 {
 	struct call before = call_save(s->c);
@@ -449,7 +459,7 @@ enum err sync_commit_own(struct sync *s)
 
 	own.pull = own.push = own.dry = false;
 	s->wants = &own;
-	repo_turn_away(s->repo); /* what is written now has to stay */
+	repo_turn_away(s->repo); /* leave the quarantine, where new objects would not be kept */
 	if (!(e = sync_attempt(s, &commit, &lost)) && !lost)
 		e = sync_settle(s, commit);
 	s->wants = asked;
@@ -457,8 +467,8 @@ enum err sync_commit_own(struct sync *s)
 }
 
 /*
- * The remote's ref cannot be used, and the way out is to publish what is here: that needs a ref.
- * The failure of the sync stays the failure of the call.
+ * When the remote's ref is unusable, the remedy is to publish the local data, which needs a local
+ * ref. The failure of the sync stays the result of the call.
  */
 static void make_ref_to_publish(struct sync *s)
 {
@@ -507,7 +517,7 @@ enum err sync_alone(struct sync *s, struct lock *lock)
 	return lock_take(c, path, (int)s->wants->timeout_ms, lock);
 }
 
-/* Where there is no store yet, 'bd init' is the command that goes on. */
+/* Replaces 'bd sync' by 'bd init' in the advice, because there is no store yet. */
 static void advise_init(struct call *c)
 {
 	const struct str sync = STR("'bd sync'");

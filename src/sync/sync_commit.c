@@ -1,3 +1,8 @@
+/*
+ * Writes commits. The base and the local changes since then are merged, the merge is checked for
+ * lines that other clones could not read, and only then a tree and a commit are written. Files that
+ * did not change keep their blob.
+ */
 #include "base/hash.h"
 #include "beads/message.h"
 #include "beads/model/lines.h"
@@ -29,7 +34,7 @@ enum err sync_write_commit(struct sync *s, struct merge *m, struct str parent, s
 	meta = snapshot_meta(&c->mem, m->joined, sum);
 	files[FILE_META] = (struct repo_file){ snapshot_name(FILE_META), &meta, 1, { 0 } };
 	for (size_t i = 0; i < m->sides; i++)
-		if (!m->side[i].foreign) /* a rendering has all that was beside it */
+		if (!m->side[i].foreign) /* a converted commit already contains its other files */
 			keep[i] = m->side[i].commit;
 	if ((e = repo_tree(c, s->repo, keep, files, SNAPSHOT_FILES, &tree)) ||
 	    (parent.p && (e = repo_commit(c, s->repo, parent, &before))))
@@ -55,7 +60,7 @@ static enum err count_pair(void *arg, const struct line_pair *pair)
 	return ERR_OK;
 }
 
-/* In how many lines does the base differ from what is published? */
+/* Counts the lines in which the base differs from the published commit. */
 static enum err count_unpublished(struct sync *s, const struct snapshot *base, int64_t *count)
 {
 	struct snapshot there;
@@ -94,7 +99,7 @@ enum err sync_join(struct sync *s, struct str *commit)
 	    (e = merge_run(&m)) || (e = count_unpublished(s, &m.side[0], &unpublished)))
 		return e;
 	s->pushed = (int64_t)m.count + unpublished;
-	s->pushed += !s->pushed && m.meta_changed; /* a prefix alone */
+	s->pushed += !s->pushed && m.meta_changed; /* only the prefix in meta.json changed */
 	sync_report_remaps(s, m.joined, m.part[0]);
 	news_of_merge(&m, &s->forgot);
 	if (!s->wants->dry && (m.count || m.meta_changed || m.side[0].foreign || !s->base.p)) {

@@ -1,7 +1,7 @@
 /*
- * What would stop a sync, without one: refs that cannot be read, locks that were left at them, a
- * remote that is a folder and cannot be used. A server is not asked: that may take long, and 'bd
- * sync' tells.
+ * Finds problems that would stop a sync, without running one: unreadable refs, stale lock files
+ * beside refs, and a remote that is a local folder and cannot be used. Servers are not contacted,
+ * because that may take long; 'bd sync' reports their problems.
  */
 #include "base/system/spawn.h"
 #include "sync/commits.h"
@@ -22,7 +22,7 @@ static void sync_doctor_tell(struct diagnosis *d, const char *code, struct str m
 	json_end(d->reply);
 }
 
-/* A failure of the call is something to tell. */
+/* Reports the failure of the call as a finding, and clears it. */
 static void tell_failure(struct diagnosis *d, const char *code)
 {
 	struct call *c = d->s->c;
@@ -43,7 +43,9 @@ static void tell_lock(struct diagnosis *d, struct str ref, struct str lock, stru
 		fix);
 }
 
-/* The remote still has what a commit here has lost. */
+/*
+ * The command that fetches missing objects again from the remote, or without a remote lists them.
+ */
 static struct str fetch_again(struct sync *s)
 {
 	struct call *c = s->c;

@@ -1,6 +1,7 @@
 /*
- * Two lines that can be read may come to one that nobody would read any more. So a join is looked
- * at before anything is written: what does not fit is refused, and all stays as it was.
+ * Merging two valid lines may produce a line, or a file, beyond the limits that every reader
+ * enforces. A merge is therefore checked before anything is written; if it does not fit, the sync
+ * is refused and nothing changes.
  */
 #include "beads/model/lines.h"
 #include "beads/model/record.h"
@@ -39,7 +40,10 @@ static void sync_fit_check_lines(struct fitting *f)
 	arena_release(&line);
 }
 
-/* The members of meta.json that this program does not know are joined as well. */
+/*
+ * The merge also joins members of meta.json that this program does not know, so they may grow too
+ * large.
+ */
 static void sync_fit_check_meta(struct fitting *f)
 {
 	const struct str sum =

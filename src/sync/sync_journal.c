@@ -1,3 +1,8 @@
+/*
+ * The journal's part in a sync. Sealing notes where the journal ends, so that commands can go on
+ * writing during the sync; rebasing then makes a commit the new base, and the journal keeps only
+ * the records after the sealed place.
+ */
 #include "base/text/value.h"
 #include "beads/model/lines.h"
 #include "beads/model/record.h"
@@ -30,7 +35,7 @@ static bool still_sealed(const struct sync *s)
 	       s->b.about.place.offset == s->sealed.offset;
 }
 
-/* The bead of an id as a commit has it, deleted or not. */
+/* Reads the bead, and its tombstone, from a commit. */
 static void read_again(struct call *c, const struct snapshot *old, struct str id,
 		       struct state *again)
 {
@@ -45,8 +50,9 @@ static void read_again(struct call *c, const struct snapshot *old, struct str id
 }
 
 /*
- * Ids that are gone from the base, but were written to here after what the new one has, come back
- * whole: a change alone is no bead. A deletion that is in it is no such write.
+ * A bead may be gone from the new base although the journal has changes to it that the new base
+ * lacks. Such a bead is written back whole from the old base, because the changes alone are not a
+ * complete bead. Records that the new base contains, such as the deletion itself, do not count.
  */
 static enum err keep_written(struct sync *s, const struct record *r, const struct news *news,
 			     struct state *again)
@@ -73,8 +79,8 @@ static enum err keep_written(struct sync *s, const struct record *r, const struc
 }
 
 /*
- * What was written since the journal was sealed has not been looked at yet. With the lock, so
- * that nothing comes in between.
+ * Checks the records that were written after the journal was sealed. The caller has the writer's
+ * lock, so no further record can come in between.
  */
 static enum err check_late(struct sync *s, const struct record *r)
 {
@@ -112,7 +118,7 @@ enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upt
 		if ((e = check_late(s, &r)) || (e = keep_written(s, &r, news, again)) ||
 		    again->slots.count == written)
 			break;
-		/* before the base: who dies between the two has them whole */
+		/* written before the new base, so that a crash between the two loses no bead */
 		if ((e = beads_put(c, &s->b, again)) || (e = beads_commit(c, &s->b)))
 			break;
 		written = again->slots.count;

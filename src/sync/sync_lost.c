@@ -1,24 +1,23 @@
 /*
- * What a commit has lost. A commit that goes on from our base should have all that the base has:
- * its own files and the base joined are its own files again. Its writer may have made a mistake,
- * or may want to take something away that others were told is safe. So both are joined, and what
- * the join has and the commit has not is lost; but for deletions that were collected because they
- * are old, which is how tombstones ever go away.
+ * Finds data that a commit has lost. A commit that descends from our base should contain everything
+ * the base has, so merging it with the base should change nothing. If its author made a mistake, or
+ * removed data that others rely on, the merge has lines that the commit lacks: these are lost. Old
+ * deletions are the exception, because collecting them is how tombstones are removed.
  */
 #include "base/text/value.h"
 #include "beads/model/lines.h"
 #include "sync/commits.h"
 #include "sync/sync_parts.h"
 
-enum { COMMITS_MOST = 1000 }; /* that are looked through for a deletion */
+enum { COMMITS_MOST = 1000 }; /* maximum number of commits searched for a deletion */
 
-/* Deletions are kept for a week at least; clocks may differ by a day. */
+/* Deletions are kept for at least a week; clocks may differ by a day. */
 static const int64_t COLLECTED_AFTER_MS = INT64_C(6) * 24 * 3600 * 1000;
 
 /* A bead or an edge that the commit lacks. */
 struct missing {
-	enum snapshot_file file; /* that would tell of its deletion */
-	struct str deletion;     /* the latest line there, in a commit between; or absent */
+	enum snapshot_file file; /* the file that would contain its deletion */
+	struct str deletion;     /* its latest deletion in the commits since the base; or absent */
 };
 
 struct losing {
@@ -37,7 +36,7 @@ static bool sync_lost_collected(struct losing *l, struct str line)
 	       at.ms < l->s->c->now_ms - COLLECTED_AFTER_MS;
 }
 
-/* --- what was deleted, and whose deletion was collected since --- */
+/* --- deletions that were collected --- */
 
 static void find_missing(struct losing *l)
 {
@@ -69,7 +68,7 @@ static void find_deletions(struct losing *l, enum snapshot_file file, struct str
 	}
 }
 
-/* From the commit back to our base: the latest deletion of each thing that is missing. */
+/* Walks from the commit back to our base, and finds the latest deletion of each missing line. */
 static enum err look_between(struct losing *l, enum snapshot_file file)
 {
 	struct sync *s = l->s;
@@ -101,7 +100,10 @@ static bool still_there(const struct state *s, const struct line_change *change)
 					    !((const struct edge *)*edge)->deleted;
 }
 
-/* Is it, as we know it, deleted by what a commit between says, and long enough ago? */
+/*
+ * Whether a commit since the base deleted the line in the version we know, long enough ago to be
+ * collected.
+ */
 static bool was_deleted(struct losing *l, const struct line_change *change)
 {
 	void **at = map_find(&l->missing, change->key);
@@ -140,7 +142,7 @@ static bool is_collected(struct losing *l, const struct line_change *change)
 	return true;
 }
 
-/* Does the line only say the same in another way than this program would? */
+/* Whether the two lines mean the same and differ only in formatting. */
 static bool is_respelled(struct losing *l, const struct line_change *change)
 {
 	struct arena *mem = &l->s->c->mem;
@@ -150,7 +152,10 @@ static bool is_respelled(struct losing *l, const struct line_change *change)
 	return v && str_eq(snapshot_spelled(mem, change->file, v), change->new);
 }
 
-/* Changes are sorted by file, and edges come last: then it is known which ids are gone. */
+/*
+ * Changes are sorted by file with the edges last, so the collected ids are known before their edges
+ * are checked.
+ */
 static void drop_collected(struct losing *l)
 {
 	size_t count = 0;

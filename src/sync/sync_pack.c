@@ -1,14 +1,19 @@
+/*
+ * Packs the objects that syncs have written, because each commit adds loose objects. Most runs pack
+ * only the commits since the last pack; a full pack replaces the small ones whenever the history
+ * has doubled.
+ */
 #include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "beads/sync_state.h"
 #include "sync/sync_parts.h"
 
 enum {
-	PACK_AFTER = 64,    /* commits */
-	PACK_LOOK = 100000, /* no further back */
+	PACK_AFTER = 64,    /* new commits before a pack is worthwhile */
+	PACK_LOOK = 100000, /* maximum number of commits counted */
 };
 
-/* All of it, or only what is new? All, each time there is twice as much. */
+/* Packs the new commits, or the whole history if it has doubled since the last full pack. */
 static enum err pack_some(struct sync *s, struct sync_state *known, int64_t new)
 {
 	struct call *c = s->c;

@@ -1,9 +1,9 @@
 /*
- * A commit of others and what is known here may each be sound, and too large together. Then the
- * two versions of the bead part ways: the commit's keeps the id, and the one that is known here
- * becomes a bead of its own. Which id that gets, and its lineage, follow from the bead alone, so
- * that all clones that have to do this end up with one copy. What is deleted here stays deleted
- * under both ids.
+ * A fetched commit and the local data may each be valid, but too large when merged. Then the two
+ * versions of a bead are split: the commit's version keeps the id, and the local version becomes a
+ * bead of its own. The new id and its lineage are derived from the bead alone, so that all clones
+ * that split the same bead make the same copy. A bead that was deleted here stays deleted under
+ * both ids.
  */
 #include "base/text/utf8.h"
 #include "base/text/value.h"
@@ -17,27 +17,27 @@
 #include "sync/sync_parts.h"
 
 enum {
-	ROUNDS = 8,   /* a copy may not fit either; then it parts from what is there */
-	SHOWN = 2000, /* columns of a line */
+	ROUNDS = 8,   /* a copy may not fit either and is then split again */
+	SHOWN = 2000, /* columns of a line shown in the report */
 };
 
 struct parting {
 	struct sync *s;
-	struct json *report; /* an open list, of lines */
+	struct json *report; /* an open list of lines */
 	struct snapshot commit;
-	struct snapshot known; /* the base, without what has parted; if `two` */
+	struct snapshot known; /* the base without the split lines; only if `two` */
 	bool two;
 	struct state *pending;
 	size_t count;
-	/* for one round */
+	/* members below are reset each round */
 	struct merge m;
-	struct map done;            /* ids */
-	struct map gone[FILE_META]; /* keys of lines of `known` */
+	struct map done;            /* ids already split in this round */
+	struct map gone[FILE_META]; /* keys of lines to drop from `known` */
 };
 
-/* --- what is known here of a bead --- */
+/* --- the local version of a bead --- */
 
-/* The parts of a bead that are never large. */
+/* A bead with only the members that are never large. */
 static struct bead outline_of(const struct bead *b)
 {
 	static const enum member kept[] = { MEMBER_TITLE, MEMBER_TYPE, MEMBER_PRIORITY };
@@ -66,7 +66,7 @@ static void read_known(struct parting *p, struct str id, struct state *out)
 	}
 }
 
-/* In the base and in the journal, under one id. */
+/* What the base and the journal have under one id. */
 static struct state *known_of(struct parting *p, struct str id)
 {
 	struct state *out = state_new(&p->s->c->mem), *written = state_new(out->mem);
@@ -81,14 +81,14 @@ static struct state *known_of(struct parting *p, struct str id)
 	return out;
 }
 
-/* --- taking it out of both --- */
+/* --- removing it from the base and the journal --- */
 
 static void forget_line(struct parting *p, enum snapshot_file file, struct str key)
 {
 	map_put(&p->gone[file], key);
 }
 
-/* At the end of a round, so that a file is copied once for all its lines. */
+/* Runs at the end of a round, so that each file is copied only once. */
 static void drop_forgotten(struct parting *p)
 {
 	for (int f = 0; p->two && f < FILE_META; f++) {
@@ -112,7 +112,7 @@ static void drop_forgotten(struct parting *p)
 	}
 }
 
-/* Of what is known under an id only the deletion stays: the bead is another one now. */
+/* Forgets the local version of a bead, which now has another id. Only its deletion is kept. */
 static void forget_bead(struct parting *p, const struct slot *known, bool same)
 {
 	struct slot *slot = arena_new(&p->s->c->mem, struct slot);
@@ -132,7 +132,7 @@ static void forget_bead(struct parting *p, const struct slot *known, bool same)
 	*map_put(&p->pending->slots, known->id) = slot;
 }
 
-/* Edges that were written here to a bead of another lineage go along with it. */
+/* Moves the locally written edges of a bead of another lineage to its new id. */
 static void sync_part_move_edges(struct parting *p, struct str from, struct str to)
 {
 	struct map old = p->pending->edges;
@@ -158,7 +158,7 @@ static void forget_edge(struct parting *p, struct str key)
 			state_put_edge(p->pending, old.entry[i].value);
 }
 
-/* Only what this program says itself. */
+/* Reduces the local meta.json to the members this program writes itself. */
 static void forget_meta(struct parting *p)
 {
 	struct state *own = state_new(&p->s->c->mem);
@@ -172,7 +172,7 @@ static void forget_meta(struct parting *p)
 
 /* --- the copy --- */
 
-/* A request that is repeated is about the bead that was first made for it. */
+/* A repeated request must find the original bead, so the copy drops the request id. */
 static void drop_request(struct bead *b)
 {
 	size_t count = 0;
@@ -218,7 +218,7 @@ static enum err cannot_part(struct parting *p, const struct misfit *misfit)
 			 "Your own work is safe. Remove the last commit from the remote's ref.");
 }
 
-/* The slot of the bead that is known here; it may have had to move to the id in question. */
+/* Finds the local bead; a remap may have moved it to the id in question. */
 static const struct slot *find_known(struct parting *p, struct str id)
 {
 	const struct slot *known = state_find(known_of(p, id), id);
@@ -241,7 +241,7 @@ static const struct slot *find_known(struct parting *p, struct str id)
 	return known;
 }
 
-/* The version that is known here, whole, under an id of its own. */
+/* Makes a complete copy of the local version under a new id. */
 static bool copy_known(struct parting *p, const struct slot *known, const struct bead *there,
 		       struct bead *out)
 {
@@ -269,7 +269,7 @@ static enum err part_bead(struct parting *p, const struct misfit *misfit)
 
 	if (!known || (known->bead && !bead_top(known->bead).by.p))
 		return cannot_part(p, misfit);
-	if (!known->bead) { /* only where others went, who are known by themselves */
+	if (!known->bead) { /* the slot has only remaps; those beads have slots of their own */
 		forget_bead(p, known, false);
 		sync_part_tell(p, misfit, "set_aside", misfit->why, known->id);
 		return ERR_OK;
@@ -302,7 +302,7 @@ static enum err part_one(struct parting *p, const struct misfit *misfit)
 			       STR(""));
 		return ERR_OK;
 	}
-	if (!misfit->key.p) /* a file: what is in it cannot be told apart */
+	if (!misfit->key.p) /* a whole file is too large: no single line is at fault */
 		return sync_refuse(p->s, &p->commit, misfit);
 	if (misfit->file == FILE_DEPS) {
 		forget_edge(p, misfit->key);
@@ -310,7 +310,7 @@ static enum err part_one(struct parting *p, const struct misfit *misfit)
 		return ERR_OK;
 	}
 	seen = map_put(&p->done, misfit->key);
-	if (*seen) /* it is in both files */
+	if (*seen) /* the bead is in both files, and was split already */
 		return ERR_OK;
 	*seen = p;
 	return part_bead(p, misfit);
@@ -342,9 +342,9 @@ static enum err part_all(struct parting *p)
 	return e;
 }
 
-/* --- writing it down --- */
+/* --- writing the result --- */
 
-/* The commit with all that is known here beside it and did not part. */
+/* Writes the commit merged with the local data that was not split. */
 static enum err write_joined(struct parting *p, struct str *commit)
 {
 	struct sync *s = p->s;
@@ -366,8 +366,10 @@ static enum err write_joined(struct parting *p, struct str *commit)
 	return sync_write_commit(s, &m, p->commit.commit, commit, &same);
 }
 
-/* What the refs had of the base is in the new commit, but for what has parted: otherwise the next
- * sync would join it again. */
+/*
+ * Moves the refs from the base to the new commit. They must not keep the base: the next sync would
+ * merge the split lines in again.
+ */
 static enum err move_refs(struct parting *p, struct str commit)
 {
 	struct sync *s = p->s;
@@ -377,7 +379,7 @@ static enum err move_refs(struct parting *p, struct str commit)
 
 	if (!s->here.p || known || repo_reaches(s->repo, commit, s->here))
 		e = sync_move_here(s, commit, &moved);
-	if (!e && !moved) /* it has to be kept by some ref */
+	if (!e && !moved) /* some ref has to keep the commit */
 		e = sync_backup(s, commit);
 	if (e || !p->two || !s->seen.p || !s->there.p || !repo_reaches(s->repo, commit, s->there) ||
 	    !repo_reaches(s->repo, s->base, s->seen))
@@ -397,7 +399,7 @@ static enum err move_to(struct parting *p)
 	return (e = move_refs(p, commit)) ? e : sync_restart(s, commit, p->pending);
 }
 
-/* With the lock: nothing is written to the journal meanwhile. */
+/* Holds the writer's lock, so that no command writes to the journal meanwhile. */
 static enum err write_parted(struct parting *p)
 {
 	enum err e = sync_hold(p->s);

@@ -1,15 +1,18 @@
 /*
- * Refs that are not at a store, at the remote and here. Everybody who can push can set the
- * remote's ref to anything, and 'git clone --mirror' or 'git fetch' of all refs brings it here.
+ * Handles refs, local and remote, that do not point to a store. Everyone with push access can set
+ * the remote's ref to any object, and 'git clone --mirror' or a fetch of all refs brings it here.
  */
 #include "sync/commits.h"
 #include "sync/sync_parts.h"
 
-enum { COMMITS_MOST = 1000 }; /* that are looked through for the files of a store */
+enum { COMMITS_MOST = 1000 }; /* maximum number of commits searched for the files of a store */
 
-/* --- what is a store --- */
+/* --- recognising a store --- */
 
-/* A commit that cannot be read is not known to be something else. */
+/*
+ * Whether a commit has a file of a store. An unreadable commit counts as a store, because it may be
+ * one.
+ */
 static bool sync_refs_has_files(struct sync *s, struct str commit)
 {
 	size_t held = repo_held(s->repo);
@@ -65,14 +68,14 @@ enum err sync_find_stray(struct sync *s, struct str ref, struct str *object, str
 
 	if (e || (why->p && object->p))
 		return e;
-	if (why->p) /* its content is not the name of an object */
+	if (why->p) /* the ref does not contain an object id */
 		return repo_ref(c, s->repo, ref, object);
 	if (object->p && repo_is_commit(s->repo, *object) && !sync_has_store(s, *object))
 		*why = sync_no_store(s, *object);
 	return ERR_OK;
 }
 
-/* A ref to what cannot be read whole is not made: `git gc` would die of it. */
+/* Makes no backup ref to an object with missing parts, because `git gc` would fail on it. */
 enum err sync_set_aside(struct sync *s, struct str ref, struct str object)
 {
 	struct repo_fault fault = { 0 };
@@ -87,7 +90,7 @@ enum err sync_set_aside(struct sync *s, struct str ref, struct str object)
 
 /* --- the ref of the remote --- */
 
-/* The last commit on the way to the object that can be used and is a store; or none. */
+/* Finds the last usable commit with a store in the object's history, if there is one. */
 static enum err sync_refs_last_store(struct sync *s, struct str object, struct str *commit)
 {
 	struct str tip =
@@ -104,7 +107,7 @@ static enum err sync_refs_last_store(struct sync *s, struct str object, struct s
 	return ERR_OK;
 }
 
-/* What the remote's ref is set to: as much of what was published as possible. */
+/* Chooses the commit for the remote's ref: the one that keeps most of the published history. */
 static enum err sync_refs_choose(struct sync *s, struct str object, struct str *commit)
 {
 	enum err e = sync_refs_last_store(s, object, commit);

@@ -1,3 +1,9 @@
+/*
+ * 'bd repair'. It first resets refs that do not point to a store, then checks the histories and the
+ * lines of the remote's commit, our own ref and the base. Readable lines of damaged commits are
+ * merged with everything else into one new commit, which is published; beads that cannot be merged
+ * are split (sync_part.c).
+ */
 #include "base/text/value.h"
 #include "beads/repair/foreign.h"
 #include "beads/repair/salvage.h"
@@ -6,21 +12,21 @@
 
 struct repair {
 	struct sync *s;
-	struct json *reply; /* an open list, of commits */
+	struct json *reply; /* an open list of commits */
 	bool apply;
 	int64_t damaged, aside;
 	struct str lines[2];         /* commits with damaged lines */
-	struct snapshot readable[2]; /* what can be read of them */
+	struct snapshot readable[2]; /* their readable lines */
 	size_t line_count;
-	struct snapshot all; /* what is to be published; its files are absent at first */
-	struct repo_fault there, here, base; /* what is wrong with their histories */
-	struct str made;                     /* what is to be published; or absent */
-	struct str reset;                    /* what the remote's ref was set back to; or absent */
-	bool parted;                         /* the journal goes on from another commit */
-	bool ended; /* a ref cannot be used: nothing else can be looked at before it is mended */
+	struct snapshot all;                 /* the merged files to publish; absent at first */
+	struct repo_fault there, here, base; /* faults in the histories */
+	struct str made;                     /* the commit to publish; or absent */
+	struct str reset; /* the commit that the remote's ref was reset to; or absent */
+	bool parted;      /* beads were split, so the journal has a new base */
+	bool ended; /* a ref is unusable, and must be repaired before anything else can be checked */
 };
 
-/* --- what is damaged --- */
+/* --- finding damage --- */
 
 static void sync_repair_report(struct repair *r, struct str commit, const char *where)
 {
@@ -30,7 +36,7 @@ static void sync_repair_report(struct repair *r, struct str commit, const char *
 	json_put_str(r->reply, "where", str_of(where));
 }
 
-/* Something that is damaged as a whole. */
+/* Reports an object that is damaged as a whole. */
 static void report_whole(struct repair *r, struct str object, const char *where, struct str why)
 {
 	sync_repair_report(r, object, where);
@@ -40,7 +46,7 @@ static void report_whole(struct repair *r, struct str object, const char *where,
 	json_end(r->reply);
 }
 
-/* All of it, not only what is new: this clone may have taken it in long ago. */
+/* Checks the whole history, because this clone may have fetched the damage long ago. */
 static enum err check_history(struct repair *r, struct str commit, struct str known,
 			      const char *where, struct repo_fault *fault)
 {
@@ -51,7 +57,7 @@ static enum err check_history(struct repair *r, struct str commit, struct str kn
 	return e;
 }
 
-/* The remote's ref is at an object that cannot be used: it is set back. */
+/* Resets the remote's ref, which points to an unusable object. */
 static enum err reset_remote(struct repair *r, struct str object)
 {
 	enum err e = r->apply ? sync_reset_remote(r->s, object, &r->reset) : ERR_OK;
@@ -60,7 +66,10 @@ static enum err reset_remote(struct repair *r, struct str object)
 	return e;
 }
 
-/* The history of what the remote's ref is at; if that cannot be used, of what it is set to. */
+/*
+ * Checks the history of the remote's ref; if the ref's own commit is unusable, resets the ref and
+ * checks again.
+ */
 static enum err check_remote_history(struct repair *r)
 {
 	struct sync *s = r->s;
@@ -95,7 +104,7 @@ static enum err check_histories(struct repair *r)
 	return repo_check(s->c, s->repo, s->base, sound, &r->base);
 }
 
-/* --- refs that are not at a store --- */
+/* --- refs that do not point to a store --- */
 
 static enum err repair_own_refs(struct repair *r)
 {
@@ -140,7 +149,7 @@ static enum err repair_fetch(struct repair *r)
 	return reset_remote(r, m->unusable);
 }
 
-/* Refs to what cannot be read are removed: `git gc` would die of them. */
+/* Removes backup refs to unreadable commits, because `git gc` would fail on them. */
 static enum err check_backups(struct repair *r)
 {
 	struct sync *s = r->s;
@@ -153,7 +162,7 @@ static enum err check_backups(struct repair *r)
 		struct str commit, wrong;
 
 		if (!(e = repo_ref_fault(s->c, s->repo, names[i], &commit, &wrong)) &&
-		    !wrong.p && /* else it is no commit, and was set aside */
+		    !wrong.p && /* otherwise the ref keeps an object that is not a commit */
 		    !(e = check_history(r, commit, sound, "backup", &fault)) && fault.why.p &&
 		    r->apply)
 			e = repo_ref_drop(s->c, s->repo, names[i]);
@@ -169,7 +178,10 @@ static bool sync_repair_sound(struct sync *s, const struct snapshot *files)
 	return well;
 }
 
-/* A later version of this program wrote it: to write it anew would lose what is new. */
+/*
+ * Refuses files of a newer format version: rewriting them would lose members this version does not
+ * know.
+ */
 static enum err sync_repair_check_version(struct repair *r, const struct snapshot *files)
 {
 	struct call *c = r->s->c;
@@ -184,7 +196,7 @@ static enum err sync_repair_check_version(struct repair *r, const struct snapsho
 			    "supports that format.");
 }
 
-/* Where all lines are well, it is meta.json that is written anew. */
+/* Reports that meta.json is rewritten; all lines of the other files are valid. */
 static void report_meta(struct repair *r, const struct snapshot *files)
 {
 	struct call *c = r->s->c;
@@ -201,7 +213,7 @@ static void report_meta(struct repair *r, const struct snapshot *files)
 	call_forgive(c);
 }
 
-/* The lines of a commit. What can be read of it is kept, if there is any damage. */
+/* Checks the lines of a commit. If any is damaged, the readable ones are kept in `readable`. */
 static enum err sync_repair_check_lines(struct repair *r, struct str commit, const char *where)
 {
 	struct sync *s = r->s;
@@ -237,7 +249,7 @@ static enum err sync_repair_check_lines(struct repair *r, struct str commit, con
 	return e;
 }
 
-/* --- mending it --- */
+/* --- repairing it --- */
 
 static void report_parted(struct repair *r, struct str commit, const char *where,
 			  struct json *lines)
@@ -267,7 +279,7 @@ static enum err join_files(struct repair *r, const struct snapshot *files, struc
 	return ERR_OK;
 }
 
-/* Nothing that is known is lost with a line or a history that cannot be read. */
+/* Merges a commit into the repaired files, so that the repair loses no readable data. */
 static enum err join_commit(struct repair *r, struct str commit)
 {
 	struct snapshot files;
@@ -282,7 +294,9 @@ static enum err join_commit(struct repair *r, struct str commit)
 	return e ? e : join_files(r, &files, commit);
 }
 
-/* Our own ref may be at what cannot be read at all; its beads are in the base. */
+/*
+ * Whether our own ref has commits of its own that can be read. If not, its beads are in the base.
+ */
 static bool usable_here(const struct repair *r)
 {
 	return r->s->here.p && !str_eq(r->s->here, r->s->there) &&
@@ -303,7 +317,10 @@ static enum err sync_repair_join_all(struct repair *r)
 								       join_commit(r, s->base);
 }
 
-/* What the new commit goes on from: history only goes on, where it can be read. */
+/*
+ * Finds the parent of the repaired commit: the tip, or where the history is damaged the last
+ * readable commit.
+ */
 static enum err find_parent(struct repair *r, struct str *parent)
 {
 	struct sync *s = r->s;
@@ -353,13 +370,13 @@ static enum err write_repaired(struct repair *r)
 	return repo_commit_tree(c, s->repo, tree, parent, message_for(r), &r->made);
 }
 
-/* A store that is not here yet has no journal; 'bd init' makes one. */
+/* Without a journal there is no local store yet; 'bd init' makes one. */
 static bool has_journal(const struct sync *s)
 {
 	return s->base.p || s->pending.records;
 }
 
-/* The base was a commit to which no ref points any more. */
+/* Makes the repaired commit the base, because no ref points to the old base any more. */
 static enum err leave_base(struct repair *r)
 {
 	struct sync *s = r->s;
@@ -413,7 +430,7 @@ static enum err repair_all(struct repair *r)
 	return check_backups(r);
 }
 
-/* --- commits that are sound, and cannot be joined with what is known here --- */
+/* --- valid commits that cannot be merged with the local data --- */
 
 static enum err repair_join(struct repair *r, struct str commit, const char *where)
 {
@@ -436,14 +453,17 @@ static bool is_news(const struct sync *s, struct str commit)
 	return commit.p && !(s->base.p && repo_reaches(s->repo, s->base, commit));
 }
 
-/* The base first: an older version may have taken in what does not fit. */
+/*
+ * Checks the base first, because an older version of this program may have accepted data that does
+ * not fit.
+ */
 static enum err repair_joins(struct repair *r)
 {
 	struct sync *s = r->s;
 	bool damaged = r->line_count || r->there.why.p || r->here.why.p || r->base.why.p;
 	enum err e;
 
-	if (r->ended || !has_journal(s) || (damaged && !r->made.p)) /* that is mended first */
+	if (r->ended || !has_journal(s) || (damaged && !r->made.p)) /* first repair the damage */
 		return ERR_OK;
 	if (r->made.p && (e = sync_seal(s)))
 		return e;

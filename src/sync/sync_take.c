@@ -1,12 +1,17 @@
+/*
+ * Takes the commits of other clones into the base. A commit that descends from the base simply
+ * becomes the new base, unless it has lost data; otherwise the two are merged into a new commit.
+ * Every line is checked before anything is written.
+ */
 #include "beads/repair/validate.h"
 #include "sync/commits.h"
 #include "sync/sync_parts.h"
 
-enum { BACKUPS = 16 }; /* refs to what was replaced */
+enum { BACKUPS = 16 }; /* maximum number of backup refs */
 
 static const struct str backups = { "refs/beads/backup/", 18 };
 
-/* Which of them is of the oldest commit; never that of `kept`. */
+/* The index of the backup ref with the oldest commit, never that of `kept`. */
 static size_t oldest_backup(struct sync *s, const struct str *names, size_t count, struct str kept)
 {
 	int64_t oldest = INT64_MAX;
@@ -46,7 +51,7 @@ enum err sync_backup(struct sync *s, struct str commit)
 	return e;
 }
 
-/* Kept for sync_join(): the commit that it makes has these lines in their normal form. */
+/* Remembers lines that the next commit, made by sync_join(), rewrites in normal form. */
 static void keep_to_rewrite(struct sync *s, const struct state *lines)
 {
 	if (!s->rewritten)
@@ -73,7 +78,7 @@ static size_t count_lines(const struct snapshot *files)
 	return n;
 }
 
-/* The commit, which has all that our base has and this news, is the base from now on. */
+/* Makes the commit the base. It contains the whole old base and this news. */
 static enum err take_next(struct sync *s, struct str commit, const struct news *news)
 {
 	struct journal_place upto = { .segment = s->pending.segment, .offset = s->pending.offset };
@@ -82,19 +87,16 @@ static enum err take_next(struct sync *s, struct str commit, const struct news *
 	s->pulled += (int64_t)news->count;
 	sync_report_remaps(s, news->change, NULL);
 	if (s->wants->dry) {
-		s->base = commit; /* as if; so that nothing is counted twice */
+		s->base = commit; /* a dry run pretends, so that nothing is counted twice */
 		return ERR_OK;
 	}
 	if ((e = sync_rebase(s, commit, upto, news)))
 		return e;
-	/* the journal may have begun anew, and what came back is to be published */
+	/* seal again: the journal may have restarted, and beads written back must be published */
 	return sync_seal(s);
 }
 
-/*
- * What is only in our base is joined to the commit: they went different ways, or the commit has
- * lost something.
- */
+/* Merges our base into the commit, because their histories diverged or the commit has lost data. */
 static enum err take_other(struct sync *s, struct merge *m)
 {
 	struct str joined, tip = sync_parent(s), parent = m->side[0].commit;
@@ -106,7 +108,7 @@ static enum err take_other(struct sync *s, struct merge *m)
 	if (e)
 		return e;
 	if (s->remote.url.p && tip.p && repo_reaches(s->repo, s->base, tip))
-		parent = s->base; /* it has what was published; the other may not */
+		parent = s->base; /* the base has all published commits; the other side may not */
 
 	if (s->wants->dry) {
 		e = news_between(s->c, &m->side[1], &m->side[0], false, &news);
@@ -115,7 +117,7 @@ static enum err take_other(struct sync *s, struct merge *m)
 	if ((e = sync_write_commit(s, m, parent, &joined, &same)) ||
 	    (e = sync_move_here(s, joined, &moved)))
 		return e;
-	if (!moved) /* it has to be kept by some ref */
+	if (!moved) /* some ref has to keep the commit */
 		e = sync_backup(s, joined);
 	if (e || (e = commit_read(s->c, s->repo, joined, &both)) ||
 	    (e = news_between(s->c, &m->side[1], &both, true, &news)))
@@ -123,7 +125,7 @@ static enum err take_other(struct sync *s, struct merge *m)
 	return take_next(s, joined, &news);
 }
 
-/* Is what a commit has already in the base? */
+/* Whether the base already contains the commit. */
 static bool sync_take_known(struct sync *s, struct str commit)
 {
 	return !commit.p ||
@@ -141,14 +143,14 @@ static void say_lost(struct sync *s, const struct merge *m)
 			    m->count + m->meta_changed));
 }
 
-/* A commit that is not the first one, joined with our base unless it has all of that. */
+/* Takes in a commit when there is a base; merges the two unless the commit contains the base. */
 static enum err take_more(struct sync *s, struct str commit, const struct snapshot *new)
 {
 	struct merge m = { .c = s->c, .side = { *new }, .sides = 2 };
 	bool apart = !repo_reaches(s->repo, commit, s->base), lost;
 	enum err e = commit_read(s->c, s->repo, s->base, &m.side[1]);
 
-	/* lines that are joined to are copied, not read; whatever is wrong is said first */
+	/* a merge copies lines without reading them, so check them first */
 	if (e || (apart && (e = sync_check(s, new))))
 		return e;
 	if (!apart) {
@@ -175,7 +177,7 @@ static enum err take_first(struct sync *s, struct str commit, const struct snaps
 {
 	struct news all = { .change = state_new(&s->c->mem),
 			    .count = count_lines(new),
-			    .forgets = true }; /* all of it is read from the commit */
+			    .forgets = true }; /* read everything from the commit */
 	enum err e = sync_fits_itself(s, new);
 
 	if (!e)
