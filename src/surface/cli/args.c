@@ -1,3 +1,8 @@
+/*
+ * Parses a command line in two passes, because options may come before the command. The first pass
+ * finds the words of the command; the second sets options and positional arguments, which are the
+ * fields of the command's operation and the global options of the face.
+ */
 #include "surface/cli/args.h"
 
 #include <unistd.h>
@@ -11,9 +16,9 @@ struct args_parser {
 	struct call *c;
 	struct args *out;
 	char **argv;
-	bool *used;     /* by index: this word is part of the command's name */
-	size_t place;   /* how many arguments have gone by their place */
-	bool only_text; /* after "--" */
+	bool *used;     /* by index: this argument is part of the command's name */
+	size_t place;   /* number of positional arguments so far */
+	bool only_text; /* after "--", where options are not recognised */
 };
 
 static bool is_flag(const char *arg)
@@ -21,7 +26,7 @@ static bool is_flag(const char *arg)
 	return arg[0] == '-' && arg[1] && !(arg[1] >= '0' && arg[1] <= '9');
 }
 
-/* "--name=value" into its parts; the value is absent without "=". */
+/* Splits "--name=value"; the value is absent without "=". */
 static struct str flag_name(const char *arg, struct str *value)
 {
 	struct str rest = str_of(arg + 2), name;
@@ -66,7 +71,10 @@ static const struct field *find_flag(struct arena *mem, const struct field *fiel
 			       find_letter(fields, arg[1]);
 }
 
-/* Before the command is known, any command's option may stand; does it take a value? */
+/*
+ * Whether an option takes the next argument as its value. The command is not known yet, so the
+ * options of all commands count.
+ */
 static bool takes_next(struct args_parser *p, const char *arg)
 {
 	const struct face *face = p->out->face;
@@ -137,7 +145,7 @@ static size_t args_least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Edits to make one word of the other; two letters in the wrong order are one. */
+/* The edit distance between two words; swapping two neighbouring letters is one edit. */
 static size_t args_distance(struct str a, struct str b)
 {
 	enum { LONGEST = 32 };
@@ -176,13 +184,19 @@ static void args_consider(struct nearest *n, struct str candidate)
 	}
 }
 
-/* One edit in a short word, two in a longer one: with more, the word means something else. */
+/*
+ * Suggests a word only within one edit for short words and two for longer ones; beyond that, the
+ * user probably meant something else.
+ */
 static struct nearest nearest_to(struct str word)
 {
 	return (struct nearest){ .word = word, .edits = word.n > 5 ? 3 : 2 };
 }
 
-/* "claims" may ask for a list: the command that claims is no answer to that. */
+/*
+ * Does not suggest a writing command that the word only starts with: "claims" probably asks for a
+ * list, not to claim.
+ */
 static bool args_may_mean(struct str word, const struct command *cmd)
 {
 	return !op_may_write(cmd->op) || !str_starts(word, str_of(cmd->words));
@@ -224,7 +238,7 @@ static enum err unfinished_command(struct args_parser *p)
 	return call_step(c, "Run one of %s.", buf_str(&all).p);
 }
 
-/* Help is prose, and a caller that asked for JSON wants none. */
+/* Fails instead of printing help, because a caller that asked for JSON cannot use prose. */
 static enum err no_command(struct call *c, const struct face *face)
 {
 	call_fail(c, ERR_USAGE, "no command was given");
@@ -269,7 +283,7 @@ static enum err read_stdin(struct call *c, const struct field *f, struct str *ou
 	return ERR_OK;
 }
 
-/* A value that was piped in, as by 'echo': without the end of its last line. */
+/* Reads a value from standard input, without the final newline that 'echo' adds. */
 static enum err read_value(struct call *c, const struct field *f, struct str *out)
 {
 	enum err e = read_stdin(c, f, out);
@@ -279,7 +293,7 @@ static enum err read_value(struct call *c, const struct field *f, struct str *ou
 	return e;
 }
 
-/* The content of a file, every byte of it; "-" is standard input. */
+/* Reads the whole content of a file; "-" is standard input. */
 static enum err read_named(struct call *c, const struct field *f, struct str *text)
 {
 	struct str path = *text;
@@ -294,7 +308,7 @@ static enum err read_named(struct call *c, const struct field *f, struct str *te
 	return e;
 }
 
-/* Into the operation's request if it is one of its fields, else into the globals. */
+/* Sets the field in the request if it belongs to the operation, otherwise in the global options. */
 static enum err args_set(struct args_parser *p, const struct field *f, struct str text)
 {
 	struct request *r = &p->out->request;
@@ -329,7 +343,7 @@ static enum err needs_value(struct args_parser *p, const struct field *f)
 			 f->arg ? f->arg : f->kind->arg);
 }
 
-/* Sets a field from what is attached to its flag, or else from the next argument. */
+/* Sets a field from the value attached to its flag, otherwise from the next argument. */
 static enum err set_flag(struct args_parser *p, const struct field *f, struct str value, size_t *i)
 {
 	if (!f->kind->arg)
@@ -339,7 +353,10 @@ static enum err set_flag(struct args_parser *p, const struct field *f, struct st
 	return args_set(p, f, value.p ? value : str_of(p->argv[++*i]));
 }
 
-/* "-q", "-n5", "-n=5", "-qn 5": letters, up to the first that takes a value. */
+/*
+ * Parses one-letter flags, as in "-q", "-n5", "-n=5", "-qn 5": the first flag that takes a value
+ * ends them.
+ */
 static enum err parse_letters(struct args_parser *p, size_t *i)
 {
 	const char *arg = p->argv[*i];
@@ -373,7 +390,7 @@ static enum err parse_flag(struct args_parser *p, size_t *i)
 	return set_flag(p, f, value, i);
 }
 
-/* The field that takes the next argument without a flag; a list takes them all. */
+/* The field for the next positional argument; a list takes all the remaining ones. */
 static const struct field *next_place(struct args_parser *p)
 {
 	size_t place = 0;
@@ -458,14 +475,15 @@ enum err args_parse(struct call *c, const struct face *face, char **argv, struct
 	*out = (struct args){ .face = face, .words = STR("") };
 	for (const struct field *f = face->globals; f->name; f++)
 		field_clear(f, &out->globals);
-	/* known early, so that every error can obey it */
+	/* --json is looked for first, because it decides how errors are printed */
 	for (size_t i = 0; argv[i] && strcmp(argv[i], "--"); i++)
 		out->globals.json = out->globals.json || !strcmp(argv[i], "--json");
 	while (argv[count])
 		count++;
 	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
 	find_command(&p);
-	if ((e = args_check_text(c, argv))) /* in the command's own envelope */
+	/* after find_command(), so that an error has the command's envelope */
+	if ((e = args_check_text(c, argv)))
 		return e;
 	if (out->command)
 		out->request = request_new(c, out->command->op);

@@ -3,18 +3,18 @@
 
 #include "surface/cli/face.h"
 
-/* A command line, understood. */
+/* A parsed command line. */
 struct args {
 	const struct face *face;
-	const struct command *command; /* NULL: only options, or only part of a name */
-	struct str words;              /* the command's words, as far as they were given */
+	const struct command *command; /* NULL: the words are missing or incomplete */
+	struct str words;              /* the words of the command that were given */
 	struct globals globals;
 	struct request request;
 };
 
 /*
- * Options may stand anywhere, as `--name value`, `--name=value`, `-x value`, `-xvalue`; after
- * `--` all is taken as it is. An error names the nearest word there is.
+ * Options may be anywhere, as `--name value`, `--name=value`, `-x value`, `-xvalue`; after `--`
+ * every argument is positional. Errors suggest the most similar command or option.
  */
 enum err args_parse(struct call *c, const struct face *face, char **argv, struct args *out);
 

@@ -44,7 +44,7 @@ static const struct field globals[] = {
 	{ 0 },
 };
 
-/* The members of a bead that a row of a table shows. */
+/* The members of a bead that a table row shows. */
 #define ROW "id,title,status,priority,type,assignee,assignee_expires,parent"
 
 static const struct command commands[] = {

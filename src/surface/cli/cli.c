@@ -1,3 +1,8 @@
+/*
+ * Runs one command line: parses it, finds the actor and the project, runs the operation and prints
+ * its reply, as JSON or through the command's view. Replies go to standard output; errors for
+ * people, warnings, progress and questions go to standard error.
+ */
 #include "surface/cli/cli.h"
 
 #include <errno.h>
@@ -26,7 +31,7 @@ static const char *cli_env(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* The instant and the place of the call. */
+/* Sets the time and the current directory of the call. */
 static enum err cli_locate(struct call *c)
 {
 	char *cwd = getcwd(NULL, 0);
@@ -42,7 +47,7 @@ static enum err cli_locate(struct call *c)
 	return settings_now(c);
 }
 
-/* On a terminal, what takes longer than a moment says so. */
+/* On a terminal, prints the current step of a command that has run for more than a second. */
 static void show_progress(struct call *c, struct str doing)
 {
 	static int64_t began;
@@ -57,7 +62,7 @@ static void show_progress(struct call *c, struct str doing)
 	out_say("%s …", shown);
 }
 
-/* The actor is the one of the option, else of the environment, else the face's default. */
+/* The actor comes from the option, else from the environment, else from the face's default. */
 static void cli_name_actor(struct call *c, const struct args *a)
 {
 	const struct face *face = a->face;
@@ -116,7 +121,7 @@ static struct view view_new(struct call *c)
 	};
 }
 
-/* Commands of agents wrap their JSON, whatever comes of them. */
+/* Whether the command wraps its JSON in an envelope, for errors too. All `bb agent` commands do. */
 static bool cli_enveloped(const struct args *a)
 {
 	if (a->command)
@@ -167,7 +172,7 @@ static void cli_put_error(struct json *j, struct call *c, enum dialect dialect, 
 	json_end(j);
 }
 
-/* The same for programs that read logs: a line of JSON each. */
+/* Prints warnings and metadata as lines of JSON, for programs that read logs. */
 static void print_log(struct call *c)
 {
 	struct json j = json_new(&c->mem);
@@ -183,7 +188,10 @@ static void print_log(struct call *c)
 		out_say_json(&c->mem, c->meta);
 }
 
-/* What rides beside the reply goes to stderr, where no parser trips over it. */
+/*
+ * Prints unread counts and other metadata to standard error, so that parsers of the reply never see
+ * them.
+ */
 static void print_beside(struct call *c, const struct args *a)
 {
 	const struct globals *g = &a->globals;
@@ -210,7 +218,7 @@ static void print_beside(struct call *c, const struct args *a)
 			(long long)count, count == 1 ? "" : "s",
 			STR_ARG(value_str(unread, "highest_priority")), g->actor.p ? " --as " : "",
 			STR_ARG(g->actor.p ? spawn_word(&c->mem, g->actor) : g->actor));
-	if (mail && a->command->op != &op_agent_inbox) /* which has just shown it */
+	if (mail && a->command->op != &op_agent_inbox) /* which has just shown the mail */
 		out_say("%lld unread message%s in your mail, %lld to acknowledge: bb agent inbox "
 			"--agent " STR_FMT,
 			(long long)unread_mail, unread_mail == 1 ? "" : "s", (long long)unacked,
@@ -262,7 +270,7 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 	return status;
 }
 
-/* What is stored can be damaged, and so can a reply that quotes it. */
+/* Fails because the reply is not JSON: it quotes stored data, which may be damaged. */
 static enum err cli_unreadable(struct call *c)
 {
 	call_fail(c, ERR_DAMAGED, "the stored data is damaged: the reply is not JSON");
@@ -282,7 +290,7 @@ static enum err cli_render(struct call *c, struct view *v, const struct command 
 	return ERR_OK;
 }
 
-/* The id of each bead in the reply, and nothing else. */
+/* Prints only the ids of the beads in the reply. */
 static enum err render_ids(struct call *c, struct view *v, struct str reply)
 {
 	const struct value *data = view_parse(v, reply);
@@ -299,7 +307,10 @@ static enum err render_ids(struct call *c, struct view *v, struct str reply)
 	return ERR_OK;
 }
 
-/* Commands that check something say with their status what they found. */
+/*
+ * The exit status of commands that check something: 1 if the reply has "ok" false or "timed_out"
+ * true.
+ */
 static int cli_verdict(struct call *c, const struct command *cmd, struct str reply)
 {
 	const struct value *data, *ok, *late;
@@ -312,7 +323,7 @@ static int cli_verdict(struct call *c, const struct command *cmd, struct str rep
 	return (ok && ok->type == VALUE_BOOL && !ok->yes) || (late && late->yes);
 }
 
-/* A command without a view has data for programs alone. */
+/* Whether to print JSON. A command without a view has no other output. */
 static bool wants_json(const struct args *a)
 {
 	return a->face->dialect == DIALECT_VYBE || a->globals.json ||
@@ -329,7 +340,7 @@ static int print_json(struct call *c, const struct args *a, struct str reply, in
 		return out_json(&c->mem, vybe_envelope(c, reply), status);
 	if (a->globals.json && cli_enveloped(a))
 		put_envelope(&j, a, reply, NULL);
-	else if (reply.n > LARGE_REPLY) /* no second copy of it */
+	else if (reply.n > LARGE_REPLY) /* avoid a second copy of a large reply */
 		status = out_json(&c->mem, reply, status);
 	else
 		buf_put(&j.out, reply);
@@ -367,7 +378,7 @@ static bool answers_yes(void)
 	return fgets(line, sizeof line, stdin) && names_value(&yes, str_trim(str_of(line))) >= 0;
 }
 
-/* For an operation that needs a person's word. */
+/* Asks for confirmation on behalf of an operation. */
 static bool ask_person(struct call *c, struct str question)
 {
 	(void)c;
@@ -389,7 +400,7 @@ static bool only_looked(struct call *c, const struct command *cmd, struct str re
 	return confirmed && !confirmed->yes && !(cmd->flags & COMMAND_ASKS);
 }
 
-/* Says what would be done; does it if somebody at a terminal says yes. */
+/* Shows what would be done, and does it after confirmation on a terminal. */
 static int cli_confirm(struct call *c, struct args *a, struct str reply)
 {
 	struct view v = view_new(c);
@@ -414,7 +425,10 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 	return print_error(c, a, reply);
 }
 
-/* At a terminal, shows what would go, and asks. Nobody else is kept waiting. */
+/*
+ * On a terminal, shows a preview of the deletion and asks for confirmation. Without a terminal
+ * there is nobody to ask, so the command just runs.
+ */
 static bool cli_agrees(struct call *c, const struct args *a)
 {
 	struct request look = a->request;
@@ -434,7 +448,7 @@ static bool cli_agrees(struct call *c, const struct args *a)
 	c->request_id = id;
 	if (failed) {
 		call_forgive(c);
-		return true; /* the real run says what is wrong */
+		return true; /* the real run reports the error */
 	}
 	v.asked = &look;
 	if (cli_render(c, &v, a->command, json_text(&reply))) {
@@ -445,7 +459,7 @@ static bool cli_agrees(struct call *c, const struct args *a)
 	return answers_yes();
 }
 
-/* What is shown need not be all there is: the view says what it reads. */
+/* Requests only the fields that the view shows, because reading fewer is faster. */
 static void ask_less(struct call *c, struct args *a)
 {
 	const struct list *given = request_value(&a->request, ROLE_FIELDS);
@@ -517,7 +531,8 @@ int cli_main(const struct face *face, char **argv)
 		c.progress = show_progress;
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
 		c.ask = ask_person;
-	lost = cli_locate(&c); /* first: "2h ago" is on command lines too */
+	/* before parsing, because arguments such as "2h" are relative to the time of the call */
+	lost = cli_locate(&c);
 	settings_read(&c);
 	if (args_parse(&c, face, argv, &args) || lost)
 		status = print_error(&c, &args, STR_NONE);

@@ -3,7 +3,7 @@
 
 struct face;
 
-/* Runs one command line, without the program's name; the process's exit status. */
+/* Runs one command line (without the program's name) and returns the exit status. */
 int cli_main(const struct face *face, char **argv);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Generates shell completion from the tables of commands and fields. bash gets a function with one
+ * case per command; zsh loads the same function through bashcompinit; fish gets one line per
+ * command and option.
+ */
 #include "base/buf.h"
 #include "surface/cli/face.h"
 #include "surface/cli/out.h"
@@ -40,7 +45,7 @@ static void complete_word(struct buf *b, struct str w)
 	buf_put(b, w);
 }
 
-/* What may follow these words: the next words of longer commands. */
+/* Adds the words that may come next: the next word of every longer command. */
 static void next_words(struct buf *b, const struct face *face, struct str words)
 {
 	struct str last = { 0 };
@@ -74,7 +79,7 @@ static bool has_flag(struct arena *mem, const struct field *fields_of, struct st
 	return false;
 }
 
-/* Options and words that go by their place; not those that `others` has too. */
+/* Adds the options and the words of positional arguments, except options that `others` has too. */
 static void own_words(struct buf *b, const struct field *fields_of, const struct field *others)
 {
 	for (const struct field *f = fields_of; f && f->name; f++) {
@@ -89,7 +94,7 @@ static void own_words(struct buf *b, const struct field *fields_of, const struct
 	}
 }
 
-/* The first word of a group, if no command before this one began with it. */
+/* Whether this is the first command of a group, such as "agent"; `group` is that first word. */
 static bool leads_group(const struct face *face, const struct command *cmd, struct str *group)
 {
 	struct str rest = str_of(cmd->words);
@@ -102,7 +107,7 @@ static bool leads_group(const struct face *face, const struct command *cmd, stru
 	return true;
 }
 
-/* Every command and group of commands, with what may follow it. */
+/* Adds a case for every command and group, with the words that may follow. */
 static void bash_commands(struct buf *b, const struct face *face)
 {
 	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
@@ -132,7 +137,7 @@ static void flag_pattern(struct buf *b, const struct field *f)
 		buf_fmt(b, "|-%c", f->letter);
 }
 
-/* Options that take a value, so that the next word is none of the command's. */
+/* Adds the options that take a value, so that the value is not taken for a word of the command. */
 static void bash_options(struct buf *b, const struct field *fields_of)
 {
 	for (const struct field *f = fields_of; f && f->name; f++)
@@ -200,7 +205,7 @@ static void complete_bash(struct buf *b, const struct face *face)
 		face->name, face->name);
 }
 
-/* zsh runs bash's function; its own cases would say the same again. */
+/* zsh loads the bash function, so that there is only one list of cases. */
 static void complete_zsh(struct buf *b, const struct face *face)
 {
 	buf_fmt(b, "#compdef %s\nautoload -U +X bashcompinit && bashcompinit\n", face->name);

@@ -7,40 +7,42 @@ struct value;
 struct view;
 
 /*
- * A face is a program that people and agents know: its commands, each a name for an operation,
- * what it shows of the reply, and its options. Help, completion, manuals and the reference are
- * made from these tables.
+ * A face is one of the programs that users call (abacus, bb, bd, vybe): its commands, each of which
+ * names an operation and the view of its reply, and its global options. Help, completion, manuals
+ * and the reference are generated from these tables.
  */
 
 enum command_flags {
-	COMMAND_CONFIRM = 1 << 0,  /* the reply says whether it was done or only looked at */
-	COMMAND_ASKS = 1 << 1,     /* and on a terminal it is asked for, then done */
-	COMMAND_ALIAS = 1 << 2,    /* another name for one that help shows */
-	COMMAND_IDS = 1 << 3,      /* only the ids of the reply are shown */
-	COMMAND_CHECKS = 1 << 5,   /* exits with 1 if the reply is not "ok", or "timed_out" */
-	COMMAND_ENVELOPE = 1 << 6, /* its JSON says beside the data whether it went well */
-	COMMAND_SILENT = 1 << 8,   /* nobody hears of what is wrong; it exits with 0 */
-	COMMAND_VERDICT = 1 << 7,  /* 1 is an answer of it: what cannot be told is 3 */
-	COMMAND_PREVIEWS = 1 << 4, /* on a terminal it is shown first, unless forced */
+	COMMAND_CONFIRM = 1 << 0,  /* the reply says whether it was confirmed, or only a preview */
+	COMMAND_ASKS = 1 << 1,     /* on a terminal, ask for that confirmation */
+	COMMAND_ALIAS = 1 << 2,    /* another name for a command; not in help */
+	COMMAND_IDS = 1 << 3,      /* print only the ids in the reply */
+	COMMAND_CHECKS = 1 << 5,   /* exit with 1 if "ok" is false or "timed_out" is true */
+	COMMAND_ENVELOPE = 1 << 6, /* wrap the JSON in {"ok","command","data","error"} */
+	COMMAND_SILENT = 1 << 8,   /* print no errors, and exit with 0 */
+	COMMAND_VERDICT = 1 << 7,  /* 1 means "denied"; 3 that the check itself failed */
+	COMMAND_PREVIEWS = 1 << 4, /* on a terminal, show a preview and ask, unless forced */
 };
 
 struct command {
 	const char *words; /* "status set" */
 	const struct op *op;
-	void (*view)(struct view *v, const struct value *data); /* NULL: JSON for all */
-	/* takes over, and tells the status; -1: the call has failed; or NULL */
+	void (*view)(struct view *v, const struct value *data); /* NULL: always JSON */
+	/*
+	 * Runs the command itself and returns the exit status, or -1 if the call failed; or NULL.
+	 */
 	int (*start)(struct call *c, const struct request *r);
 	unsigned flags;
-	const char *fields; /* what its view reads of each bead; NULL: all */
+	const char *fields; /* the fields of a bead that the view shows; NULL: all */
 	const char
 		*group; /* title above this row in help, which the rows after it share; or NULL */
 };
 
-/* What every command line may say, whatever each face calls it. */
+/* Options that every command takes, under the names that each face gives them. */
 struct globals {
 	bool json, quiet, help, version, mcp, silent;
 	struct str actor, dir, request_id, store;
-	bool ignored; /* what other versions of a program took, and this one needs not */
+	bool ignored; /* options of other versions, accepted and ignored */
 	struct str ignored_text;
 };
 
@@ -50,29 +52,36 @@ struct face {
 	const char *more;  /* for the manual */
 	const struct field *globals;
 	const struct command *commands; /* the last has no words */
-	const char *default_actor;      /* NULL: nobody */
+	const char *default_actor;      /* NULL: none */
 	const char *const *environment; /* name, meaning, …, NULL */
 	enum dialect dialect;           /* of its errors */
-	/* The face's own variables that name the actor, ending with NULL. They come before those
-	 * of other faces; see face_actor_variables(). */
+	/*
+	 * The face's own environment variables that name the actor, ending with NULL. They come
+	 * before those of other faces; see face_actor_variables().
+	 */
 	const char *const *actor_variables;
-	/* The actor where no option and no variable names one, and the operation needs one; or
-	 * NULL. */
+	/*
+	 * Finds the actor if no option or variable names one and the operation needs one; or NULL.
+	 */
 	struct str (*actor)(struct call *c);
 	const char *dir_variable;                      /* the project's folder; or NULL */
 	const char *request_variable, *store_variable; /* or NULL */
-	/* Prints what there is, where only the beginning of a command is given; or NULL: then
-	 * that is an error, and nothing at all asks for help. */
+	/*
+	 * Prints the commands that start with the given words, if those are not a whole command.
+	 * NULL: incomplete words are an error, and an empty command line prints the help.
+	 */
 	int (*index)(struct call *c, struct str words);
-	int (*version)(struct call *c); /* for programs; NULL: as for people */
+	int (*version)(struct call *c); /* prints JSON for programs; NULL: prints text */
 };
 
-/* The variables that name the actor on this face, in their order: the face's own, ABACUS_AGENT,
- * those of the other faces. Returns their number. */
+/*
+ * Lists the variables that name the actor on this face, in their order: the face's own,
+ * ABACUS_AGENT, those of the other faces. Returns their number.
+ */
 enum { ACTOR_VARIABLES = 5 };
 size_t face_actor_variables(const struct face *face, const char *out[ACTOR_VARIABLES]);
 
-/* The user that Git knows, else the login: who changes beads where nobody is named. */
+/* The default actor of beads: the Git user, else the login name. */
 struct str bd_actor(struct call *c);
 
 extern const struct face face_abacus, face_bb, face_bd, face_vybe;
@@ -82,6 +91,6 @@ const struct face *face_find(struct str name);
 const struct command *face_command(const struct face *face, struct str words);
 
 bool field_on_cli(const struct field *f);
-bool field_shown(const struct field *f); /* help speaks of it */
+bool field_shown(const struct field *f); /* shown in help */
 
 #endif

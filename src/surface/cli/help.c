@@ -76,7 +76,7 @@ struct str help_usage(struct arena *mem, const struct face *face, const struct c
 	return buf_str(&b);
 }
 
-/* What it means and takes, as one text. */
+/* The help of a field with its limits, as one text. */
 static struct str help_meaning(struct arena *mem, const struct field *f)
 {
 	struct str limits = help_limits(mem, f), help = str_of(f->help ? f->help : "");
@@ -87,7 +87,7 @@ static struct str help_meaning(struct arena *mem, const struct field *f)
 			 STR_ARG(limits));
 }
 
-/* The option, and beside it what it means, in as many lines as that takes. */
+/* Prints the option, and its help in a second column that may take several lines. */
 static void option_line(struct view *v, const struct field *f, size_t column)
 {
 	struct str option = help_option(v->out.mem, f), lines;

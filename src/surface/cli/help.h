@@ -5,7 +5,7 @@
 
 struct view;
 
-/* Prose about a face, a group of commands, or one command. */
+/* Prints the help of a face, a group of commands, or one command. */
 void help_face(struct view *v, const struct face *face, struct str group);
 void help_command(struct view *v, const struct face *face, const struct command *cmd);
 
@@ -15,7 +15,7 @@ struct str help_usage(struct arena *mem, const struct face *face, const struct c
 /* "-n, --limit N" */
 struct str help_option(struct arena *mem, const struct field *f);
 
-/* What it takes beyond its help: words, range, default. */
+/* The limits of a field's value: words, range, default. */
 struct str help_limits(struct arena *mem, const struct field *f);
 
 #endif

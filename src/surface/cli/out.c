@@ -9,7 +9,10 @@
 #include "base/text/utf8.h"
 #include "surface/view/view.h"
 
-/* The last thing that can go wrong: nobody got the answer. */
+/*
+ * Writes to standard output. If that fails, the exit status says so, because the caller did not get
+ * the reply.
+ */
 static int out_print(struct str text, int status)
 {
 	if (file_write(STDOUT_FILENO, text))
@@ -38,7 +41,10 @@ static void put_escape(struct buf *b, uint32_t cp)
 	buf_fmt(b, "\\u%04x", (unsigned)cp);
 }
 
-/* Such characters stand only inside of strings, where an escape may take their place. */
+/*
+ * Escapes control characters in JSON. They occur only inside strings, where \u escapes mean the
+ * same.
+ */
 static struct str out_escaped(struct arena *mem, struct str json)
 {
 	struct buf b = { .mem = mem };

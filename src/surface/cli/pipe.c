@@ -1,3 +1,7 @@
+/*
+ * Serves operations as JSON lines. "params" is an object of typed values; "args" has texts instead,
+ * as they come from a query string, and is limited to operations that do not write.
+ */
 #include "surface/cli/pipe.h"
 
 #include "base/moment.h"
@@ -61,14 +65,16 @@ static void put_success(struct json *j, const struct call *c, struct str data)
 		json_put_str(j, "warning", c->warning);
 }
 
-/* Which of several values counts is not the same for all programs. */
+/*
+ * Refuses repeated parameters, because programs differ in whether the first or the last value wins.
+ */
 static enum err pipe_fail_repeated(struct call *c, struct str name)
 {
 	return call_fail(c, ERR_INVALID_INPUT,
 			 "the parameter '" STR_FMT "' is given more than once", STR_ARG(name));
 }
 
-/* Texts, as an address has them, or a command line. */
+/* Sets a field from text, as it comes from a query string. */
 static enum err set_text(struct call *c, struct request *r, const struct value *arg, bool repeated)
 {
 	const struct field *fields = r->op->fields;
@@ -106,7 +112,10 @@ static enum err pipe_set_texts(struct call *c, struct request *r, const struct v
 	return e;
 }
 
-/* The actor: the one the call names; on beads, else the user who runs us. */
+/*
+ * Sets the actor: the one that the request names; for beads, otherwise the user who runs this
+ * process.
+ */
 static void pipe_identify(struct call *c, const struct op *op, const struct value *said)
 {
 	struct str person = c->actor, agent = value_str(said, "agent");
@@ -189,7 +198,7 @@ static void pipe_begin(const struct call *start, const struct rpc_input *in, str
 
 int pipe_start(struct call *c, const struct request *r)
 {
-	enum { LARGE = 256 * 1024 }; /* took much memory to make */
+	enum { LARGE = 256 * 1024 }; /* bytes; a larger reply took much memory to make */
 	struct rpc_input in;
 	struct rpc_message *m;
 	bool heard = true;

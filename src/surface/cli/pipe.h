@@ -5,15 +5,15 @@
 
 /*
  * Operations as lines of JSON, for programs: {"op":…,"params":{…}} is answered with {"data":…} or
- * {"error":{…}}, one line each, in order. The local service answers with what such processes say.
+ * {"error":{…}}, one line each, in order. The local service runs its operations in such processes.
  */
 extern const struct op op_pipe;
 int pipe_start(struct call *c, const struct request *r);
 
-/* Can a program ask for it? Not for what is a host's or a terminal's. */
+/* Whether programs may call the operation; those for hosts or terminals are excluded. */
 bool pipe_serves(const struct op *op);
 
-/* The operation of that name, whose words may be parted by '/', '_' or '-'; or NULL. */
+/* Finds an operation by name, whose words may be separated by '/', '_' or '-'; or NULL. */
 const struct op *pipe_find(struct str name);
 
 #endif

@@ -14,7 +14,7 @@
 #include "surface/cli/out.h"
 #include "surface/view/view.h"
 
-/* --- starting it --- */
+/* --- abacus serve --- */
 
 struct serve_body {
 	int64_t port, idle;
@@ -51,8 +51,8 @@ static const char **service_words_of(struct call *c, int64_t port, int64_t idle)
 }
 
 /*
- * The service has a few files open for each thread, store and worker, and is of no use with
- * fewer. The limit is raised where that is allowed.
+ * Raises the limit of open files if it is too low: the service needs several for each thread, store
+ * and worker.
  */
 static enum err service_allow_files(struct call *c)
 {
@@ -130,7 +130,7 @@ const struct op op_serve = {
 	.fields = serve_fields,
 };
 
-/* --- the page --- */
+/* --- abacus open --- */
 
 struct open_body {
 	bool print;
@@ -142,12 +142,14 @@ static const struct field open_fields[] = {
 	{ 0 },
 };
 
-/* An address, and a file of this user's that leads there. */
+/*
+ * An address of the page, and a file, readable only by this user, that redirects a browser to it.
+ */
 struct invited {
 	struct str url, file;
 };
 
-/* What the service says; absent: it says nothing yet. */
+/* Parses the service's reply; the members are absent if it has not replied yet. */
 static enum err read_invitation(struct call *c, struct str reply, struct invited *out)
 {
 	struct value_error error;
@@ -163,8 +165,9 @@ static enum err read_invitation(struct call *c, struct str reply, struct invited
 }
 
 /*
- * Started here, it ends when nobody has looked for a while. One that is about to end keeps a new
- * one from beginning: then that is tried again.
+ * Asks the service for an address, and starts the service if it is not running. A service that is
+ * shutting down still has the lock, so starting is retried. A service started here exits after
+ * IDLE_MS without a page.
  */
 static enum err service_invitation(struct call *c, const struct service_place *at, const char *path,
 				   struct invited *out)
@@ -193,7 +196,7 @@ static enum err service_invitation(struct call *c, const struct service_place *a
 	return call_step(c, "Run 'abacus serve' to start it in the foreground and see the error.");
 }
 
-/* Everybody can read a browser's arguments: they name the file, not the address. */
+/* Opens the file, not the address, in a browser: all users can read a process's arguments. */
 static bool service_browse(struct call *c, struct str file)
 {
 	static const char *const programs[] = { "/usr/bin/xdg-open", "/usr/bin/open",

@@ -7,19 +7,22 @@ struct value;
 struct view;
 
 /*
- * The local service, `abacus-serve`, from outside: where one for this project is, and how to
- * speak to it. No command needs it.
+ * The client side of the local service, `abacus-serve`: where its files are, and how to send it a
+ * request. No other command needs the service.
  */
 struct service_place {
-	struct str dir;     /* what it keeps, for its user alone */
-	struct str lock;    /* which it holds while it runs */
-	struct str address; /* a file that tells where it listens */
-	struct str socket;  /* short enough for every system */
-	struct str page;    /* how the names of files begin that lead a browser to it */
+	struct str dir;     /* the service's folder, private to its user */
+	struct str lock;    /* locked while the service runs */
+	struct str address; /* a file with the address it listens on */
+	struct str socket;  /* a Unix socket with a path short enough for every system */
+	struct str page;    /* prefix of the files that redirect a browser to the page */
 };
 enum err service_place(struct call *c, struct service_place *out);
 
-/* Asks the one that runs, over its socket: a line of JSON, or absent if there is none. */
+/*
+ * Sends a request to the running service over its socket. The reply is a line of JSON, or absent if
+ * no service runs.
+ */
 enum err service_ask(struct call *c, const struct service_place *at, const char *path,
 		     struct str *reply);
 

@@ -13,9 +13,12 @@
 #include "store/place.h"
 #include "surface/cli/service.h"
 
-enum { SOCKET_MOST = 100 }; /* macOS takes 103 bytes */
+enum { SOCKET_MOST = 100 }; /* bytes of a socket's path; macOS allows 103 */
 
-/* A folder that another user made, or may write to, would be a trap. */
+/*
+ * Refuses a folder that another user made or may write to, because that user could read or replace
+ * its files.
+ */
 static enum err check_private(struct call *c, struct str dir, const char *step)
 {
 	struct stat st;
@@ -28,7 +31,7 @@ static enum err check_private(struct call *c, struct str dir, const char *step)
 	return call_step(c, "%s", step);
 }
 
-/* Whatever is there already has to be a folder of the user's. */
+/* Makes a private folder; if the path exists already, it has to be such a folder. */
 static enum err service_make_private(struct call *c, struct str dir, const char *step)
 {
 	struct stat st;
@@ -37,7 +40,10 @@ static enum err service_make_private(struct call *c, struct str dir, const char 
 	return e ? e : check_private(c, dir, step);
 }
 
-/* Beside the rest if its path is short enough, else in a folder for such things. */
+/*
+ * Puts the socket into the service's folder if its path is short enough, otherwise into a private
+ * folder below XDG_RUNTIME_DIR or /tmp.
+ */
 static enum err place_socket(struct call *c, struct service_place *p)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR");
@@ -60,8 +66,8 @@ static enum err place_socket(struct call *c, struct service_place *p)
 }
 
 /*
- * A browser that is a snap can read nothing below a folder whose name begins with a dot, as
- * '.git' does, nor in /tmp. Where there are snaps, the file is in the home folder.
+ * A browser installed as a snap can read neither hidden folders such as '.git' nor /tmp. Where
+ * snaps are installed, the file is in the home folder.
  */
 static void place_page(struct call *c, struct service_place *p)
 {
@@ -87,7 +93,7 @@ enum err service_place(struct call *c, struct service_place *out)
 	home = repo.common.p ? path_join(&c->mem, repo.common, STR("abacus")) :
 			       path_join(&c->mem, path_data(&c->mem), STR("abacus"));
 	out->dir = path_join(&c->mem, home, STR("serve"));
-	if (!repo.common.p || !str_eq(root, repo.main)) /* one project of several there */
+	if (!repo.common.p || !str_eq(root, repo.main)) /* one of several projects there */
 		out->dir = arena_fmt(&c->mem, STR_FMT "-%.12s", STR_ARG(out->dir),
 				     sha256_hex(&c->mem, root).p);
 	out->lock = path_join(&c->mem, out->dir, STR("lock"));
@@ -99,7 +105,7 @@ enum err service_place(struct call *c, struct service_place *out)
 	return place_socket(c, out);
 }
 
-/* --- speaking to it --- */
+/* --- sending requests --- */
 
 static int service_place_connected(struct str path)
 {

@@ -21,7 +21,7 @@ enum err settings_now(struct call *c)
 			 "ABACUS_NOW is '%s', which is neither RFC 3339 nor milliseconds", now);
 }
 
-/* A number from the environment; where it is another text, that is noted. */
+/* Reads a number from the environment; an invalid value is noted in `wrong`. */
 static int64_t settings_number_of(const char *name, int64_t least, int64_t most, int64_t otherwise,
 				  struct str *wrong)
 {

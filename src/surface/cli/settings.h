@@ -3,10 +3,12 @@
 
 #include "base/call.h"
 
-/* The instant of the call: that of the clock, unless ABACUS_NOW is another. */
+/* Sets the time of the call from the clock, or from ABACUS_NOW. */
 enum err settings_now(struct call *c);
-/* What the environment says of publishing, of forgetting and of agents. A number that is none is
- * noted in the call: only commands that depend on it refuse. */
+/*
+ * Reads the settings for autosync, for the age of deletions, and for stale agents from the
+ * environment. Invalid numbers are noted in the call, and only commands that depend on them fail.
+ */
 void settings_read(struct call *c);
 
 #endif

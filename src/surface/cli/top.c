@@ -1,3 +1,7 @@
+/*
+ * A loop draws the overview, then sleeps until a store changes, a key is pressed, a signal arrives,
+ * or a second has passed.
+ */
 #include "surface/cli/top.h"
 
 #include <errno.h>
@@ -23,12 +27,12 @@
 #include "surface/view/view.h"
 
 enum {
-	LOOK_MS = 1000, /* ages change by themselves */
-	PAUSE_MS = 150, /* what comes right after is shown together */
+	LOOK_MS = 1000, /* redraw at least this often, because ages change */
+	PAUSE_MS = 150, /* wait for further changes, to draw them together */
 };
 
 static volatile sig_atomic_t stopped;
-static struct termios before; /* how the terminal was */
+static struct termios before; /* the terminal's settings at the start */
 
 static void top_stop(int signal)
 {
@@ -38,10 +42,10 @@ static void top_stop(int signal)
 
 static void top_ignore(int signal)
 {
-	(void)signal; /* that it came is enough: it ends the sleep */
+	(void)signal; /* only needed to interrupt the sleep */
 }
 
-/* They come in only while we sleep, so that the terminal is always given back. */
+/* Blocks signals except during the sleep, so that the terminal is always restored. */
 static void top_hold_signals(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -60,8 +64,11 @@ static void top_hold_signals(void)
 	sigprocmask(SIG_BLOCK, &held, NULL);
 }
 
-/* Another screen, which leaves what was there as it was; no cursor; lines that end at the edge,
- * also where the terminal takes a letter for wider than we do; keys as they come. */
+/*
+ * Switches to the alternate screen, which keeps the old content; hides the cursor; turns line
+ * wrapping off, because the terminal may count a character as wider than we do; and reads keys
+ * without waiting for a newline.
+ */
 static void take_terminal(void)
 {
 	struct termios raw;
@@ -81,7 +88,7 @@ static void give_terminal_back(void)
 
 struct screen {
 	size_t rows, columns;
-	size_t first; /* line of the text that is at the top */
+	size_t first; /* index of the first line shown */
 };
 
 static struct screen top_measure(struct screen s)
@@ -94,7 +101,7 @@ static struct screen top_measure(struct screen s)
 	return s;
 }
 
-/* --- a picture --- */
+/* --- drawing --- */
 
 static enum err top_render(struct call *c, const struct request *r, struct view *v)
 {
@@ -124,8 +131,10 @@ static struct str top_foot(struct call *c, const struct screen *s, size_t lines)
 			 time.p + 11, s->first + 1, last < lines ? last : lines, lines);
 }
 
-/* As much of a line as there is room for; its colours take none. What is behind it is wiped, but
- * not from the last column: that would be its own last letter. */
+/*
+ * Writes as much of a line as fits, not counting colour sequences, and clears the rest. A full line
+ * is not cleared, because that would erase its last character.
+ */
 static void put_cut(struct buf *out, struct str line, size_t columns)
 {
 	while (line.n) {
@@ -144,7 +153,7 @@ static void put_cut(struct buf *out, struct str line, size_t columns)
 	buf_put(out, columns ? STR("\033[0m\033[K") : STR("\033[0m"));
 }
 
-/* Each line is written over the old one, and the rest of it wiped: nothing flickers. */
+/* Overwrites each line and clears only its rest, which avoids flicker. */
 static void top_show(struct call *c, struct screen *s, struct str text)
 {
 	struct buf out = { .mem = &c->mem };
@@ -202,7 +211,7 @@ static void top_hear(struct screen *s)
 	char keys[64];
 	ssize_t got;
 
-	if (poll(&in, 1, 0) < 1) /* it was a signal that ended the sleep */
+	if (poll(&in, 1, 0) < 1) /* a signal ended the sleep */
 		return;
 	got = read(STDIN_FILENO, keys, sizeof keys);
 	if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
@@ -211,7 +220,7 @@ static void top_hear(struct screen *s)
 		top_press(s, (struct str){ keys, (size_t)got });
 }
 
-/* --- */
+/* --- running --- */
 
 static struct view view_of(struct call *c, size_t columns, bool colour)
 {
@@ -221,7 +230,10 @@ static struct view view_of(struct call *c, size_t columns, bool colour)
 			      .now_ms = c->now_ms };
 }
 
-/* One picture: arms the watch, looks, shows, and sleeps until there is a reason for the next. */
+/*
+ * Draws once. The watch starts before the data is read, so that no change is missed during the
+ * sleep.
+ */
 static void top_look(const struct call *start, const struct request *r, struct screen *s)
 {
 	struct call c = call_part(start);

@@ -3,7 +3,7 @@
 
 #include "op/op.h"
 
-/* `abacus top`: what everybody is doing, on a terminal, for as long as somebody looks. */
+/* `abacus top`: a live overview of all agents on the terminal. */
 extern const struct op op_top;
 int top_start(struct call *c, const struct request *r);
 

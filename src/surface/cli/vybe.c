@@ -29,7 +29,7 @@ static const struct field globals[] = {
 
 /* --- the envelope --- */
 
-/* For people who look at it: each member on a line of its own. */
+/* Formats JSON with one member per line, for people. */
 static struct str vybe_pretty(struct arena *mem, struct str json)
 {
 	struct buf b = { .mem = mem };
@@ -96,7 +96,7 @@ struct str vybe_envelope(struct call *c, struct str data)
 	return wanted && !strcmp(wanted, "1") ? vybe_pretty(&c->mem, text) : text;
 }
 
-/* --- what there is --- */
+/* --- listing commands --- */
 
 static bool vybe_begins(const char *words, struct str head)
 {
@@ -110,7 +110,7 @@ static int vybe_compare_words(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* The first words of all commands that begin with `head`, sorted, each once. */
+/* Lists the first words of the commands that begin with `head`, sorted, without duplicates. */
 static void put_names(struct json *j, struct str head)
 {
 	struct str *words = NULL;
@@ -209,7 +209,7 @@ static int help_start(struct call *c, const struct request *r)
 
 enum { INPUT_MOST = 16 << 20 };
 
-/* What the host says; more than it would ever say is not read to the end. */
+/* Reads the host's input, up to a limit no host would reach. */
 static struct str read_input(struct call *c)
 {
 	enum { CHUNK = 64 * 1024 };
@@ -223,7 +223,7 @@ static struct str read_input(struct call *c)
 	return buf_str(&b);
 }
 
-/* Whatever happens, the host goes on as if we were not there. */
+/* Always exits with 0, so that a failing hook never stops the host. */
 static int handle_start(struct call *c, const struct request *r)
 {
 	struct json reply = json_new(&c->mem);
@@ -254,7 +254,7 @@ static const struct op op_help = { .name = "vybe help", .help = "Show this help"
 		"memory " words, .op = &op_vybe_memory_##id \
 	}
 
-/* What the original vybe wrote into Claude's settings. The event is in the input. */
+/* A hook command that the original vybe wrote into Claude's settings. The event is in the input. */
 #define ORIGINAL(word)                                                                      \
 	{                                                                                   \
 		"hook " word, &op_vybe_hook_handle, .start = handle_start,                  \

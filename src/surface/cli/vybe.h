@@ -3,7 +3,7 @@
 
 #include "base/call.h"
 
-/* What `vybe` prints, one line: the data, or what is wrong with the call. */
+/* The one line that `vybe` prints: the data, or the error of the call. */
 struct str vybe_envelope(struct call *c, struct str data);
 
 #endif
