@@ -1,7 +1,7 @@
 #include "ops/ops.h"
 #include "surface/mcp/mcp.h"
 
-/* What `abacus mcp` serves: the tools of the board, the beads and the agents. */
+/* `abacus mcp`: the tools of the board, the beads and the agents. */
 
 static const struct mcp_tool tools[] = {
 	{ "bb_identify", &op_mcp_identify },

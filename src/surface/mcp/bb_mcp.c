@@ -2,7 +2,10 @@
 #include "ops/ops.h"
 #include "surface/mcp/mcp.h"
 
-/* What `bb mcp` serves. A tool is a row; its schema and its work are the operation's. */
+/*
+ * `bb mcp`: the tools of the board. A tool is a row; its schema and its function are those of the
+ * operation.
+ */
 
 static const struct mcp_tool tools[] = {
 	{ "bb_identify", &op_mcp_identify },

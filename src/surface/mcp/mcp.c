@@ -1,3 +1,8 @@
+/*
+ * The MCP server's loop: reads a message, finds its method in the table, and writes one reply. A
+ * request that names its protocol version in `_meta` uses the stateless revision; all others belong
+ * to the session that began with `initialize`.
+ */
 #include "surface/mcp/mcp.h"
 
 #include <stdlib.h>
@@ -8,7 +13,7 @@
 static const char modern[] = "2026-07-28";
 static const char *const legacy[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05",
 				      NULL };
-static const char batching[] = "2025-03-26"; /* the one revision that has it */
+static const char batching[] = "2025-03-26"; /* the only revision with batch requests */
 
 static void put_capabilities(struct exchange *x)
 {
@@ -96,7 +101,7 @@ static void reply_version(struct exchange *x, struct str asked)
 	reply_error(x, RPC_VERSION, STR("Unsupported protocol version"), json_text(&data));
 }
 
-/* Which revision the request speaks; false: it was answered with an error. */
+/* Finds the protocol revision of the request. Returns false if it replied with an error. */
 static bool choose_era(struct exchange *x)
 {
 	const struct value *meta = value_find(x->params, "_meta");
@@ -150,7 +155,10 @@ static void run_method(struct exchange *x, struct str name)
 	}
 }
 
-/* Answers one request into x->reply; false: it was a notification. */
+/*
+ * Writes the reply to one request into x->reply. Returns false if no reply is due: the message is a
+ * notification or a response.
+ */
 static bool mcp_answer(struct exchange *x, const struct value *v)
 {
 	struct str method = value_str(v, "method");
@@ -159,7 +167,7 @@ static bool mcp_answer(struct exchange *x, const struct value *v)
 
 	if (v->type == VALUE_OBJECT && !method.p &&
 	    (value_find(v, "result") || value_find(v, "error")))
-		return false; /* an answer, though we never ask */
+		return false; /* a response, though we never send requests */
 	x->id = named ? id : NULL;
 	if (!str_is(value_str(v, "jsonrpc"), "2.0") || !method.p || (id && !named) ||
 	    (params && params->type != VALUE_OBJECT)) {
@@ -178,7 +186,7 @@ static struct exchange exchange_new(struct session *s, struct call *c)
 	return (struct exchange){ .s = s, .c = c, .reply.out.mem = &c->mem };
 }
 
-/* Each request of a batch sees the call as new; only the memory is shared. */
+/* Starts every request of a batch with a fresh call; only the memory is shared. */
 static void begin_call(struct session *s, struct call *c)
 {
 	struct arena mem = c->mem;
@@ -213,7 +221,7 @@ static struct str answer_batch(struct session *s, struct call *c, const struct v
 	return answers ? json_text(&all) : STR_NONE;
 }
 
-/* The line to send back, or absent. */
+/* Handles a message and returns the line to send back, or absent. */
 static struct str mcp_handle(struct session *s, struct rpc_message *m)
 {
 	struct exchange x;

@@ -5,8 +5,8 @@
 
 /*
  * A server of the Model Context Protocol on standard input and output. It speaks the stateless
- * revision of 2026-07-28 and the four before it, which begin with `initialize`. It knows nothing
- * of what it serves: that is in the tables.
+ * revision of 2026-07-28 and the four before it, which begin with `initialize`. Tools, resources
+ * and prompts come from tables; the server itself knows none of them.
  */
 
 struct mcp_tool {
@@ -14,39 +14,39 @@ struct mcp_tool {
 	const struct op *op;
 };
 
-/* A reply that can be read by its address. */
+/* A resource: the reply of an operation, with a URI. */
 struct mcp_resource {
 	const char *uri;  /* with a final {name}, a template */
 	const char *name; /* for people and models */
 	const char *help;
 	const struct op *op;
-	size_t field;            /* template: what the name's value is set to */
-	const struct op *values; /* template: where completion finds values; or NULL */
-	const char *value_key;   /* in the rows of that reply */
+	size_t field;            /* template: the field that gets the value of {name} */
+	const struct op *values; /* template: lists values for completion; or NULL */
+	const char *value_key;   /* the member of those rows with the value */
 };
 
-/* Something a person can choose to put before the model. */
+/* A prompt that a user can insert into the conversation. */
 struct mcp_prompt {
 	const char *name, *help;
-	const char *lead; /* what stands above the reply */
+	const char *lead; /* text above the reply */
 	const struct op *op;
 };
 
 struct mcp_server {
 	const char *name, *title, *instructions;
-	const char *prefix; /* of the tools' names; they are known without it too */
+	const char *prefix; /* prefix of the tools' names; tools are found without it too */
 	const struct mcp_tool *tools;
 	const struct mcp_resource *resources;
 	const struct mcp_prompt *prompts; /* each table ends with a row of zeros */
 };
 
-/* Serves until the input ends or a signal comes; `agent` may be absent. */
+/* Serves until the input ends or SIGINT or SIGTERM arrives; `agent` may be absent. */
 int mcp_serve(const struct call *start, const struct mcp_server *server, struct str agent);
 
-/* The tool with which a session of the older revisions says who it is. */
+/* The tool with which a session of the older revisions sets its agent. */
 extern const struct op op_mcp_identify;
 
-/* The commands that serve take the same. */
+/* The options of the commands that start a server. */
 struct mcp_body {
 	struct str agent;
 };
@@ -55,7 +55,7 @@ extern const struct field mcp_fields[];
 	"Speaks the Model Context Protocol on standard input and output, revisions " \
 	"2024-11-05 to 2026-07-28, until the input ends."
 
-/* What the board adds to any server. */
+/* The board's resources and prompts, for any server. */
 extern const struct mcp_resource board_resources[];
 extern const struct mcp_prompt board_prompts[];
 

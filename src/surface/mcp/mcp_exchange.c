@@ -20,7 +20,7 @@ void put_info(struct exchange *x)
 	json_end(&x->reply);
 }
 
-/* `more` is a JSON object whose members go beside ours; it may be absent. */
+/* `more` is a JSON object whose members are added to `_meta`; it may be absent. */
 static void put_meta(struct exchange *x, struct str more)
 {
 	const struct value *object = more.p ? value_read(&x->c->mem, more) : NULL;
@@ -73,7 +73,7 @@ void reply_failure(struct exchange *x, enum rpc_error code)
 
 	json_object(&data);
 	json_put_str(&data, "code", str_of(err_code(x->c->code, DIALECT_BOARD)));
-	if (x->c->code != ERR_USAGE) /* what to type on a command line helps nobody here */
+	if (x->c->code != ERR_USAGE) /* advice about the command line does not help an MCP client */
 		json_put_str(&data, "next_step", call_next_step(x->c));
 	json_end(&data);
 	reply_error(x, code, x->c->message, json_text(&data));

@@ -6,18 +6,21 @@
 #include "surface/mcp/mcp.h"
 #include "surface/mcp/rpc.h"
 
-/* What the parts of the MCP server share; nobody else includes this. */
+/* Declarations shared by the files of the MCP server, and used by no other file. */
 
 #define META(name) "io.modelcontextprotocol/" name
 
-/* What outlives a request. The stateless revision uses none of it but the start. */
+/*
+ * State that outlives a request. The stateless revision uses all of it except `identified` and
+ * `version`.
+ */
 struct session {
 	const struct listener *listener;
 	const struct call *start;
 	const struct mcp_server *server;
 	struct str fixed, from_env; /* identities given when the server was started */
-	struct str identified;      /* by a session that began with `initialize`; owned */
-	const char *version;        /* of that session; NULL: none began */
+	struct str identified;      /* set with op_mcp_identify, after `initialize`; owned */
+	const char *version;        /* protocol version of that session; NULL: no session began */
 };
 
 /* One request and the reply that is being written. */
@@ -29,25 +32,28 @@ struct exchange {
 	struct json reply;
 };
 
-/* Between the two, the members of the result are written to x->reply. */
+/* The members of the result are written to x->reply between begin_result() and end_result(). */
 void begin_result(struct exchange *x);
 
-/* `meta` is a JSON object whose members go into the result's; it may be absent. */
+/* `meta` is a JSON object whose members are added to the result's `_meta`; it may be absent. */
 enum cacheable { NOT_CACHEABLE, CHANGES_ALWAYS, CHANGES_NEVER };
 void end_result(struct exchange *x, struct str meta, enum cacheable cacheable);
 
-/* The server's name and version, as a value. */
+/* Writes the server's name and version as a value. */
 void put_info(struct exchange *x);
 
 void reply_error(struct exchange *x, enum rpc_error code, struct str message, struct str data);
 
-/* What went wrong below, as a JSON-RPC error with our own code beside it. */
+/* Replies with the failure of the call, as a JSON-RPC error with our own error code in its data. */
 void reply_failure(struct exchange *x, enum rpc_error code);
 
-/* Sets who calls: as the server was started, else what the call says, else the session. */
+/*
+ * Sets the actor: the one the server was started with, else the `agent` argument, else the
+ * session's.
+ */
 void identify(struct exchange *x, const struct value *arguments);
 
-/* The methods, by the file that has them. */
+/* The protocol's methods, grouped by file. */
 enum err tools_list(struct exchange *x);
 enum err tools_call(struct exchange *x);
 enum err resources_list(struct exchange *x);

@@ -142,7 +142,7 @@ static const struct mcp_resource *find_template(const struct mcp_server *server,
 
 enum { VALUES_MOST = 100 };
 
-/* The values of one member in the rows of a reply that begin with what was typed. */
+/* Writes the values of one member in the rows of a reply, if they start with the typed text. */
 static void put_values(struct exchange *x, const struct value *rows, const char *key,
 		       struct str typed)
 {
@@ -168,7 +168,7 @@ static size_t field_named(const struct op *op, const char *name)
 	return i;
 }
 
-/* The rows whose members can be the template's value; NULL: it has none. */
+/* Finds the rows with possible values of a template; NULL if it has none. */
 static enum err value_rows(struct exchange *x, const struct mcp_resource *r,
 			   const struct value **rows)
 {
@@ -199,7 +199,7 @@ enum err complete(struct exchange *x)
 				 STR_ARG(type));
 	if (!value_str(argument, "name").p || !typed.p)
 		return call_fail(x->c, ERR_USAGE, "argument needs a name and a value");
-	x->c->anonymous = true; /* who asks for values has not read the messages */
+	x->c->anonymous = true; /* completing a value must not mark messages as read */
 	if ((e = value_rows(x, prompt ? NULL : r, &rows)))
 		return e;
 	begin_result(x);

@@ -2,7 +2,7 @@
 
 #include "surface/mcp/mcp_exchange.h"
 
-/* One host gives every use of a tool an id of its own: a request id for nothing. */
+/* Claude Code gives every tool use a unique id, which serves as a request id. */
 #define TOOL_USE_ID "claudecode/toolUseId"
 
 static void put_annotations(struct json *j, const struct op *op)
@@ -19,7 +19,10 @@ static void put_annotations(struct json *j, const struct op *op)
 	json_end(j);
 }
 
-/* The envelope, and an outline of the data: every session pays for the schemas. */
+/*
+ * Writes the schema of the envelope, and only an outline of the data: the schemas take up tokens in
+ * every session.
+ */
 static void put_output_schema(struct json *j, const struct op *op)
 {
 	json_put_object(j, "outputSchema");
@@ -100,7 +103,7 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 	return ERR_OK;
 }
 
-/* The body's id has passed the check that every actor passes. */
+/* The id in the body has already passed the check of actor names. */
 static enum err run_identify(struct exchange *x, const struct request *r, struct json *data)
 {
 	const struct identify_body *in = r->body;
@@ -129,7 +132,10 @@ static void put_details(struct json *j, struct call *c)
 	}
 }
 
-/* The text a model reads and the structure a program reads are the same. */
+/*
+ * Writes the result twice, as the protocol asks: as text for the model and as structured content
+ * for programs.
+ */
 static void put_tool_result(struct exchange *x, enum dialect dialect, enum err e, struct str data)
 {
 	struct json body = json_new(&x->c->mem);
@@ -206,7 +212,10 @@ static const struct prop identify_props[] = {
 	{ 0 },
 };
 
-/* The engine does the rest: only it knows the session. */
+/*
+ * The operation only checks its arguments; tools_call() sets the agent, because only the server
+ * knows the session.
+ */
 static enum err check_identity(struct call *c, struct stores *s, const void *body,
 			       struct json *reply)
 {

@@ -1,3 +1,8 @@
+/*
+ * Reads lines from standard input into a queue of messages. The queue is also filled while a
+ * request is at work (rpc_hear), so that a cancellation can remove a request before its turn, or
+ * interrupt the one at work.
+ */
 #include "surface/mcp/rpc.h"
 
 #include <errno.h>
@@ -9,7 +14,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 
-enum { AHEAD = 64 }; /* messages that may wait; then the sender has to */
+enum { AHEAD = 64 }; /* maximum number of queued messages; then the sender has to wait */
 
 static volatile sig_atomic_t stopped;
 
@@ -21,7 +26,10 @@ static void rpc_stop(int signal)
 
 static bool rpc_hear(void *arg);
 
-/* The two signals arrive only while we wait for somebody, not in the middle of work. */
+/*
+ * Blocks SIGINT and SIGTERM except while waiting for input or output, so that they never interrupt
+ * work.
+ */
 void rpc_open(struct rpc_input *in)
 {
 	struct sigaction act = { .sa_handler = rpc_stop };
@@ -58,7 +66,7 @@ static bool same_id(const struct value *a, const struct value *b)
 	return a && b && a->type == b->type && a->text.p && str_eq(a->text, b->text);
 }
 
-/* A request that waits for its turn and is no longer wanted. */
+/* Cancels the request at work, or removes a queued one. */
 static void rpc_cancel(struct rpc_input *in, const struct value *id)
 {
 	in->cancelled = in->cancelled || same_id(in->current, id);
@@ -157,7 +165,7 @@ static void rpc_read_some(struct rpc_input *in)
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (got <= 0) {
-		if (in->n && !in->skipping) /* a last line without its end */
+		if (in->n && !in->skipping) /* a last line without a newline */
 			rpc_take_line(in, (struct str){ in->p, in->n });
 		in->ended = true;
 		return;
@@ -166,7 +174,7 @@ static void rpc_read_some(struct rpc_input *in)
 	rpc_take_lines(in);
 }
 
-/* Is there something to read? Where nothing ever can be, the input has ended. */
+/* Whether there is input to read. An input that cannot be read counts as ended. */
 static bool rpc_readable(struct rpc_input *in, bool wait)
 {
 	struct timespec none = { 0 };
@@ -183,7 +191,10 @@ static bool rpc_readable(struct rpc_input *in, bool wait)
 	return ready > 0;
 }
 
-/* Is there something that should not have to wait for the request at work? */
+/*
+ * Reads ahead. Returns whether the request at work should stop waiting: another request is queued,
+ * the queue is full, the input has ended, or the request was cancelled.
+ */
 static bool rpc_hear(void *arg)
 {
 	struct rpc_input *in = arg;
@@ -217,7 +228,10 @@ struct rpc_message *rpc_next(struct rpc_input *in)
 	return m;
 }
 
-/* A reader that does not read must not keep us from ending: signals arrive here too. */
+/*
+ * Unblocks signals while writing, so that a client that stops reading cannot prevent this process
+ * from ending.
+ */
 bool rpc_send(struct str line)
 {
 	sigset_t open, blocked;

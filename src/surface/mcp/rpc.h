@@ -7,8 +7,8 @@ struct json;
 struct value;
 
 /*
- * JSON-RPC 2.0 over lines of text. Messages are read ahead while one is at work, so that a
- * request can be cancelled before its turn.
+ * JSON-RPC 2.0 over lines of text. Messages are read ahead while a request is at work, so that a
+ * queued request can be cancelled before its turn.
  */
 
 enum rpc_error {
@@ -22,37 +22,37 @@ enum rpc_error {
 
 enum { RPC_LINE_MOST = 4 * 1024 * 1024 };
 
-/* One line of input, with the memory that it and its answer need. */
+/* One line of input, with the memory for it and its reply. */
 struct rpc_message {
 	struct call call;
-	const struct value *value; /* NULL: it was not JSON, and `why` tells why */
+	const struct value *value; /* NULL: the line is not JSON; `why` has the reason */
 	const char *why;
 	struct rpc_message *next;
 };
 
 struct rpc_input {
-	char *p; /* what has been read and not yet been cut into lines */
+	char *p; /* input that is not split into lines yet */
 	size_t n, cap;
-	bool ended;    /* no more will come */
+	bool ended;    /* end of input */
 	bool skipping; /* inside a line that is too long */
 	struct rpc_message *first, **last;
 	size_t waiting;
 	const struct value *current; /* the id of the request that is at work, or NULL */
-	bool cancelled;              /* its reply is no longer wanted */
-	struct listener listener;    /* hears of what comes meanwhile */
+	bool cancelled;              /* the request at work was cancelled */
+	struct listener listener;    /* reads ahead while a request is at work */
 };
 
-void rpc_open(struct rpc_input *in); /* also takes SIGINT and SIGTERM as an end */
+void rpc_open(struct rpc_input *in); /* SIGINT and SIGTERM end the input */
 void rpc_close(struct rpc_input *in);
 
-/* The next message, to be released by the caller; NULL at the end. */
+/* Waits for the next message, which the caller releases; NULL at the end. */
 struct rpc_message *rpc_next(struct rpc_input *in);
 void rpc_release(struct rpc_message *m);
 
-/* Writes a whole line; false: nobody reads it, or a signal came. */
+/* Writes a whole line. Returns false if the reader is gone or a signal arrived. */
 bool rpc_send(struct str line);
 
-/* The error object of a reply, as a member of the open object. */
+/* Writes the error object of a reply as a member of the open object. */
 void rpc_put_error(struct json *j, enum rpc_error code, struct str message, struct str data);
 
 #endif
