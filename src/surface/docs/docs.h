@@ -4,8 +4,8 @@
 #include "op/op.h"
 
 /*
- * What else the tables of commands and operations say: completion for three shells, manual pages,
- * the reference in doc/commands.md.
+ * Generated from the tables of commands and operations: shell completion, manual pages, and the
+ * reference in doc/commands.md.
  */
 extern const struct op op_completion, op_man, op_docs;
 

@@ -16,7 +16,7 @@ static const struct field fields[] = {
 
 static const char *const examples[] = { "abacus man bb | man -l -", NULL };
 
-/* Text in which troff sees nothing of its own. */
+/* Escapes text so that troff finds no requests or escapes in it. */
 static void manual_roff(struct buf *b, struct str text)
 {
 	for (size_t i = 0; i < text.n; i++) {

@@ -92,7 +92,7 @@ static void put_parameters(struct json *j, const struct op *op, const char *plac
 	json_end(j);
 }
 
-/* What only looks can be asked for by its address, too. */
+/* Operations that only read are available with GET too. */
 static void put_get(struct json *j, const struct op *op, const char *placed)
 {
 	json_put_object(j, "get");

@@ -5,7 +5,7 @@
 
 struct json;
 
-/* What the local service answers, for programs that read OpenAPI 3.1. */
+/* The OpenAPI 3.1 description of the local service. */
 #define OPENAPI "openapi.json"
 enum err openapi_put(struct json *j);
 

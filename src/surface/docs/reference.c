@@ -4,7 +4,7 @@
 #include "surface/cli/out.h"
 #include "surface/docs/docs.h"
 
-/* Text in which Markdown's tables see nothing of their own. */
+/* Escapes text for a cell of a Markdown table. */
 static void reference_cell(struct buf *b, struct str text)
 {
 	for (size_t i = 0; i < text.n; i++) {
@@ -14,7 +14,7 @@ static void reference_cell(struct buf *b, struct str text)
 	}
 }
 
-/* A paragraph, in lines of at most 100 bytes. */
+/* Writes a paragraph, wrapped at 100 bytes. */
 static void reference_text(struct buf *b, struct str text)
 {
 	enum { COLUMNS = 100 };
