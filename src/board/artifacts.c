@@ -18,7 +18,7 @@ static bool artifacts_climbs(struct str path)
 	return false;
 }
 
-/* The path as it is stored: relative to the tree, spelt in one way. */
+/* Normalises a path for storing: relative to the tree, one spelling per file. */
 static enum err artifacts_normalise(struct call *c, struct str tree, struct str path,
 				    struct str *out)
 {
@@ -39,7 +39,10 @@ static enum err artifacts_normalise(struct call *c, struct str tree, struct str 
 	return ERR_OK;
 }
 
-/* Where the file is that somebody below the root may have meant. */
+/*
+ * The path may be relative to the current directory. If that file exists, the hint names its path
+ * from the root.
+ */
 static enum err from_the_root(struct call *c, struct str tree, struct str path)
 {
 	struct str here = path_resolve(&c->mem, c->dir, path);

@@ -6,7 +6,10 @@
 struct board;
 struct json;
 
-/* Files that were made for others to find: one entry a path, inside the project. */
+/*
+ * Artifacts: files that agents made for others to find. There is one entry per path, inside the
+ * project.
+ */
 
 enum err artifact_register(struct call *c, struct board *b, const struct artifact *draft,
 			   struct artifact **out);

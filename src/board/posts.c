@@ -53,7 +53,7 @@ struct str tags_encode(struct call *c, const struct str *tags, size_t count)
 	return json_text(&j);
 }
 
-/* The first messages in the gaps, up to the limit. */
+/* Reads the first messages in the gaps, up to the limit. */
 static enum err read_gaps(struct call *c, struct board *b, const struct message_filter *filter,
 			  const struct gap *gap, struct message **out)
 {

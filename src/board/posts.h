@@ -6,9 +6,9 @@
 struct board;
 struct json;
 
-/* What was said. Messages are never changed; they go only when the board is cleared. */
+/* Posts on the board. Messages are never changed, and removed only when the board is cleared. */
 
-enum { THREAD_MOST = 50 }; /* messages of one thread that are shown */
+enum { THREAD_MOST = 50 }; /* maximum number of messages shown of one thread */
 
 struct post {
 	struct str content;
@@ -24,15 +24,15 @@ enum err post_add(struct call *c, struct board *b, const struct post *draft, str
 
 struct post_query {
 	struct message_filter filter;
-	bool unread;   /* only what the actor has not seen, oldest first */
-	bool catch_up; /* and let what is older count as seen too */
+	bool unread;   /* only messages that the actor has not read, oldest first */
+	bool catch_up; /* also mark all older messages as read */
 };
 
-/* A page of messages. A reader who gave a name has seen them after this. */
+/* Reads a page of messages, and marks them as read by the actor, if there is one. */
 enum err post_read(struct call *c, struct board *b, const struct post_query *query,
 		   struct message **out);
 
-/* A message and the replies below it, depth first; `left_out` of them are not shown. */
+/* Reads a message and its replies, depth first; `left_out` replies are not shown. */
 enum err post_thread(struct call *c, struct board *b, int64_t id, struct message **out,
 		     int64_t *left_out);
 

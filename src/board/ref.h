@@ -6,11 +6,11 @@
 /* "where:what:ref", exactly three parts, none empty. */
 enum err ref_parse(struct call *c, struct str text, struct ref *out);
 
-/* From its three parts; a third of digits only is a number. */
+/* Makes a reference from its three parts; a third part of only digits is a number. */
 enum err ref_make(struct call *c, struct str where, struct str what, struct str ref,
 		  struct ref *out);
 
-/* Where it may come whole or in three parts: one of them, or absent for neither. */
+/* Chooses between a whole reference and one given in three parts; absent if neither was given. */
 enum err ref_choose(struct call *c, const struct ref *whole, const struct str part[3],
 		    struct ref *out);
 

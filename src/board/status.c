@@ -16,7 +16,7 @@ const struct names board_liveness_words = { board_words, BOARD_OFFLINE + 1, NULL
 
 enum board_liveness board_liveness_of(int64_t last_seen, int64_t now)
 {
-	int64_t minutes = (now - last_seen) / MINUTE; /* those that are over */
+	int64_t minutes = (now - last_seen) / MINUTE; /* only whole minutes */
 
 	return minutes <= ACTIVE ? BOARD_ACTIVE : minutes <= STALE ? BOARD_STALE : BOARD_OFFLINE;
 }
@@ -26,13 +26,13 @@ int64_t status_offline_before(int64_t now)
 	return now - STALE * MINUTE;
 }
 
-/* What an agent is that was taken for gone and is not. */
+/* The status of an agent that was offline and is active again. */
 static enum agent_status status_woken(const struct agent *a)
 {
 	return a->blockers.p ? AGENT_BLOCKED : AGENT_IDLE;
 }
 
-/* The actor as it is, or as it will be once it is written. */
+/* Reads the actor's entry, or prepares a new one. */
 static enum err status_actor(struct call *c, struct board *b, struct agent **out)
 {
 	enum err e = agent_find(c, b, c->actor, out);
@@ -116,7 +116,7 @@ static void derive_offline(struct call *c, struct board *b, struct agent *list)
 		bool gone = a->last_seen < status_offline_before(c->now_ms);
 
 		if (!gone && a->status == AGENT_OFFLINE)
-			a->status = status_woken(a); /* a clock was wrong once */
+			a->status = status_woken(a); /* a wrong clock had marked it offline */
 		if (!gone || a->status == AGENT_OFFLINE)
 			continue;
 		a->status = AGENT_OFFLINE;

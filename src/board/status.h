@@ -7,7 +7,7 @@ struct board;
 struct json;
 struct unread;
 
-/* Who is there and what they do. */
+/* The agents on the board: their status and liveness. */
 
 enum board_liveness { BOARD_ACTIVE, BOARD_STALE, BOARD_OFFLINE };
 extern const struct names board_liveness_words;
@@ -15,7 +15,7 @@ extern const struct names board_liveness_words;
 /* Active up to 5 whole minutes, stale up to 30, then offline. */
 enum board_liveness board_liveness_of(int64_t last_seen, int64_t now);
 
-/* What an agent says of itself; absent members stay as they are. */
+/* A change that an agent makes to its own status; absent members keep their values. */
 struct status_change {
 	struct str current_task, blockers;
 	int64_t progress; /* -1: absent */
@@ -27,13 +27,13 @@ enum err status_set(struct call *c, struct board *b, const struct status_change 
 		    struct agent **out);
 enum err status_clear(struct call *c, struct board *b, struct agent **out);
 
-/* One agent, or all; an agent that has gone offline is shown and noted as such. */
+/* Reads one agent, or all. Agents that have gone offline are recorded as offline too. */
 enum err status_get(struct call *c, struct board *b, struct str id, struct agent **out);
 enum err status_each(struct call *c, struct board *b, struct agent **out);
 
 /*
- * The status of an agent becomes `offline` if it was last seen before this: 30 minutes, to the
- * millisecond. Its liveness, which counts whole minutes, follows within the minute.
+ * Agents last seen before this time have the status `offline`: 30 minutes ago, to the millisecond.
+ * Their liveness counts whole minutes, and follows within a minute.
  */
 int64_t status_offline_before(int64_t now);
 

@@ -6,10 +6,13 @@
 struct json;
 struct message;
 
-/* What waits for an agent. It rides on every reply to it, so that it looks again. */
+/*
+ * The unread messages of an agent. Every reply to the agent carries their number, so that it reads
+ * them.
+ */
 struct unread {
 	int64_t count; /* up to UNREAD_MOST */
-	int priority;  /* the highest among them; -1: there are none */
+	int priority;  /* highest priority of the unread messages; -1: there are none */
 };
 
 enum { UNREAD_MOST = 999 };
@@ -17,10 +20,13 @@ enum { UNREAD_MOST = 999 };
 enum err unread_count(struct call *c, struct board *b, struct str agent, struct unread *out);
 void unread_encode(struct json *j, const struct unread *u);
 
-/* The parts of the board between what was seen; ends with an empty gap. */
+/* The gaps between the messages that were read; an empty gap ends the list. */
 const struct gap *unread_gaps(struct call *c, const struct span *seen);
 
-/* Marks what was not seen before, and notes that now it is. */
+/*
+ * Sets `seen` of each shown message, and records the new ones as read; with `all_between`, the
+ * messages between them too.
+ */
 void unread_show(struct call *c, struct board *b, const struct span *seen, struct message *shown,
 		 bool all_between);
 

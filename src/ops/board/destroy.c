@@ -20,7 +20,7 @@ static const struct prop props[] = {
 	{ "artifacts", PROP_INT, 0, NULL },  { 0 },
 };
 
-/* A damaged board can be removed too; its counts are not known. */
+/* Counts the board's rows. A damaged board can be destroyed too; then the counts are unknown. */
 static enum err board_destroy_count(struct call *c, struct board_counts *counts, struct str *root)
 {
 	struct board b;

@@ -50,7 +50,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-/* What was done for one host. */
+/* The result of the installation for one host. */
 struct outcome {
 	const char *result;
 	struct str path, backup, snippet;
@@ -106,7 +106,7 @@ static enum err board_install_act(struct call *c, const struct body *in, enum ho
 	return e;
 }
 
-/* What is installed: the board alone, or all there is. */
+/* The MCP server to install: the board alone, or everything. */
 struct offer {
 	const char *name, *command;
 	bool sole; /* no other program has that name */

@@ -84,7 +84,10 @@ static struct message *board_log_reversed(struct message *list)
 	return other;
 }
 
-/* What is unread comes oldest first, all else newest first; asked for is either. */
+/*
+ * read_log() returns unread messages oldest first and all others newest first; this reverses them
+ * if needed.
+ */
 static enum err board_log_run_in_order(struct call *c, struct stores *s, const struct body *in,
 				       bool newest_first, struct json *reply)
 {

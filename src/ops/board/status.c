@@ -4,7 +4,7 @@
 #include "ops/board/shapes.h"
 #include "ops/ops.h"
 
-/* The agents, one or all; the asker's own entry also tells what waits for it. */
+/* Shows one agent or all; the actor's own entry has its unread messages too. */
 
 struct body {
 	struct str agent_id;

@@ -8,7 +8,7 @@
 #include "store/board/board_config.h"
 #include "store/board/board_db.h"
 
-enum { MOST = 10 }; /* of each list: an overview has to stay one */
+enum { MOST = 10 }; /* maximum length of each list, to keep the overview short */
 
 static const struct prop props[] = {
 	{ "agents", PROP_OBJECT, PROP_LIST, agent_props },
