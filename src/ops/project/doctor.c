@@ -13,7 +13,9 @@
 #include "store/board/board_db.h"
 #include "store/db/receipt_db.h"
 
-/* abacus doctor: whether every store can be read, and what to do if one cannot. */
+/*
+ * abacus doctor: checks whether every store can be read, and says how to repair those that cannot.
+ */
 
 struct body {
 	bool fix;
@@ -45,7 +47,7 @@ static bool no_store(enum err e)
 	return e == ERR_NOT_A_REPOSITORY || e == ERR_NOT_INITIALIZED;
 }
 
-/* Of the records that a repair reports, those that were not saved. */
+/* The records in a repair's report that could not be saved. */
 static struct str lost_records(struct call *c, struct str report)
 {
 	const struct value *list = value_read(&c->mem, report);
@@ -120,7 +122,7 @@ static void tell_receipts(struct call *c, struct mend *m, struct str home)
 	mend_tell(m, &found);
 }
 
-/* A store that would begin at a ref of the repository, if that can be used. */
+/* Checks a ref from which the store would be set up. */
 static void look_at_ref(struct call *c, struct mend *m, struct beads *b)
 {
 	enum err e = beads_open(c, BEADS_READ, b);
@@ -155,7 +157,7 @@ static void look_at_beads(struct call *c, struct mend *m)
 	call_forgive(c);
 }
 
-/* --- the others --- */
+/* --- other stores --- */
 
 static void look_at_board(struct call *c, struct mend *m)
 {
@@ -208,7 +210,7 @@ static enum err project_doctor_run(struct call *c, struct stores *s, const void 
 	look_at_vybe(c, &m);
 	look_at_settings(c, &m);
 	json_end(&checks);
-	c->warning = STR_NONE; /* all of it is in the reply */
+	c->warning = STR_NONE; /* the reply contains all warnings */
 	json_object(reply);
 	json_put_bool(reply, "ok", m.sound);
 	json_put_raw(reply, "checks", json_text(&checks));

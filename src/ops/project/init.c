@@ -65,7 +65,7 @@ static enum err make_agents(struct call *c, struct json *reply)
 	return e;
 }
 
-/* Of three stores, one that would be refused must not leave the others half-made. */
+/* Checks all stores first, so that a refused one does not leave the others half-made. */
 static enum err check_folders(struct call *c)
 {
 	struct str root;
@@ -77,7 +77,7 @@ static enum err check_folders(struct call *c)
 	return agent_files_check(c, root);
 }
 
-/* The beads first: they need a repository, and without one nothing is made. */
+/* Beads come first, because they need a repository: without one, nothing is made. */
 static enum err project_init_run(struct call *c, struct stores *s, const void *body,
 				 struct json *reply)
 {

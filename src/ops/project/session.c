@@ -4,7 +4,7 @@
 #include "op/op.h"
 #include "ops/ops.h"
 
-/* What people look at: everybody at a glance, and one bead with all that was said. */
+/* The page's operations: the overview of all agents, and one bead with its whole conversation. */
 
 struct sessions_body {
 	struct overview_ask ask;

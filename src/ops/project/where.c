@@ -8,7 +8,7 @@
 #include "store/board/board_db.h"
 #include "store/place.h"
 
-/* abacus where: which stores are used from here, and why. */
+/* abacus where: shows which stores are used from here, and why. */
 
 static const struct prop store_props[] = {
 	{ "store", PROP_STR, 0, NULL },
@@ -44,7 +44,7 @@ static bool is_refusal(enum err e)
 	return e == ERR_DUBIOUS_OWNERSHIP || e == ERR_UNSAFE_PATH;
 }
 
-/* A store that is refused: what is wrong, and what to do. */
+/* Reports a store that is refused, with the reason and the remedy. */
 static void put_refused(struct call *c, struct json *reply, const char *store, struct str path)
 {
 	project_where_put(reply, store, path, path.p != NULL,
@@ -90,7 +90,7 @@ static struct str folder_reason(struct call *c, const struct repository *repo, s
 	return STR("in the nearest parent folder");
 }
 
-/* A folder at the root of the project, and what would refuse it there. */
+/* A store's folder at the root of the project, and the check that may refuse it. */
 struct folder {
 	const char *store;
 	struct str name;
@@ -112,7 +112,7 @@ static enum err put_folder(struct call *c, const struct folder *folder, struct j
 	}
 	if (e)
 		return e;
-	if (place_repository(c, c->dir, &repo)) { /* only for the reason */
+	if (place_repository(c, c->dir, &repo)) { /* only for the reason shown */
 		repo = (struct repository){ 0 };
 		call_forgive(c);
 	}

@@ -11,8 +11,8 @@
 #include "store/db/bead_query.h"
 
 /*
- * abacus whoami: the actor of this command line, what named it, and what is waiting for it or
- * reserved by it. A store that does not exist here contributes nothing.
+ * abacus whoami: shows the actor of this command line, where its name comes from, and its unread
+ * messages, claims and reservations. Stores that do not exist here are skipped.
  */
 
 static const struct prop claim_props[] = {
