@@ -1,8 +1,8 @@
 # The whole build. `make` builds, `make check` tests, `make install` installs.
 #
 # Knobs: V=1 (show the commands), CC, CFLAGS, LDFLAGS, PREFIX, OUT (the build folder), WERROR=1 (warnings
-# are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically), FAULTS=1 (can be
-# told to die at any step that the disk remembers; for tests).
+# are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically), FAULTS=1 (tests can
+# make the program die at any step that changes the disk).
 
 PREFIX ?= $(HOME)/.local
 OUT    ?= build
@@ -47,8 +47,8 @@ else
 FUZZ_LINK = test/fuzz/driver.c
 endif
 
-# A statically linked program starts in two thirds of the time, which is most of
-# what a command costs; not every system has the archives for it.
+# Static linking cuts the start-up time, which is most of what a command costs, by a third. Not every
+# system has the static libraries for it.
 ifeq ($(STATIC),1)
 LINK += -static-pie -Wl,-z,relro,-z,now,-z,pack-relative-relocs,--gc-sections
 LIBS  = -Wl,--no-warnings $(shell $(PKG) --static --libs sqlite3 libsodium)
@@ -63,8 +63,8 @@ ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(
 	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -Itest -include src/base/banned.h \
 	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2 libmicrohttpd) -MMD -MP
 
-# Folders decide what is linked into which program. What needs libgit2 or libmicrohttpd is a
-# program of its own, because loading those would slow down the start of every command.
+# A source file's folder decides which program it is linked into. Code that needs libgit2 or libmicrohttpd
+# is in programs of its own, because loading those libraries would slow down the start of every command.
 SYNC    = $(wildcard src/store/repo/*.c src/sync/*.c)
 SERVE   = $(wildcard src/serve/*.c)
 MAIN    = $(wildcard src/*.c)
@@ -101,7 +101,7 @@ $(OUT)/libexec/abacus-serve: $(OBJ) $(SERVE_OBJ)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
 		$(shell $(PKG) --libs libmicrohttpd sqlite3 libsodium) -lm -lpthread
 
-# The files of the page become a table of the program.
+# Embeds the files of the page into abacus-serve.
 $(OUT)/embed: tools/embed.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_DEFAULT_SOURCE -O1 -o $@ $<
@@ -116,7 +116,7 @@ $(OUT)/%.o: %.c VERSION Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# Tests. Unit tests are linked dynamically: cmocka has no archive in Debian.
+# Tests. Unit tests are linked dynamically, because Debian has no static cmocka.
 $(OUT)/units: $(UNIT) $(OBJ)
 	$(Q)$(CC) $(CFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
 		$(shell $(PKG) --libs cmocka sqlite3 libsodium) -lm
@@ -138,7 +138,7 @@ model-tools: $(MODEL)
 bench-tools: $(MEASURE)
 
 # Fuzz targets have a build of their own in $(OUT)/fuzzers: sanitized, and instrumented for libFuzzer
-# where FUZZ_CC has that (Debian: libclang-rt-14-dev; Apple's clang has none).
+# if FUZZ_CC supports it (Debian: libclang-rt-14-dev; Apple's clang does not).
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 
@@ -154,7 +154,7 @@ fuzzers:
 	$(MAKE) "$$@" OUT=$(OUT)/fuzzers SANITIZE=1 CFLAGS='-O1 -g' fuzz-programs
 fuzz-programs: $(FUZZ)
 
-# Each fuzz target, or the one named by TARGET, for FUZZ_SECONDS.
+# Runs each fuzz target, or the one named by TARGET, for FUZZ_SECONDS.
 fuzz: fuzzers
 	@test/fuzz/run $(OUT)/fuzzers '$(TARGET)' -max_total_time=$(FUZZ_SECONDS)
 
@@ -166,7 +166,7 @@ lint: house lint-format
 lint-format:
 	@$(FORMAT) --dry-run --Werror $(FORMATTED)
 
-# How the source is kept: layers, folders, names, docs.
+# Checks the rules of the source tree: layers, folders, names, docs.
 house:
 	@$(PYTHON) test/house
 
@@ -180,15 +180,15 @@ N = 100000
 bench-requests: all
 	@$(PYTHON) test/bench/growth.py $(OUT) $(N)
 
-# What is derived from the tables of operations and commands.
+# Generates the reference from the tables of operations and commands.
 doc: all
 	$(OUT)/bin/abacus docs >doc/commands.md
 
-# Pictures of the page, as its tests see it; to be looked at before they are kept.
+# Takes screenshots of the page in its tests. Look at them before you commit them.
 shots: all
 	ABACUS_SHOTS=doc/page $(PYTHON) -m pytest -q -p no:cacheprovider test/web/test_page.py -k 'fits or dark'
 
-# Does it compile for macOS? Only compiles; see `check` for where the headers come from.
+# Compiles for macOS without linking; see `check` for where the headers come from.
 portable:
 	@for f in $(filter-out %_linux.c,$(SRC)) $(wildcard src/*/*/*_macos.c) $(SYNC) $(SERVE) $(MAIN); do \
 		zig cc -target aarch64-macos -std=c17 -D_DARWIN_C_SOURCE \

@@ -2,20 +2,20 @@
  * A map of the source:
  *
  *	base        strings, arenas, time, errors, the call; text (JSON, UTF-8), system (files)
- *	store       all that touches the disk: journal, agents' files; db, git, repo
+ *	store       everything that touches the disk: journal, agents' files; db, git, repo
  *	beads       work items: claims, graph, autosync; model (merge), repair
  *	agents      registry, mail, reservations, sessions, the guard
- *	board       posts, status, artifacts, what is unread
- *	continuity  what survives a session: tasks as beads, resume, memory
+ *	board       posts, status, artifacts, unread messages
+ *	continuity  state that survives a session: tasks as beads, resume, memory
  *	hosts       hosts of agents: their hooks and config files
  *	live        read models for the page: overview, conversation, feed
- *	op, ops     what an operation is; one page per operation, and the table of them
- *	surface     what people and agents see: cli, view, mcp, docs
- *	serve       the service, a program of its own: abacus-serve
- *	sync        commits and libgit2, a program of its own: abacus-sync
+ *	op, ops     the type of operations; one file per operation, and their table
+ *	surface     the user interfaces: cli, view, mcp, docs
+ *	serve       the local service, a separate program: abacus-serve
+ *	sync        commits and libgit2, a separate program: abacus-sync
  *
- * The name under which the program is started chooses the face; `abacus bd …` is the same as
- * `bd …`, and `bb-init …` is `bb agent init --json …`.
+ * The name the program is started with selects the face; `abacus bd …` is the same as `bd …`, and
+ * `bb-init …` is the same as `bb agent init --json …`.
  */
 #include <stdlib.h>
 

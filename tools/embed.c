@@ -1,6 +1,6 @@
 /*
- * embed FILE...: prints a C source with the files in it, as the table that serve.h
- * declares. The tag of a file changes when its bytes do.
+ * embed FILE...: prints a C source that contains the files, as the table declared in serve.h.
+ * The ETag of a file is a hash of its content.
  */
 #include <stdint.h>
 #include <stdio.h>

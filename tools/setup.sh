@@ -1,4 +1,4 @@
-# Sourced by quickstart and check: says what it does, and installs what is missing.
+# Sourced by quickstart and check. Installs missing packages, and prints each step.
 # shellcheck shell=sh
 
 say() { printf '\n==> %s\n' "$*"; }
@@ -7,7 +7,7 @@ die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 cores() { getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2; }
 
-# As root as it is, otherwise through sudo; told what for.
+# Runs a command as root, through sudo if necessary.
 as_root() {
 	if [ "$(id -u)" = 0 ]; then
 		"$@"
@@ -18,7 +18,7 @@ as_root() {
 	fi
 }
 
-# install NAME...: Debian's packages or Homebrew's, whichever is here.
+# install_debian NAME..., install_brew NAME...: install the packages that are missing.
 install_debian() {
 	missing=
 	for package; do
@@ -59,12 +59,12 @@ need_build_tools() {
 	fi
 }
 
-# Sets PYTHON to one that has pytest and hypothesis.
+# Sets PYTHON to an interpreter that has pytest and hypothesis.
 need_test_tools() {
 	if have apt-get; then
 		install_debian clang clang-format libcmocka-dev python3 python3-pytest \
 			python3-hypothesis strace git man-db chromium chromium-driver
-		# libFuzzer, in the version of clang; without it the fuzzers use test/fuzz/driver.c
+		# libFuzzer for this version of clang; without it, the fuzzers use test/fuzz/driver.c
 		install_debian "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev" 2>/dev/null ||
 			note "libFuzzer could not be installed; the fuzzers run without it"
 	elif have brew; then
