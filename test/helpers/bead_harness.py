@@ -1,4 +1,4 @@
-"""Tools for hitting a store of beads hard: its states, its faults, its crowds."""
+"""Stress tests of a bead store: saved states, injected faults, concurrent commands."""
 import os
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ NOW = "2024-02-29T12:00:00.000Z"
 
 
 def counts_faults(bd, scratch):
-    """Is it a program that was built to die on demand?"""
+    """Whether this `bd` was built with FAULTS=1, which lets tests make it die at a chosen step."""
     counted = pathlib.Path(scratch) / "counted"
     counted.unlink(missing_ok=True)
     done = subprocess.run([bd, "init", "--prefix", "bd", "--json"], cwd=scratch, capture_output=True,
@@ -25,7 +25,7 @@ def counts_faults(bd, scratch):
 
 @pytest.fixture(scope="session")
 def faulty(tmp_path_factory):
-    """A `bd` of the build with FAULTS=1; ./check has made one."""
+    """A `bd` built with FAULTS=1: the one that ./check has made, or a new build."""
     scratch = tmp_path_factory.mktemp("faulty")
     subprocess.run(["git", "init", "-q"], cwd=scratch, check=True, env=environment())
     for folder in (BUILD / "clang", BUILD.parent / "clang"):
@@ -42,7 +42,7 @@ def faulty(tmp_path_factory):
 
 
 class Store:
-    """The store of a repository, which can be put back to how it was."""
+    """The store of a repository, with copies that can be restored."""
 
     def __init__(self, repo):
         self.repo = repo
@@ -63,7 +63,7 @@ class Store:
 
 
 def files(repo):
-    """What is in the store's folder."""
+    """The names of the files in the store's folder."""
     return {f.name for f in repo.home.iterdir()} if repo.home.exists() else set()
 
 
@@ -77,7 +77,7 @@ def drop_cache(repo):
 
 
 def state(repo):
-    """All that can be asked about a store."""
+    """Everything that commands report about a store."""
     return {
         "beads": repo.json("list", "--all", "-n", "0"),
         "deleted": repo.json("deleted", "-n", "0"),
@@ -88,7 +88,7 @@ def state(repo):
 
 
 def assert_sound(repo):
-    """No findings, and the cache says what the journal says."""
+    """The store has no findings, and the cache agrees with the journal."""
     found = repo.json("validate")
     assert (found["ok"], found["findings"]) == (True, []), found
     told = repo.json("doctor")
@@ -97,7 +97,7 @@ def assert_sound(repo):
 
 
 def traced(repo, inject, *args, calls=None, env=None, log=None, more=()):
-    """Runs `bd` with a fault at a system call."""
+    """Runs `bd` with a fault injected into a system call."""
     trace = ["-e", f"trace={calls}"] if calls else []
     return Result(subprocess.run(
         [STRACE, "-f", "-qq", "-o", str(log or os.devnull), *more, *trace, *(["-e", f"inject={inject}"] if inject else []),
@@ -106,7 +106,7 @@ def traced(repo, inject, *args, calls=None, env=None, log=None, more=()):
 
 
 def storage_error(result):
-    """One JSON object on stdout, exit 3."""
+    """The error of a command that failed with one JSON object on stdout and exit status 3."""
     assert result.code == 3, f"exit {result.code}\n{result.out}{result.err}"
     error = result.error
     assert error["code"] in ("storage", "corrupt", "busy"), error

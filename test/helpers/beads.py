@@ -16,7 +16,7 @@ HASHED = ["id", "title", "description", "status", "priority", "type", "labels", 
 
 
 def clock(repo, **ago):
-    """From now on all commands run so long after T0."""
+    """Sets the time of all further commands, as an offset from T0."""
     repo.env = {**repo.env, **at(**ago)}
 
 
@@ -49,14 +49,14 @@ def record(value, before=0):
 
 
 def append(repo, value):
-    """Put a record into the journal, as another process would."""
+    """Appends a record to the journal, as another process would."""
     last = repo.journal.read_bytes().splitlines()[-1]
     with repo.journal.open("ab") as journal:
         journal.write(record(value, int(last[:8], 16)))
 
 
 def snapshot(path):
-    """Every file below a folder, with what is in it."""
+    """The content of every file below a folder, by path."""
     return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
@@ -64,7 +64,7 @@ STORES = {}
 
 
 def prepared(repo, build):
-    """A store as `build` makes it; made once, then copied, because starting programs is what tests wait for."""
+    """A store made by `build`. It is made once and then copied, because starting programs takes most of the time."""
     if build not in STORES:
         reply = build(repo)
         STORES[build] = snapshot(repo.home), repo.env, reply
@@ -85,7 +85,7 @@ def wipe_cache(repo):
 
 
 def is_error(done, code, status):
-    """JSON mode: the error object alone on stdout, nothing on stderr, the right exit status."""
+    """With --json, the command printed one error object on stdout, with this code and exit status."""
     assert done.code == status, f"exit {done.code}, not {status}\n{done.out}{done.err}"
     reply = done.json
     assert list(reply) == ["error"]

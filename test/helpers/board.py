@@ -18,7 +18,7 @@ def ms(ms=0, s=0, m=0, h=0, d=0):
 
 
 def at(**ago):
-    """The environment of a command that runs so long after T0."""
+    """The environment of a command that runs at this offset from T0."""
     return {"ABACUS_NOW": str(ms(**ago))}
 
 
@@ -63,7 +63,7 @@ def column_of(line, word):
 
 
 def on_terminal(project, *args, answer=b"", program="bb", env=None, timeout=20):
-    """Run on a terminal, type the answer; what was shown and the exit code."""
+    """Runs a command on a terminal and types the answer. Returns the output and the exit status."""
     master, slave = pty.openpty()
     child = subprocess.Popen([str(BIN / program), *args], cwd=project.path, stdin=slave, stdout=slave,
                              stderr=slave, close_fds=True, start_new_session=True,
@@ -90,7 +90,7 @@ def on_terminal(project, *args, answer=b"", program="bb", env=None, timeout=20):
     return shown.decode(), code
 
 
-# A board as the program that the contract describes makes it.
+# The schema of a board made by the original program.
 ORIGINAL_SQL = """
 CREATE TABLE schema_version (
     version INTEGER NOT NULL

@@ -1,6 +1,6 @@
-"""Makes hostile stores from a seed: commits that somebody pushed, and files of a clone that somebody changed.
+"""Makes hostile stores from a seed: commits that an attacker pushed, and files that were changed in a clone.
 
-The same seed always makes the same changes. `describe` of a world lists them, so that a failure can be told and minimised."""
+The same seed always makes the same changes. `describe` of a world lists them, so that a failure can be reported and minimised."""
 import contextlib
 import copy
 import hashlib
@@ -29,7 +29,7 @@ DOTFILES = {".bashrc": b"alias ls=ls\n", ".profile": b"# profile\n", ".gitconfig
 
 
 class Dice(random.Random):
-    """Polite dice make only what a store may have: such a commit is not refused, but taken in and joined."""
+    """Random numbers. Polite ones make only valid data: such a commit is not refused, but merged."""
 
     polite = False
 
@@ -49,7 +49,7 @@ def number(rng):
 
 
 def stamp(rng):
-    """Mostly one that can be read."""
+    """A stamp, usually a valid one."""
     good = [[T, rng.randrange(20)], [T + rng.randrange(1, 9999), 0], [T - rng.randrange(1, 9999), 3], [0, 0], [1, 0], [T + 86400000, 0],
             [T + 86400001, 0], [T + 10 ** 10, 7], END, [END[0], 0], [T, END[1]], [END[0] - 1, END[1]]]
     bad = [[END[0] + 1, 0], [END[0] + 1, 1], [T, END[1] + 1], [-1, 0], [T], [T, 0, 0], [], T, None, "now", [str(T), 0], [T, -1], [1.5, 0], {}]
@@ -95,7 +95,7 @@ def bead_id(rng, known):
 
 
 def other_id(old, created_at, created_by):
-    """Where a bead goes that has to leave its id."""
+    """The new id of a bead that loses an id conflict."""
     digest = hashlib.sha256(canonical([old, created_at, created_by]).encode()).digest()
     value, digits = int.from_bytes(digest, "big"), ""
     while len(digits) < 50:
@@ -106,7 +106,7 @@ def other_id(old, created_at, created_by):
 
 
 def register(rng, name):
-    """A value that the register may have, or another one."""
+    """A value for the register; always a valid one if the random numbers are polite."""
     if rng.polite:
         return {"labels": lambda: rng.choice([[], ["a", "b"], [EVIL], ["x" * 4096]]), "priority": lambda: rng.randrange(5),
                 "status": lambda: rng.choice(["open", "closed", "in_progress"]), "type": lambda: rng.choice(["task", "bug", "epic"]),
@@ -121,7 +121,7 @@ def register(rng, name):
             "type": lambda: rng.choice(["task", "bug", "epic", "feature", "chore", "gate", ""])}.get(name, lambda: text(rng))()
 
 
-# --- changes to the beads of a commit: each takes the random numbers and the lines, and says what it did ---
+# --- changes to the beads of a commit: each takes random numbers and lines, and returns a description ---
 
 def one(rng, lines):
     return rng.choice(lines) if lines else None
@@ -133,7 +133,7 @@ def known_ids(store):
 
 
 def beads_of(store):
-    """Of the state, and those that tombstones keep."""
+    """The beads of the state, and those inside tombstones."""
     lines = [line for line in store["state.jsonl"] if isinstance(line, dict)]
     return lines + [line["bead"] for line in store["tombstones.jsonl"] if isinstance(line, dict) and isinstance(line.get("bead"), dict)]
 
@@ -289,7 +289,7 @@ def tombstone(rng, store):
 
 
 def remap_target(rng, store):
-    """A bead under the id that another one would get if it had to leave its own; sometimes it has to."""
+    """A bead with the id that another bead would get after an id conflict; half of the time, there is such a conflict."""
     bead = one(rng, [line for line in store["state.jsonl"] if isinstance(line, dict)])
     if bead is None or not isinstance(bead.get("id"), str):
         return None
@@ -303,7 +303,7 @@ def remap_target(rng, store):
 
 
 def bury(rng, store):
-    """A bead becomes a tombstone, or a tombstone a bead."""
+    """Turns a bead into a tombstone, or a tombstone into a bead."""
     if store["state.jsonl"] and rng.random() < 0.6:
         bead = store["state.jsonl"].pop(rng.randrange(len(store["state.jsonl"])))
         if isinstance(bead, dict):
@@ -349,7 +349,7 @@ STRUCTURE = [set_register] * 5 + [set_mark, set_mark, set_lineage, set_lineage, 
 # --- changes to the bytes of a commit ---
 
 def json_tricks(rng, data):
-    """What JSON allows and few programs expect."""
+    """JSON that is valid but unusual."""
     lines = data.split(b"\n")
     i = rng.randrange(len(lines))
     line = lines[i]
@@ -382,7 +382,7 @@ def json_tricks(rng, data):
 
 
 def spoil(rng, data):
-    """Bytes that were flipped, cut or doubled; files in another encoding."""
+    """Damages a file: flips, cuts or doubles bytes, or changes the encoding."""
     kind = rng.choice(["flip", "flip", "cut", "double", "insert", "crlf", "bom", "nul", "latin", "empty", "no end", "blank line", "utf-16", "tricks",
                        "tricks", "tricks", "tricks"])
     if kind == "tricks":
@@ -402,7 +402,7 @@ def spoil(rng, data):
 # --- commits ---
 
 def write_object(repo, kind, data):
-    """A loose object, with whatever is in it."""
+    """Writes a loose object without checking its content."""
     raw = kind.encode() + b" %d\0" % len(data) + data
     name = hashlib.sha1(raw).hexdigest()
     path = repo / "objects" / name[:2] / name[2:]
@@ -413,7 +413,7 @@ def write_object(repo, kind, data):
 
 
 def encode(rng, store):
-    """The files of a store, in their order and spelled as they should be, most of the time."""
+    """The files of a store, usually sorted and in canonical form."""
     files, tidy = {}, rng.random() < 0.9
     if rng.polite:
         with contextlib.suppress(TypeError, KeyError, ValueError, AttributeError):
@@ -445,7 +445,7 @@ def encode(rng, store):
 
 
 def extra_entries(rng, remote):
-    """Things in a tree that do not belong there."""
+    """Tree entries that do not belong to a store."""
     blob = write_object(remote, "blob", b"x\n")
     empty = write_object(remote, "tree", b"")
     link = write_object(remote, "blob", b"../../../../.bashrc")
@@ -475,7 +475,7 @@ def write_commit(rng, remote, tree, parents):
 
 
 class Victims:
-    """A remote, Anna with a store of every kind, and Ben with beads; both have changes that are not pushed yet."""
+    """A remote, Anna with a store of every kind, and Ben with beads; both have unpublished changes."""
 
     def __init__(self, path):
         self.path, self.remote = path, path / "beads.git"
@@ -493,7 +493,7 @@ class Victims:
 
 
 def prepare(path):
-    """The sound world, of which every seed gets a copy, and what it comes to when nobody is hostile."""
+    """Makes the valid world that every seed gets a copy of. Returns it with the state after an honest sync."""
     path.mkdir()
     world = Victims(path)
     fill(path)
@@ -523,13 +523,13 @@ def duplicate(path, to):
 
 
 def lines_of(files):
-    """The state of a store as the model of the join takes it."""
+    """The state of a store, as the model of the merge expects it."""
     return {word: [json.loads(line) for line in files[name].splitlines()]
             for word, name in (("beads", "state.jsonl"), ("tombstones", "tombstones.jsonl"), ("deps", "deps.jsonl"))}
 
 
 def push_hostile(rng, world):
-    """One commit at the remote; half of them are such that they are taken in."""
+    """Pushes a hostile commit to the remote; half of these commits are valid enough to be merged."""
     rng.polite = rng.random() < 0.5
     tip = at(world.remote)
     shape = rng.choice(["forward", "forward", "forward", "divergent", "rewind", "orphan", "two parents"])
@@ -570,7 +570,7 @@ def push_hostile(rng, world):
 # --- files of a clone ---
 
 def journal_line(rng, world):
-    """Records after the last one, whose checksums are right."""
+    """Changes the journal: adds, changes or drops a record with correct checksums, or damages bytes."""
     journal = world.anna.journal
     data = journal.read_bytes()
     kind = rng.choice(["append", "append", "append", "change", "spoil", "drop"])
@@ -609,7 +609,7 @@ def journal_line(rng, world):
 
 
 def rows(rng, world):
-    """A column of all rows, or of one, in some database."""
+    """Changes a column of one row or of all rows in some database, or removes rows or the table."""
     database = rng.choice([world.anna.cache, world.anna.database, world.anna.continuity, world.anna.home / "receipts.db",
                            world.anna.agents / "receipts.db"])
     if not database.exists():
@@ -638,13 +638,13 @@ def rows(rng, world):
 
 
 def own_files(world):
-    """Every file that a store of Anna has."""
+    """Every file of Anna's stores."""
     folders = (world.anna.home, world.anna.path / ".bb", world.anna.path / ".beadboard")
     return sorted(file for folder in folders for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
 
 
 def json_file(rng, world):
-    """A value somewhere in a file of JSON."""
+    """Changes a value in a JSON file."""
     files = [file for file in own_files(world) if file.suffix in (".json", ".jsonl")]
     file = rng.choice(files)
     parts = file.read_text("utf-8", "replace").splitlines()
@@ -690,7 +690,7 @@ def settings(rng, world):
 
 
 def odd_file(rng, world):
-    """A link, a FIFO, a folder or wrong permissions in the place of a file."""
+    """Replaces a file by a link, a FIFO or a folder, or gives it wrong permissions."""
     own = own_files(world) + [world.anna.home / "config", world.anna.home / "receipts.db", world.anna.agents / "tmp",
                               world.anna.path / ".bb" / "config.toml", world.anna.home / "serve.json", world.anna.home / "serve.sock",
                               world.anna.home / "feed.jsonl"]

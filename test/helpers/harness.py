@@ -1,4 +1,4 @@
-"""Tools for hitting a board hard: crowds, kills, mounts, and a look at what is left."""
+"""Stress tests of a board: concurrent commands, killed processes, mounts, and the state afterwards."""
 import fcntl
 import json
 import os
@@ -18,7 +18,7 @@ STRACE = shutil.which("strace")
 
 
 def strace_works():
-    """strace may be there and yet not be allowed to trace."""
+    """Whether strace is installed and allowed to trace."""
     if not STRACE:
         return False
     done = subprocess.run([STRACE, "-qq", "-o", os.devnull, "-e", "inject=fsync:error=EIO",
@@ -36,7 +36,7 @@ def notes(err):
 
 
 def rows(project, sql, *args):
-    """What a query finds, in a copy: whoever looks at the board itself may checkpoint it."""
+    """The rows of a query. It runs on a copy, because reading the board itself could checkpoint it."""
     scratch = pathlib.Path(tempfile.mkdtemp(dir=project.path.parent))
     try:
         for part in ("", "-wal"):
@@ -61,7 +61,7 @@ def assert_sound(project):
 
 
 def copy_of(project, path):
-    """The same board in another folder."""
+    """A copy of the board in another folder."""
     shutil.copytree(project.path, path, symlinks=True)
     return Project(path)
 
@@ -73,7 +73,7 @@ def held(project):
 
 
 def parts(project):
-    """The bytes of the database and its log; the shared memory is only a cache."""
+    """The bytes of the database and its WAL; the shared-memory file is only a cache."""
     found = {}
     for part in ("", "-wal"):
         path = pathlib.Path(f"{project.database}{part}")
@@ -83,7 +83,7 @@ def parts(project):
 
 
 def start_together(project, commands, env=None, program=BB):
-    """Starts one program with each of the commands, all in the same moment; their results."""
+    """Runs all commands of one program at the same moment, and returns their results."""
     gate, opener = os.pipe()
     waiting = [subprocess.Popen(["sh", "-c", 'read _; exec "$@" </dev/null', "sh", program, *command], stdin=gate,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=project.path,
@@ -99,7 +99,7 @@ def finish(process, timeout=60):
 
 
 def traced(project, inject, *args, env=None):
-    """Runs `bb` with a fault at a system call. Result, and whether the fault killed it."""
+    """Runs `bb` with a fault injected into a system call."""
     done = subprocess.run(
         [STRACE, "-f", "-qq", "-o", os.devnull, "-e", f"inject={inject}", BB, *args],
         stdin=subprocess.DEVNULL, capture_output=True, timeout=60, cwd=project.path,
@@ -112,8 +112,8 @@ def killed(result):
 
 
 def patience(seconds):
-    """A limit of time for this machine as it is: longer where more processes want to run than there are cores.
-    A limit tells an answer from a hang; how fast an answer is belongs to the benchmark."""
+    """A timeout scaled by the load of the machine: longer if more processes are runnable than there are cores.
+    A timeout only detects hangs; the benchmark measures speed."""
     return seconds * max(1, 4 * os.getloadavg()[0] / os.cpu_count())
 
 
@@ -134,7 +134,7 @@ def lock_is_free(path):
 
 
 def reply_is_whole(out):
-    """A reply counts as an acknowledgement once all of it was printed."""
+    """Whether the whole reply was printed; only then does it acknowledge the write."""
     return out.endswith("\n") and json.loads(out)
 
 
@@ -142,7 +142,7 @@ DESTRUCTIVE = ("destroy", "clear", "rm ", "--force", "delete", "remove", "unlink
 
 
 def assert_error(result, code):
-    """The seed's code, a sentence, a next step that destroys nothing, exit 1."""
+    """The specified error code, a message, a next step that destroys nothing, and exit status 1."""
     assert result.code == 1, f"exit {result.code}\n{result.out}{result.err}"
     error = result.error
     assert error["code"] == code, error

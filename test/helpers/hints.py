@@ -1,4 +1,4 @@
-"""Commands in the hints of errors, run as somebody who copies them would."""
+"""Runs the commands in error hints, as a user who copies them would."""
 import os
 import re
 import subprocess
@@ -9,13 +9,13 @@ SHELLS = ("sh", "bash")
 
 
 def command_of(text, verb):
-    """The command at the end of a hint. Nothing follows it, and no quotes are around it."""
+    """The command at the end of a hint, unquoted and with nothing after it."""
     assert f": {verb}" in text, text
     return text[text.index(f": {verb}") + 2:]
 
 
 def pasted(project, text, verb, shell="sh"):
-    """Runs the command of a hint, and returns it."""
+    """Runs the command of a hint, and returns the command."""
     command = command_of(text, verb)
     subprocess.run([shell, "-n", "-c", command], check=True, capture_output=True)
     subprocess.run([shell, "-c", command], cwd=project.path, check=False, capture_output=True, env=environment())
@@ -28,7 +28,7 @@ def quoted_commands(text):
 
 
 def run_command(project, command, env=None):
-    """Runs a command of a hint, with the programs of this build."""
+    """Runs a command of a hint with the programs of this build."""
     more = {**project.env, **(env or {}), "PATH": f"{BIN}:{os.environ['PATH']}"}
     return Result(subprocess.run(["sh", "-c", command], cwd=project.path, capture_output=True, check=False,
                                  env=environment(**more)))

@@ -1,4 +1,4 @@
-"""Remotes to sync with: folders, `git http-backend` behind a server of our own, and a throw-away sshd."""
+"""Remotes to sync with: folders, `git http-backend` behind a local HTTP server, and a temporary sshd."""
 import base64
 import contextlib
 import getpass
@@ -30,7 +30,7 @@ def bare(path):
 
 
 def clone(path, url, **env):
-    """A repository with a store of its own, whose `origin` is there; `bd` finds no `git`."""
+    """A repository with a store and this URL as `origin`. `git` is not on the PATH of `bd`."""
     path.mkdir(parents=True)
     git(path, "init", "-q", "-b", "main")
     if url:
@@ -42,7 +42,7 @@ def clone(path, url, **env):
 
 
 def at(path, ref=REF):
-    """The commit of a ref; absent: nothing."""
+    """The commit of a ref, or None."""
     found = git(path, "for-each-ref", "--format=%(objectname)", ref).split()
     return found[0] if found else None
 
@@ -58,7 +58,7 @@ def history(path, ref=REF):
 
 
 def backups(path):
-    """The commits that were put aside, by the name of their ref."""
+    """The commits that backup refs keep."""
     refs = git(path, "for-each-ref", "--format=%(refname) %(objectname)", "refs/beads/backup/").splitlines()
     found = dict(ref.split() for ref in refs)
     assert all(ref == f"refs/beads/backup/{commit}" for ref, commit in found.items()), found
@@ -66,12 +66,12 @@ def backups(path):
 
 
 def sync(repo, *args, **kw):
-    """The reply of a sync that has to succeed."""
+    """Runs a sync that must succeed, and returns its reply."""
     return repo.json("sync", *args, **kw)
 
 
 def is_sync_error(done, code):
-    """One JSON error object alone on stdout, exit 4."""
+    """The sync failed with this code, one JSON error object on stdout, and exit status 4."""
     assert done.code == 4, f"exit {done.code}\n{done.out}{done.err}"
     assert done.out.count("\n") == 1 and list(done.json) == ["error"], done.out
     error = done.error
@@ -87,14 +87,14 @@ def hook(remote, name, script):
 
 
 def point(repo, url):
-    """From now on that is the remote."""
+    """Changes the URL of `origin`."""
     with contextlib.suppress(subprocess.CalledProcessError):
         git(repo.path, "remote", "remove", "origin")
     git(repo.path, "remote", "add", "origin", str(url))
 
 
 def same_everywhere(remote, *repos):
-    """All have what the remote has: the same commit, the same bytes, the same beads; and every store is sound."""
+    """All clones have the commit, files and beads of the remote, and every store is valid."""
     files = published(remote)
     for repo in repos:
         assert at(repo.path) == at(remote)
@@ -111,7 +111,7 @@ def titles(repo):
 # --- commits by hand ---
 
 def commit(remote, files, parent=None):
-    """A commit with these files, made with plumbing."""
+    """Makes a commit with these files, using plumbing commands."""
     def plumbing(*args, data):
         return subprocess.run(["git", *args], input=data, cwd=remote, check=True, capture_output=True,
                               env=environment()).stdout.decode().strip()
@@ -123,7 +123,7 @@ def commit(remote, files, parent=None):
 
 
 def summed(files):
-    """With the checksums that these files have."""
+    """The files with correct checksums in meta.json."""
     meta = json.loads(files["meta.json"])
     meta["checksums"] = {name: hashlib.sha256(files[name]).hexdigest() for name in FILES[:3]}
     return {**files, "meta.json": json.dumps(meta, sort_keys=True, separators=(",", ":")).encode() + b"\n"}
@@ -132,7 +132,7 @@ def summed(files):
 # --- HTTP ---
 
 class Backend(http.server.BaseHTTPRequestHandler):
-    """Hands requests to `git http-backend`."""
+    """Passes requests to `git http-backend`."""
 
     protocol_version = "HTTP/1.1"
 
@@ -186,7 +186,7 @@ class Backend(http.server.BaseHTTPRequestHandler):
             **{f"GIT_CONFIG_VALUE_{i}": value for i, value in enumerate(settings.values())})
         done = subprocess.run(["git", "http-backend"], input=body, capture_output=True, env=env)
         if self.server.mute and self.server.mute in self.path and self.command == "POST":
-            self.close_connection = True  # it is done, and nobody is told
+            self.close_connection = True  # the push has happened, but the client gets no reply
             return None
         head, _, data = done.stdout.partition(b"\r\n\r\n")
         headers = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n") if line]
@@ -197,7 +197,7 @@ class Backend(http.server.BaseHTTPRequestHandler):
 
 
 class Quiet(http.server.ThreadingHTTPServer):
-    """Those who hang up do not fill the log."""
+    """An HTTP server that does not log aborted connections."""
 
     daemon_threads = True
 
@@ -207,10 +207,10 @@ class Quiet(http.server.ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def http_remote(root, user=None, port=0):
-    """Serves all repositories below a folder; `user` is a name and a password."""
+    """Serves all repositories below a folder over HTTP; `user` is a name and a password."""
     server = Quiet(("127.0.0.1", port), Backend)
     server.root, server.user, server.seen, server.chunked, server.status = root, user, [], 0, None
-    server.hold = server.mute = None  # a service that never answers; one that does its work, and says nothing
+    server.hold = server.mute = None  # parts of paths: requests never answered; requests done but not answered
     server.stopping = threading.Event()
     server.port = server.server_address[1]
     server.url = f"http://127.0.0.1:{server.port}"
@@ -233,7 +233,7 @@ def free_port():
 
 @contextlib.contextmanager
 def tcp_server(talk, port=0):
-    """Calls `talk(connection, stop)` in a thread for everybody who connects."""
+    """Calls `talk(connection, stop)` in a new thread for each connection."""
     listening = socket.create_server(("127.0.0.1", port))
     stop, threads, open_ = threading.Event(), [], []
 
@@ -276,7 +276,7 @@ def sshd_at_hand():
 
 
 class Ssh:
-    """An sshd of our own, and the words with which to call it."""
+    """The configuration of a temporary sshd, and the ssh command that connects to it."""
 
     def __init__(self, folder):
         self.folder, self.port = folder, free_port()

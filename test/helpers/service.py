@@ -1,4 +1,4 @@
-"""The local service, from outside: started in a project, spoken to over both of its sockets, and ended."""
+"""A client of the local service: starts it in a project, sends requests over both sockets, and stops it."""
 import contextlib
 import hashlib
 import hmac
@@ -25,7 +25,7 @@ SOON = 3 if SANITIZED else 1  # seconds
 
 
 class Answer:
-    """What came back: status, headers (names in lower case), body."""
+    """An HTTP response: status, headers (names in lower case), body."""
 
     def __init__(self, raw):
         head, _, body = raw.partition(b"\r\n\r\n")
@@ -45,7 +45,7 @@ class Answer:
 
     @property
     def error(self):
-        """An error is whole: a code, a sentence, what to do, and the status it came with."""
+        """The error, which must have a code, a message, a hint, and the status of the response."""
         error = self.json["error"]
         assert error["code"] and error["message"] and error["hint"], error
         assert error["status"] == self.status, error
@@ -53,7 +53,7 @@ class Answer:
 
 
 def receive(sock):
-    """All until the other side ends it."""
+    """Receives until the other side closes the connection."""
     parts = []
     with contextlib.suppress(ConnectionResetError):
         while part := sock.recv(1 << 16):
@@ -72,14 +72,14 @@ def head_of(method, path, host="localhost", headers=None, body=None):
 
 
 class Key:
-    """What a page shares with the service: it signs requests, and checks the signature of an answer."""
+    """The secret that a page shares with the service: signs requests, and verifies signatures of responses."""
 
     def __init__(self, digits):
         self.digits = digits
 
     @classmethod
     def of(cls, page):
-        """That of the page which an invitation leads to."""
+        """The key in the page that an invitation opens."""
         return cls(re.search(rb"data-key=([0-9a-f]{64})", page.body)[1].decode())
 
     def mac(self, *lines):
@@ -96,17 +96,17 @@ class Key:
 
 
 class Service:
-    """`abacus serve` in a repository. Whatever it starts carries a mark in its environment, and is ended with it."""
+    """`abacus serve` in a repository. All its processes have a mark in their environment, so that close() finds them."""
 
     def __init__(self, repo, **env):
         self.repo = repo
         self.mark = f"ABACUS_TEST_MARK={uuid.uuid4().hex}"
-        # some operations write into the user's own files: here they are the test's
+        # some operations write to files in HOME, which must be the test's
         self.env = {**repo.env, "HOME": str(repo.path.parent), **env}
         self.process = None
         self.args = ()
 
-    # --- its life ---
+    # --- processes ---
 
     def start(self, *args):
         name, value = self.mark.split("=")
@@ -119,7 +119,7 @@ class Service:
         return self
 
     def has_begun(self):
-        """A file that an earlier one left names an earlier one."""
+        """Compares process ids, because the address file may be left from an earlier service."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             return self.ended() or self.address["pid"] == self.process.pid
         return self.ended()
@@ -128,7 +128,7 @@ class Service:
         return self.process.poll() is not None
 
     def signal(self, number, seconds):
-        """Sends it, and tells how long it took to end."""
+        """Sends a signal, and returns how long the service took to exit."""
         begun = time.monotonic()
         self.process.send_signal(number)
         self.process.wait(timeout=seconds)
@@ -144,7 +144,7 @@ class Service:
         return self.start(*self.args)
 
     def processes(self):
-        """All that live and carry the mark, by id: their command lines."""
+        """The command lines of all running processes with the mark, by process id."""
         found = {}
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -162,7 +162,7 @@ class Service:
         if self.process:
             self.process.communicate()
 
-    # --- where it is ---
+    # --- addresses ---
 
     @property
     def folder(self):
@@ -180,7 +180,7 @@ class Service:
     def port(self):
         return int(self.address["url"].rstrip("/").rsplit(":", 1)[1])
 
-    # --- speaking to it ---
+    # --- requests ---
 
     def connect(self, loopback=False, timeout=10, small=0):
         sock = socket.socket(socket.AF_INET if loopback else socket.AF_UNIX)
@@ -191,7 +191,7 @@ class Service:
         return sock
 
     def raw(self, data, loopback=False, timeout=10):
-        """Bytes sent, bytes received until it closes."""
+        """Sends bytes, and returns those received until the service closes the connection."""
         with self.connect(loopback, timeout) as sock:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 sock.sendall(data)
@@ -210,19 +210,19 @@ class Service:
         return self.ask("POST", path, {} if body is None else body, **kw)
 
     def page(self, method, path, headers=None, body=None, **kw):
-        """Over the loopback, with the token unless headers say otherwise."""
+        """Sends a request over TCP, with the token unless the headers override it."""
         given = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         return self.ask(method, path, body, given, loopback=True, **kw)
 
     def begin(self, path, body):
-        """A request whose answer is not waited for: its socket."""
+        """Sends a request without waiting for the response. Returns the socket."""
         sock = self.connect()
         text = json.dumps(body).encode()
         sock.sendall(head_of("POST", path, body=text) + text)
         return sock
 
     def answers_soon(self, seconds=SOON):
-        """A normal request is answered, and fast."""
+        """A normal request is answered within the time limit."""
         begun = time.monotonic()
         assert self.get("/api/bead/list").status == 200
         took = time.monotonic() - begun
@@ -230,7 +230,7 @@ class Service:
 
 
 class Stream:
-    """Somebody who follows the events."""
+    """A client of the event stream."""
 
     def __init__(self, service, after=None, loopback=False, small=0, headers=None):
         given = {"Last-Event-ID": after, **(headers or {})}
@@ -252,7 +252,7 @@ class Stream:
         self.sock.close()
 
     def take(self):
-        """What is there now."""
+        """Receives once, and parses the complete events."""
         try:
             part = self.sock.recv(1 << 16)
         except (ConnectionResetError, BrokenPipeError):
@@ -285,7 +285,7 @@ class Stream:
             self.events.append((fields["id"], fields["event"], json.loads(fields["data"])))
 
     def until(self, true, seconds=10, what="what the stream should bring"):
-        """Reads until something is so."""
+        """Reads until the condition holds."""
         end = time.monotonic() + patience(seconds)
         while not true(self):
             left = end - time.monotonic()
@@ -296,14 +296,14 @@ class Stream:
         return self
 
     def begun(self):
-        """It is followed from here on."""
+        """Waits for the first event: later changes will be in the stream."""
         return self.until(lambda s: s.events, what="a first event")
 
     def of(self, event):
         return [data for _, name, data in self.events if name == event]
 
     def beads(self):
-        """The ids of the beads, in the order in which they were told of."""
+        """The bead ids in the events, in their order."""
         return [bead for data in self.of("bead") for bead in data["ids"]]
 
     @property
@@ -312,7 +312,7 @@ class Stream:
 
 
 def read_all(streams, true, seconds=30, what="what all streams should bring"):
-    """Reads many at once until something is so of each."""
+    """Reads many streams at once until the condition holds for each."""
     end = time.monotonic() + patience(seconds)
     left = {s.fileno(): s for s in streams if not true(s)}
     poll = select.poll()
@@ -331,7 +331,7 @@ def read_all(streams, true, seconds=30, what="what all streams should bring"):
 
 @pytest.fixture
 def served(repo):
-    """A service over both of its sockets, in a repository with beads."""
+    """A running service with both sockets, in a repository with beads."""
     service = Service(repo)
     try:
         yield service.start("--port", "0")
@@ -341,7 +341,7 @@ def served(repo):
 
 @pytest.fixture
 def services():
-    """Makes services; all of them are ended."""
+    """Makes services, and stops all of them after the test."""
     made = []
 
     def make(repo, **env):
@@ -354,7 +354,7 @@ def services():
 
 
 def set_up(repo):
-    """A board, and two agents."""
+    """Sets up a board and the agents."""
     repo.run("init", program="bb").ok()
     for name in AGENTS:
         repo.run("agent", "register", "--name", name, "--role", "ui", program="bb").ok()

@@ -1,4 +1,4 @@
-"""A project in which every store has something, and ways to plant text in each of them."""
+"""A project with data in every store, and functions that plant text in each of them."""
 import contextlib
 import json
 import pathlib
@@ -18,7 +18,7 @@ NOW = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}
 # marks, line separators, zero width space, byte order mark, tag characters.
 EVIL = ("\x1b[31mA\x9b2J\x9d0;t\x07B\rC\bD\x7f\u202eE\u202c\u2066F\u2069\u200e\u200f\u061c\u2028G\u2029\u0085\u200b\ufeff"
         "\U000e0041\x00")
-NAME = EVIL.replace("\x00", "")  # where a NUL cannot be
+NAME = EVIL.replace("\x00", "")  # for places that cannot contain NUL
 
 
 class World(Repo):
@@ -45,7 +45,7 @@ class World(Repo):
 
 
 def fill(path):
-    """The project, made with our own commands."""
+    """Makes the project with our own commands."""
     bare(path / "beads.git")
     home = path / "proj"
     home.mkdir()
@@ -88,10 +88,10 @@ def fill(path):
     return world
 
 
-# --- beads, in a commit that somebody pushed ---
+# --- beads, in a pushed commit ---
 
 def at(path):
-    """The world that fill() has made there."""
+    """The world that fill() has made in this folder."""
     world = World(path / "proj", path / "beads.git")
     world.message = next((world.agents / "messages" / "index").iterdir()).stem
     return world
@@ -99,7 +99,7 @@ def at(path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Made once, then copied."""
+    """A world that is made once per module; tests get copies."""
     path = tmp_path_factory.mktemp("world") / "w"
     path.mkdir()
     fill(path)
@@ -113,7 +113,7 @@ def world(tmp_path, made):
 
 
 def push(world, change):
-    """A commit whose lines are what `change` makes of each value; published, and taken in."""
+    """Publishes a commit with `change` applied to every line, and syncs."""
     files = published(world.remote)
     for name in FILES[:3]:
         lines = [json.loads(line) for line in files[name].splitlines()]
@@ -126,7 +126,7 @@ def push(world, change):
 # --- files of agents ---
 
 def each_string(value, change, key=None):
-    """A value with every string in it changed."""
+    """A copy of a value with `change` applied to every string."""
     if isinstance(value, dict):
         return {k: each_string(v, change, k) for k, v in value.items()}
     if isinstance(value, list):
@@ -135,7 +135,7 @@ def each_string(value, change, key=None):
 
 
 def rewrite(folder, change):
-    """Every line of JSON of every file below a folder, with its strings changed."""
+    """Applies `change` to every string in every JSON file below a folder."""
     for file in sorted(pathlib.Path(folder).rglob("*")):
         if not file.is_file() or file.suffix not in (".json", ".jsonl"):
             continue
@@ -149,7 +149,7 @@ def rewrite(folder, change):
 # --- databases ---
 
 def texts(database, types=("TEXT", "TIMESTAMP")):
-    """Every column of every table that has text, or one of these types."""
+    """Every table and column whose type is one of these."""
     with contextlib.closing(sqlite3.connect(database)) as db:
         for table, in db.execute("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%'").fetchall():
             for column in db.execute(f"PRAGMA table_info({table})").fetchall():
@@ -158,7 +158,7 @@ def texts(database, types=("TEXT", "TIMESTAMP")):
 
 
 def update(database, table, column, value, *args):
-    """Sets the column of all rows, whatever the table's checks say."""
+    """Sets a column of all rows, ignoring the table's CHECK constraints."""
     with contextlib.closing(sqlite3.connect(database)) as db:
         db.execute("PRAGMA ignore_check_constraints=ON")
         with contextlib.suppress(sqlite3.IntegrityError):

@@ -1,4 +1,4 @@
-"""What the tests of continuity share."""
+"""Shared by the tests of continuity."""
 import itertools
 import json
 
@@ -10,7 +10,7 @@ counter = itertools.count()
 
 
 class Vybe(Repo):
-    """A repository, and `vybe` to use it. The actor of `bd` does not name the agent of `vybe` here."""
+    """A repository with `vybe` commands. BD_ACTOR is unset for them, so that it does not name their agent."""
 
     def run(self, *args, program="bd", env=None, **kw):
         if program == "vybe":
@@ -18,7 +18,7 @@ class Vybe(Repo):
         return super().run(*args, program=program, env=env, **kw)
 
     def vybe(self, *args, agent="w-1", request=None, **kw):
-        """What a command says, whatever came of it; a write has a request id of its own."""
+        """The reply of a command, successful or not. Each call gets a new request id by default."""
         who = ["--agent", agent] if agent else []
         id = ["--request-id", request or f"r{next(counter)}"] if request is not False else []
         done = self.run(*args, *who, *id, program="vybe", **kw)
