@@ -1,8 +1,8 @@
 /*
  * One sync attempt fetches the remote's ref, seals the journal, takes the commits of other clones
- * into the base, commits the local changes on top, and pushes. If another clone pushed first, the
- * attempt is repeated after a random wait. Only after the remote has been seen to have the commit
- * does the journal drop its records.
+ * into the base, commits the local changes on top, pushes, and verifies that the remote has the
+ * commit. If another clone pushed first, the attempt is repeated after a random wait. In the end
+ * the journal drops the records that the commit contains.
  */
 #include "sync/sync.h"
 

@@ -42,8 +42,8 @@ static void put_escape(struct buf *b, uint32_t cp)
 }
 
 /*
- * Escapes control characters in JSON. They occur only inside strings, where \u escapes mean the
- * same.
+ * Escapes the characters in JSON that a terminal would interpret. They occur only inside strings,
+ * where \u escapes mean the same.
  */
 static struct str out_escaped(struct arena *mem, struct str json)
 {

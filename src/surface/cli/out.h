@@ -6,17 +6,17 @@
 struct view;
 
 /*
- * All output of the programs goes through here. Text may quote what other users wrote, so control
- * characters that a terminal would interpret are always removed; only views may have colours.
- * Functions that print a reply return the exit status: the given one, or another if the reply could
- * not be written.
+ * All output of the programs goes through here. Text may quote what other users wrote, so
+ * characters that a terminal would interpret are never printed as they are; only views may have
+ * colours. Functions that print a reply return the exit status: the given one, or another if the
+ * reply could not be written.
  */
 int out_view(struct view *v, int status);
 int out_text(struct arena *mem, struct str text, int status);
 
 /*
- * Prints JSON without changing a byte, except on a terminal, where control characters become \u
- * escapes, which mean the same.
+ * Prints JSON without changing a byte, except on a terminal, where characters that it would
+ * interpret become \u escapes, which mean the same.
  */
 int out_json(struct arena *mem, struct str json, int status);
 
