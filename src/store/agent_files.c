@@ -27,7 +27,7 @@ static struct str agent_files_below(struct call *c, struct str dir, const char *
 	return path_join(&c->mem, dir, str_of(name));
 }
 
-/* The folder ignores itself in Git: it is for this machine alone. */
+/* Makes Git ignore the folder, which is only for this machine. */
 static enum err agent_files_make(struct call *c, struct str top)
 {
 	struct str ignore = agent_files_below(c, top, ".gitignore");
@@ -40,7 +40,7 @@ static enum err agent_files_make(struct call *c, struct str top)
 	return e;
 }
 
-/* A failure of the file system is IO_READ_FAILED or IO_WRITE_FAILED here. */
+/* Reports a file system failure as IO_READ_FAILED or IO_WRITE_FAILED. */
 static enum err as_io(struct call *c, enum err e, enum err io)
 {
 	if (e == ERR_INTERNAL_ERROR)
@@ -144,7 +144,7 @@ void agent_files_close(struct agent_files *f)
 
 /* --- reading --- */
 
-/* Without an unfinished last line. */
+/* Removes an unfinished last line. */
 static struct str whole_lines(struct str text)
 {
 	while (text.n && text.p[text.n - 1] != '\n')
@@ -208,8 +208,10 @@ static bool agent_files_too_large(struct call *c, const struct agent_files *f, s
 	return *size > agent_files_largest(name);
 }
 
-/* The failure to read a file. A snapshot that is too large counts as damaged: it is made again from
- * its record. */
+/*
+ * The failure to read a file. A snapshot that is too large counts as damaged: it is rebuilt from
+ * its record.
+ */
 static enum err agent_files_unread(struct call *c, const struct agent_files *f, struct str name,
 				   enum err e, struct str *out)
 {
@@ -391,7 +393,10 @@ enum err lines_back(struct call *c, struct lines_back *b, struct str *line)
 
 /* --- writing --- */
 
-/* Whether a folder of the path was removed. */
+/*
+ * Creates the folder of the path again if it was removed; false: it was not the problem, or it
+ * cannot be created.
+ */
 static bool lacks_folder(struct call *c, struct str path)
 {
 	struct str dir = path_parent(path);

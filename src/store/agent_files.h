@@ -5,14 +5,14 @@
 
 /*
  * The folder `.beadboard/agent` of a project: agents, mail, reservations and events, in plain files
- * that other programs read too. A file is either replaced whole (a snapshot) or appended to (a
- * record), under one lock that ends with its process.
+ * that other programs read, too. A file is either replaced as a whole (a snapshot) or appended to
+ * (a record), under one lock, which the kernel releases when its process ends.
  */
 struct agent_files {
 	struct str root; /* the project */
 	struct str home; /* absent: the folder does not exist yet */
 	struct lock lock;
-	struct agent_append *pending; /* lines that count, but are not in the records yet */
+	struct agent_append *pending; /* lines that are stored, but not yet in their records */
 	size_t pending_count;
 	void *unsettled; /* messages whose snapshots are written later; see mail_settle() */
 };
@@ -43,34 +43,43 @@ enum err agent_files_check(struct call *c, struct str root);
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out);
 void agent_files_close(struct agent_files *f);
 
-/* Takes the lock for a small write beside the command itself: makes a writer's checks, and gives up
- * soon if another process holds the lock. */
+/*
+ * Takes the lock for a small write beside the command itself: makes the checks of a writer, and
+ * gives up soon if another process holds the lock.
+ */
 enum err agent_files_lock(struct call *c, struct agent_files *f);
 
 /* For a writer: creates the folder if it does not exist. */
 enum err agent_files_begin(struct call *c, struct agent_files *f);
 
-/* The text of a file, by its name below the folder; absent: there is none. An unfinished last line
- * is left out. IO_READ_FAILED. */
+/*
+ * The text of a file, by its name in the folder; absent: no such file. An unfinished last line is
+ * left out. IO_READ_FAILED.
+ */
 enum err agent_file_read(struct call *c, const struct agent_files *f, struct str name,
 			 struct str *out);
 
-/* The same, from an offset. */
+/* Like agent_file_read(), from an offset. */
 enum err agent_file_read_from(struct call *c, const struct agent_files *f, struct str name,
 			      int64_t from, struct str *out);
 
-/* The same, in parts of whole lines: `from` moves to the next part; the text is empty at the end. */
+/*
+ * Like agent_file_read(), in parts of whole lines: `from` moves to the next part; the text is empty
+ * at the end.
+ */
 enum err agent_file_read_part(struct call *c, const struct agent_files *f, struct str name,
 			      int64_t *from, struct str *out);
 
 /*
- * Replaces a snapshot: readers see the old content or the new. It is not synced, because a snapshot
- * that is lost in a power cut is made again from the record. IO_WRITE_FAILED.
+ * Replaces a snapshot atomically for readers. It is not synced, because a snapshot that is lost in
+ * a power failure is rebuilt from the record. IO_WRITE_FAILED.
  */
 enum err agent_file_swap(struct call *c, const struct agent_files *f, struct str name,
 			 struct str text);
-/* Turns the failure to write a snapshot into a warning: the record has the lines already, and the
- * snapshot is made from it later. */
+/*
+ * Turns the failure to write a snapshot into a warning: the record already has the lines, and the
+ * snapshot is rebuilt from it later.
+ */
 enum err agent_file_later(struct call *c, enum err e);
 enum err agent_file_swap_pieces(struct call *c, const struct agent_files *f, struct str name,
 				const struct str *piece, size_t count);
@@ -100,8 +109,10 @@ void agent_skips_add(struct agent_skips *s, int64_t at);
 void agent_skips_warn(struct call *c, const struct agent_files *f, struct str name,
 		      const struct agent_skips *s);
 
-/* For a caller that can go on without the record: one that is too large to read is a warning; any
- * other failure stays. */
+/*
+ * For a caller that can continue without the record: a record that is too large to read is a
+ * warning; any other failure stays.
+ */
 enum err agent_file_pass_over(struct call *c, const struct agent_files *f, struct str name,
 			      enum err e);
 
@@ -112,12 +123,14 @@ bool agent_line_next(struct str *text, struct str *line);
 const struct value *agent_line_parse(struct arena *mem, struct str line);
 const struct value *agent_snapshot_parse(struct arena *mem, struct str text);
 
-/* IO_READ_FAILED: the record is shorter than its snapshot says, so lines were lost; or a warning,
- * for a caller that can go on. */
+/*
+ * IO_READ_FAILED: the record is shorter than its snapshot says, so lines were lost. The second
+ * function warns, for a caller that can continue.
+ */
 enum err agent_file_shortened(struct call *c, struct str name, struct str snapshot);
 void agent_file_warn_shortened(struct call *c, struct str name);
 
-/* Reads the lines of a file from its end, and only as many as are asked for. */
+/* Reads the lines of a file from its end, only as many as needed. */
 struct lines_back {
 	const struct agent_files *f;
 	struct str name;
@@ -127,7 +140,7 @@ struct lines_back {
 	bool begun, whole; /* whole: an unfinished last line was left out */
 };
 
-/* The line before the one last returned, without its line end; absent: no more. */
+/* The line before the one last returned, without its line end; absent: no more lines. */
 enum err lines_back(struct call *c, struct lines_back *b, struct str *line);
 
 /* The offset of the line last returned. */
@@ -146,7 +159,7 @@ enum err agent_file_remove(struct call *c, const struct agent_files *f, struct s
 enum err agent_file_size(struct call *c, const struct agent_files *f, struct str name,
 			 int64_t *out);
 
-/* The sorted names of a subfolder's files that have this end, without it. */
+/* The sorted names of the files in a subfolder with this suffix, without the suffix. */
 enum err agent_files_list(struct call *c, const struct agent_files *f, struct str folder,
 			  struct str end, struct str **names, size_t *count);
 

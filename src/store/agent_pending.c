@@ -28,7 +28,10 @@ static struct str agent_pending_encode(struct call *c, const struct agent_append
 	return buf_str(&j.out);
 }
 
-/* The folder may have come from elsewhere: only a record in it may be written to. */
+/*
+ * The folder may come from a cloned repository or an archive: only a record inside it may be
+ * written to.
+ */
 static bool is_record(struct str name)
 {
 	bool start = true;
@@ -79,7 +82,9 @@ static enum err agent_pending_damaged(struct call *c, const struct agent_files *
 			      "messages that were being sent to several agents)");
 }
 
-/* Up to and with the last line end: a line without an end was never finished, and does not count. */
+/*
+ * The text up to its last line end: a line without an end was never finished, and does not count.
+ */
 static struct str finished_part(struct str text)
 {
 	while (text.n && text.p[text.n - 1] != '\n')
@@ -87,7 +92,7 @@ static struct str finished_part(struct str text)
 	return text;
 }
 
-/* Nothing is pending, nearly always: the file is empty, or not there. */
+/* Usually nothing is pending: the file is empty or missing. */
 static enum err read_pending(struct call *c, struct agent_files *f, int64_t largest)
 {
 	struct str text, path = path_join(&c->mem, f->home, file);
@@ -136,8 +141,10 @@ const struct agent_append *agent_pending_find(const struct agent_files *f, struc
 
 /* --- writing --- */
 
-/* The record as it is on the disk, from where the lines belong; `whole`: from its beginning,
- * because it has become shorter. */
+/*
+ * The record's content on disk from the offset of the pending lines; `whole`: from its beginning,
+ * because the record has become shorter.
+ */
 static enum err read_from(struct call *c, struct str path, const struct agent_append *a,
 			  bool *whole, struct str *out)
 {
@@ -148,7 +155,7 @@ static enum err read_from(struct call *c, struct str path, const struct agent_ap
 	return e ? e : file_read_within(c, path, AGENT_RECORD_MOST, *whole ? 0 : a->at, 0, out);
 }
 
-/* It may be there already, or a part of it. */
+/* The lines, or a part of them, may already be in the record. */
 static enum err complete_one(struct call *c, struct agent_files *f, const struct agent_append *a)
 {
 	struct str path = path_join(&c->mem, f->home, a->name), there;
@@ -222,7 +229,8 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f, struct ag
 			return e;
 	}
 	line = agent_pending_encode(c, all, count);
-	if ((e = agent_pending_fits(c, (int64_t)line.n, count))) /* quotes are escaped in it */
+	if ((e = agent_pending_fits(c, (int64_t)line.n,
+				    count))) /* the encoded line is longer: quotes are escaped */
 		return e;
 	if (!agent_pending_decode(c, str_head(line, line.n - 1), &again, &n))
 		return call_fail(c, ERR_INVALID_INPUT,
@@ -231,6 +239,6 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f, struct ag
 		return e;
 	f->pending = again;
 	f->pending_count = n;
-	return agent_file_later(c,
-				agent_pending_write_all(c, f)); /* the next command tries again */
+	return agent_file_later(
+		c, agent_pending_write_all(c, f)); /* on failure the next command retries */
 }

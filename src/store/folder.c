@@ -15,7 +15,7 @@
 #include "store/owner.h"
 #include "store/place_parts.h"
 
-enum { WAIT_MS = 2000, LOOK_MS = 10 }; /* for a checkout to end */
+enum { WAIT_MS = 2000, LOOK_MS = 10 }; /* wait for a checkout to finish */
 
 static enum err refuse_link(struct call *c, struct str path)
 {
@@ -29,7 +29,7 @@ static enum err refuse_link(struct call *c, struct str path)
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
-/* The command that puts a folder of somebody else's out of the way. */
+/* The command that moves another user's folder away. */
 static struct str move_away(struct call *c, struct str path)
 {
 	struct str to = path_unused(&c->mem, path, "theirs");
@@ -38,8 +38,10 @@ static struct str move_away(struct call *c, struct str path)
 			 STR_ARG(spawn_word(&c->mem, to)));
 }
 
-/* Neither Git nor this program puts a ".git" there, except where the folder is or was a
- * submodule: then Git has filled it. */
+/*
+ * A ".git" in the folder shows that the folder is or was a submodule, whose content comes from Git;
+ * neither Git nor this program creates one there otherwise.
+ */
 static enum err refuse_submodule(struct call *c, struct str path)
 {
 	struct str command = move_away(c, path);
@@ -60,8 +62,8 @@ static enum err refuse_writable(struct call *c, struct str path)
 }
 
 /*
- * The folder has to be the user's. Where the user has allowed a folder of another user
- * (safe.directory, GIT_DIR), that user's folders in it are allowed too.
+ * The folder must belong to the user. If the user has allowed a parent folder of another user
+ * (safe.directory, GIT_DIR), that user's folders in it are allowed, too.
  */
 static enum err folder_check_owner(struct call *c, struct str path, uid_t owner)
 {
@@ -75,7 +77,10 @@ static enum err folder_check_owner(struct call *c, struct str path, uid_t owner)
 	return owner_refuse_inside(c, path, owner);
 }
 
-/* `private` becomes false if it is not there, or other users may look into it afterwards. */
+/*
+ * Sets `private` to false if the folder does not exist, or other users may still read it
+ * afterwards.
+ */
 static enum err folder_look(struct call *c, struct str path, enum folder_use use, bool *private)
 {
 	const char *z = arena_cstr(&c->mem, path);
@@ -84,7 +89,7 @@ static enum err folder_look(struct call *c, struct str path, enum folder_use use
 
 	if (lstat(z, &st)) {
 		*private = false;
-		return ERR_OK; /* opening it says why that fails */
+		return ERR_OK; /* opening it will report the reason */
 	}
 	if (S_ISLNK(st.st_mode))
 		return refuse_link(c, path);
@@ -96,7 +101,7 @@ static enum err folder_look(struct call *c, struct str path, enum folder_use use
 		return refuse_writable(c, path);
 	if (!lstat(path_join(&c->mem, path, STR(".git")).p, &git))
 		return refuse_submodule(c, path);
-	if (st.st_mode & 077) /* chmod() fails where nothing can be written */
+	if (st.st_mode & 077) /* chmod() fails on a read-only file system */
 		*private = use == FOLDER_WRITE && !chmod(z, 0700) && *private;
 	return ERR_OK;
 }
@@ -145,7 +150,7 @@ static void note_shared(void *arg, struct str name)
 	*shared = *shared || str_starts(name, STR("sharedindex."));
 }
 
-/* A checkout that failed, or was killed, has left files and no index that names them. */
+/* A checkout that failed or was killed has left files without an index that lists them. */
 static enum err refuse_unknown(struct call *c, const struct repository *repo, struct str name)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
@@ -158,7 +163,7 @@ static enum err refuse_unknown(struct call *c, const struct repository *repo, st
 			 STR_ARG(spawn_word(&c->mem, repo->tree)));
 }
 
-/* Its files are there, and Git cannot say which of them are tracked. */
+/* The files exist, but Git cannot say which of them are tracked. */
 static enum err refuse_broken(struct call *c, struct str path, struct str tree)
 {
 	call_fail(c, ERR_UNSAFE_PATH,
@@ -180,7 +185,7 @@ static enum err refuse_unfinished(struct call *c, struct str path, struct str lo
 			    "running, one has died, and has left that file.");
 }
 
-/* Is HEAD at a commit? Where it is not, there never was a checkout. */
+/* Does HEAD point to a commit? If not, there never was a checkout. */
 static bool has_commits(struct call *c, const struct repository *repo)
 {
 	struct str head, ref;
@@ -203,8 +208,9 @@ static bool is_tracking(enum tracked tracked)
 
 /*
  * A split index keeps most of its entries in a second file. It is rare, and so is an index that
- * cannot be parsed here: then the user's own Git is asked, if there is one. A long index may be a
- * split one that does not look like it; mostly the second file is beside it.
+ * cannot be parsed here: in these cases the user's own Git is asked, if it is installed. A long
+ * index may be a split one without being recognized, because its extensions are not read; usually
+ * the second file is beside it.
  */
 static enum err ask_index(struct call *c, const struct repository *repo, struct str name,
 			  enum tracked *tracked)
@@ -231,7 +237,7 @@ static enum err ask_index(struct call *c, const struct repository *repo, struct 
 								refuse_unknown(c, repo, name);
 }
 
-/* --- a checkout that is under way --- */
+/* --- checkout in progress --- */
 
 static bool is_younger(struct call *c, struct str path, const struct stat *lock)
 {
@@ -242,9 +248,9 @@ static bool is_younger(struct call *c, struct str path, const struct stat *lock)
 }
 
 /*
- * Git makes files first and writes the index, into its lock, at the end. While the lock is empty,
- * a folder that is older than it cannot be of that checkout. Once something is in it, it says
- * itself what will be tracked.
+ * Git first creates the files and at the end writes the new index into its lock file. While the
+ * lock file is empty, a folder that is older than the lock cannot come from that checkout. Once it
+ * has content, it lists what will be tracked.
  */
 static bool is_in_doubt(struct call *c, const struct repository *repo, struct str path,
 			struct str lock, struct str name)
@@ -259,12 +265,14 @@ static bool is_in_doubt(struct call *c, const struct repository *repo, struct st
 	tracked = git_index_look(&c->mem, lock, name);
 	if (tracked != TRACKED_SPLIT || !git_tracks(c, repo, lock, name, &tracked))
 		return is_tracking(tracked) || tracked == TRACKED_UNKNOWN;
-	call_forgive(c); /* the lock may be gone by now */
+	call_forgive(c); /* the lock file may be gone by now */
 	return true;
 }
 
-/* Waits for a checkout that may have brought the folder. The index is to be read after this: then
- * it knows what a checkout has brought that is over. */
+/*
+ * Waits for a checkout that may have created the folder. The caller reads the index afterwards, so
+ * that the index includes every finished checkout.
+ */
 static enum err await_checkout(struct call *c, const struct repository *repo, struct str path,
 			       struct str name)
 {
@@ -280,22 +288,23 @@ static enum err await_checkout(struct call *c, const struct repository *repo, st
 	return ERR_OK;
 }
 
-/* --- what is tracked --- */
+/* --- tracked folders --- */
 
-/* A worktree that a folder may be in. */
+/* A worktree that may contain the folder. */
 struct worktree {
 	struct repository repo;
-	bool named; /* by a variable or a setting: then no ".git" in it leads to the repository,
-		     * which may look like a bare one */
+	/* named by a variable or a setting: no ".git" in the worktree leads to the repository, which
+	 * may look like a bare one */
+	bool named;
 };
 
-/* From the root of its worktree. */
+/* The path relative to the root of the worktree. */
 static struct str name_in(const struct repository *repo, struct str path)
 {
 	return str_skip(path, repo->tree.n + (repo->tree.n > 1));
 }
 
-/* What a store can make again counts little: who moves it away loses nothing. */
+/* Files that a store can create again need not be kept: moving them away loses nothing. */
 static bool is_worth_keeping(struct str path)
 {
 	struct str name = path_name(path);
@@ -304,8 +313,10 @@ static bool is_worth_keeping(struct str path)
 	       !str_ends(name, STR("-wal")) && !str_ends(name, STR("-shm"));
 }
 
-/* Is there something of the user's in it, which no commit brought? `as` is how the index spells
- * its name. Where Git does not tell, there is not. */
+/*
+ * Does the folder contain files of the user that no commit created? `as` is the spelling of its
+ * name in the index. False if Git cannot tell.
+ */
 static bool has_own_files(struct call *c, const struct worktree *w, struct str path, struct str *as)
 {
 	struct git_folder folder;
@@ -321,8 +332,7 @@ static bool has_own_files(struct call *c, const struct worktree *w, struct str p
 	return own;
 }
 
-/* The command that removes the files that Git tracks, and no others. It refuses where that would
- * lose a change. */
+/* The command that removes only the tracked files. Git refuses if that would lose a change. */
 static struct str remove_tracked(struct call *c, const struct worktree *w, struct str name)
 {
 	struct str tree = spawn_word(&c->mem, w->repo.tree),
@@ -362,12 +372,12 @@ static enum err refuse_tracked(struct call *c, const struct worktree *w, struct 
 			 STR_ARG(command));
 }
 
-/* --- whether it is tracked --- */
+/* --- checks --- */
 
 /*
- * The worktree that the folder is in, whatever GIT_DIR says; absent: there is none, or it is
- * another user's, whose Git cannot have made a folder of this user's. A look that fails means the
- * same: the user's own Git could not get there either.
+ * The worktree around the folder, regardless of GIT_DIR; absent: there is none, or it belongs to
+ * another user, whose Git cannot have created a folder owned by this user. A failed search also
+ * means none: the user's own Git could not read the worktree either.
  */
 static enum err folder_find_worktree(struct call *c, struct str path, struct repository *out)
 {
@@ -388,8 +398,10 @@ static enum err folder_find_worktree(struct call *c, struct str path, struct rep
 	return ERR_OK;
 }
 
-/* In a worktree of the repository. Without an index, nothing is tracked if there never was a
- * checkout. */
+/*
+ * Is the name tracked in the worktree? Without an index, nothing is tracked if there never was a
+ * checkout.
+ */
 static enum err is_tracked(struct call *c, const struct worktree *w, struct str name, bool *yes)
 {
 	enum tracked tracked;
@@ -404,7 +416,7 @@ static enum err is_tracked(struct call *c, const struct worktree *w, struct str 
 	return refuse_unknown(c, &w->repo, name);
 }
 
-/* Refuses what is in that worktree and tracked. */
+/* Refuses a folder that is in this worktree and tracked. */
 static enum err check_in(struct call *c, const struct worktree *w, struct str path)
 {
 	struct str name = name_in(&w->repo, path);
@@ -419,8 +431,8 @@ static enum err check_in(struct call *c, const struct worktree *w, struct str pa
 }
 
 /*
- * Somebody may have made a repository in a folder of another one: what the outer one tracks came
- * with it. A submodule is in the outer index too, but as a whole: what is untracked in it is the
+ * A repository may be nested in a folder of another one: files that the outer one tracks came with
+ * the outer one. A submodule is in the outer index as a single entry: untracked files in it are the
  * user's.
  */
 static enum err check_outside(struct call *c, struct str path, struct str tree)
@@ -442,7 +454,10 @@ static enum err check_outside(struct call *c, struct str path, struct str tree)
 	return tracked == TRACKED_YES ? refuse_tracked(c, &w, path) : ERR_OK;
 }
 
-/* By the ".git" of a folder around it, whose configuration may name another folder. */
+/*
+ * Checks the worktree whose ".git" is found above the folder, and the worktree that its
+ * configuration names.
+ */
 static enum err check_around(struct call *c, struct str path)
 {
 	struct worktree w = { 0 };
@@ -459,7 +474,7 @@ static enum err check_around(struct call *c, struct str path)
 	return check_in(c, &w, path);
 }
 
-/* Git's variables can make a folder a worktree that has no ".git". */
+/* Git's environment variables can make a folder without ".git" a worktree. */
 static enum err check_named(struct call *c, struct str path)
 {
 	struct worktree w = { .named = true };

@@ -14,7 +14,7 @@
 
 enum {
 	HEAD = JOURNAL_HEAD,
-	SEGMENT_MOST = 8 * 1024 * 1024, /* then another file is begun */
+	SEGMENT_MOST = 8 * 1024 * 1024, /* then the next file is started */
 };
 
 struct str journal_path(struct call *c, struct str dir, int64_t segment)
@@ -22,7 +22,7 @@ struct str journal_path(struct call *c, struct str dir, int64_t segment)
 	return arena_fmt(&c->mem, STR_FMT "/journal.%lld", STR_ARG(dir), (long long)segment);
 }
 
-/* Where a segment begins; the checksums go on from the one before. */
+/* The start of a segment; the chain of checksums continues from the previous one. */
 static struct journal_place start_of(int64_t segment, struct journal_place before)
 {
 	return (struct journal_place){ segment, 0, -1, before.crc, before.first };
@@ -57,7 +57,7 @@ enum err journal_segments(struct call *c, struct str dir, struct journal_segment
 	return file_each(c, dir, see_segment, out);
 }
 
-/* Some of the files between the first and the last are not there. */
+/* Files between the first and the last are missing. */
 static enum err journal_incomplete(struct call *c, struct str dir, const struct journal_segments *s)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
@@ -91,7 +91,7 @@ bool journal_hex(struct str text, uint32_t *out)
 	return true;
 }
 
-/* Is the last record before the place the one whose checksum it has? */
+/* Is the record before the place still the one with the place's checksum? */
 static bool journal_agrees(struct call *c, struct str path, struct journal_place place)
 {
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
@@ -104,7 +104,7 @@ static bool journal_agrees(struct call *c, struct str path, struct journal_place
 		journal_hex((struct str){ head, HEAD }, &crc) && crc == (uint32_t)place.crc);
 }
 
-/* What a segment after the first begins with: how the one before it ended. */
+/* The first line of every segment but the first: the state at the end of the previous one. */
 static struct str journal_head_text(struct call *c, struct journal_place before)
 {
 	return arena_fmt(&c->mem, "{\"after\":%lld,\"first\":%lld}", (long long)before.crc,
@@ -121,7 +121,7 @@ bool journal_head_parse(struct str json, int64_t *after, int64_t *first)
 	       number_int(str_skip(str_head(rest, rest.n - 1), 8), first);
 }
 
-/* Which journal the oldest segment is of: the checksum of its very first record. */
+/* The identity of the journal, from its oldest segment: the checksum of its very first record. */
 static bool journal_identify(struct call *c, struct str dir, int64_t segment, int64_t *first)
 {
 	struct str path = journal_path(c, dir, segment);
@@ -141,7 +141,10 @@ static bool journal_identify(struct call *c, struct str dir, int64_t segment, in
 					 &after, first);
 }
 
-/* Missing altogether, it is taken for the same: that is no reason to forget it. */
+/*
+ * Is the journal the one of the place? A missing journal counts as the same, so that its loss is
+ * reported.
+ */
 static bool same_journal(struct call *c, struct str dir, struct journal_place place)
 {
 	struct journal_segments s;
@@ -151,7 +154,7 @@ static bool same_journal(struct call *c, struct str dir, struct journal_place pl
 	       !journal_identify(c, dir, s.first, &first) || first == place.first;
 }
 
-/* Was the segment dropped because a commit has all that was in it? */
+/* Was the segment dropped because a commit has all of its records? */
 static bool journal_dropped(struct call *c, struct str dir, int64_t segment)
 {
 	struct journal_segments s;
@@ -159,7 +162,7 @@ static bool journal_dropped(struct call *c, struct str dir, int64_t segment)
 	return !journal_segments(c, dir, &s) && s.count && s.first > segment;
 }
 
-/* The file is gone, or the only one is empty: nothing says that this was meant. */
+/* The file is missing, or the only file is empty, and nothing shows that this was intended. */
 static enum err journal_lost(struct call *c, struct str path, int64_t offset)
 {
 	call_fail(c, ERR_JOURNAL_LOST,
@@ -170,7 +173,7 @@ static enum err journal_lost(struct call *c, struct str path, int64_t offset)
 			      "continue with the published beads");
 }
 
-/* Is there no record left in any file? */
+/* Is no record left in any file? */
 static bool nothing_left(struct call *c, struct str dir, int64_t segment, int64_t size)
 {
 	struct journal_segments s;
@@ -222,7 +225,7 @@ static enum err journal_damaged(struct call *c, struct str path, int64_t offset)
 	return journal_restore(c);
 }
 
-/* A segment that is being read: what of it is in memory. */
+/* A segment being read, and the part of it that is in memory. */
 struct journal_reader {
 	struct call *c;
 	struct str path;
@@ -231,12 +234,12 @@ struct journal_reader {
 	journal_visit *visit;
 	void *arg;
 	struct arena mem;
-	struct buf held; /* from `place` on */
-	size_t searched; /* of that, without finding the end of a line */
-	bool skipping;   /* what is at `place` is no record, and is not held */
+	struct buf held; /* the bytes from `place` on */
+	size_t searched; /* the number of those bytes without a line end */
+	bool skipping;   /* the bytes at `place` are not a record, and are not held */
 };
 
-/* The record at the front, which ends with a line's end. */
+/* Processes the record at the front, a complete line. */
 static enum err take_record(struct journal_reader *r, struct str line)
 {
 	struct journal_place *place = r->place;
@@ -265,8 +268,8 @@ static enum err take_record(struct journal_reader *r, struct str line)
 }
 
 /*
- * What a crash has left at the end of the file can be as large as the disk, and is dropped: only
- * what begins as a record does is held until its end is found.
+ * A crash can leave garbage as large as the disk at the end of the file. So only bytes that begin
+ * like a record are held in memory until their line end is found; others are dropped.
  */
 static void journal_hold(struct journal_reader *r, struct str rest)
 {
@@ -279,7 +282,7 @@ static void journal_hold(struct journal_reader *r, struct str rest)
 	r->searched = r->held.n;
 }
 
-/* All records that are whole in memory; what is left of it is moved to the front. */
+/* Processes all complete records in memory, and moves the remaining bytes to the front. */
 static enum err take_records(struct journal_reader *r)
 {
 	struct str rest = { r->held.p, r->held.n };
@@ -301,8 +304,10 @@ static enum err take_records(struct journal_reader *r)
 	return ERR_OK;
 }
 
-/* A whole record with another byte where its line should end: not an interrupted write, which
- * leaves only the beginning of a line. */
+/*
+ * A complete record with another byte in place of its line end is damage: an interrupted write
+ * leaves only the beginning of a line.
+ */
 static bool end_overwritten(const struct journal_reader *r)
 {
 	struct str line = { r->held.p, r->held.n };
@@ -329,7 +334,7 @@ static enum err journal_read_all(struct journal_reader *r, int fd)
 		if ((e = take_records(r)))
 			return e;
 	} while (got);
-	/* what has no end was interrupted, and never acknowledged */
+	/* a line without an end was interrupted and never acknowledged */
 	return ((r->held.n || r->skipping) && !r->last) || end_overwritten(r) ?
 		       journal_damaged(r->c, r->path, r->place->offset) :
 		       ERR_OK;
@@ -420,7 +425,7 @@ enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *f
 	return e;
 }
 
-/* The end of what counts is at `place`; what was left unfinished after it goes. */
+/* Opens the segment for appending at `place`, and cuts off an unfinished line after it. */
 static enum err open_end(struct call *c, struct str path, struct journal_place place, int *fd)
 {
 	struct stat st;
@@ -438,7 +443,10 @@ static enum err open_end(struct call *c, struct str path, struct journal_place p
 	return ERR_OK;
 }
 
-/* A segment counts only with all that is before it, and nothing unfinished in there. */
+/*
+ * Before a new segment is started, the previous one is cut at its end and synced: a segment counts
+ * only together with all records before it.
+ */
 static enum err journal_finish(struct call *c, struct str dir, struct journal_place place)
 {
 	AUTO_FD fd = -1;
@@ -463,9 +471,11 @@ static void put_line(struct buf *out, struct journal_place *at, struct str json)
 	buf_char(out, '\n');
 }
 
-/* The lines as one write, at `at`; where they begin a segment, its head is before them. What is
- * written in part has no end, and does not count, whether or not it can be cut off now. A new
- * segment's name is on the medium before anything in it. */
+/*
+ * Writes the lines at `at` with one write; at the start of a segment, its first line comes before
+ * them. A partial write leaves a line without an end, which does not count, whether or not it can
+ * be cut off now. The name of a new segment is durable before its content.
+ */
 static enum err journal_put_lines(struct call *c, struct str dir, struct journal_place at,
 				  const struct str *json, size_t count, struct journal_place *place,
 				  int *fd)

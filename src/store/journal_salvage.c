@@ -1,11 +1,11 @@
 /*
- * Reads a damaged journal as far as its checksums go.
+ * Reads a damaged journal as far as its checksums allow.
  *
- * A record's checksum covers its text and the checksum of the record before it. So after a
- * damaged record, the next one may be checked against the checksum that is written before the
- * damaged text, or against the one that the text comes to: which of the two is damaged is not
- * known yet. If the second one is right, the damaged record's own text is right too, and only its
- * checksum is not.
+ * A record's checksum covers its text and the checksum of the previous record. After a damaged
+ * record it is not known yet whether its text or its checksum is damaged. So the next record is
+ * checked against two candidates: the checksum stored with the damaged record, and the checksum
+ * computed from its text. If the computed one matches, the damaged record's text is intact, and
+ * only its stored checksum is wrong.
  */
 #include <stdio.h>
 
@@ -17,22 +17,22 @@
 enum {
 	CANDIDATES = 4,
 	DIGITS = 8,
-	DIGITS_ALIKE = 6, /* of a checksum that was damaged itself */
+	DIGITS_ALIKE = 6, /* equal digits of a checksum that was itself damaged */
 };
 
-/* A line of a segment, or one of two that have lost the line end between them. */
+/* A line of a segment, or one of two records whose separating line end was lost. */
 struct line {
-	struct str text; /* without its end */
-	bool head;       /* it begins a segment, and is no record */
+	struct str text; /* without its line end */
+	bool head;       /* the first line of a segment, which is not a record */
 	enum journal_verdict verdict;
 	const char *why;
 	struct line *next;
 };
 
-/* What the checksum before a record may have been. */
+/* A possible value of the checksum before a record. */
 struct journal_salvage_candidate {
 	uint32_t crc;
-	struct line *confirms; /* the text of this line is right if it was; or NULL */
+	struct line *confirms; /* the line whose text is intact if this value is right; or NULL */
 };
 
 struct journal_salvage_salvage {
@@ -41,7 +41,7 @@ struct journal_salvage_salvage {
 	struct line *first, **tail;
 	struct journal_salvage_candidate before[CANDIDATES];
 	size_t candidates;
-	bool chained; /* the line before is sound: there is one candidate */
+	bool chained; /* the previous line is intact, so there is one candidate */
 };
 
 static bool has_head(struct str text)
@@ -69,7 +69,7 @@ static void go_on_from(struct journal_salvage_salvage *s, uint32_t crc, bool cha
 	put_candidate(s, crc, NULL);
 }
 
-/* A checksum of which a byte or two were damaged. */
+/* Do the digits differ from the checksum in at most two places? */
 static bool journal_salvage_alike(struct str text, uint32_t crc)
 {
 	char digits[DIGITS + 1];
@@ -83,7 +83,7 @@ static bool journal_salvage_alike(struct str text, uint32_t crc)
 	return same >= DIGITS_ALIKE;
 }
 
-/* Does the text go with its checksum, after one of the candidates? */
+/* Does the stored checksum match the text, after one of the candidates? */
 static bool journal_salvage_holds(struct journal_salvage_salvage *s, struct str text,
 				  struct str json)
 {
@@ -106,8 +106,8 @@ static bool journal_salvage_holds(struct journal_salvage_salvage *s, struct str 
 }
 
 /*
- * The end of a record, if the end of its line was overwritten and another record, or nothing,
- * follows in the same line. 0: it is not so.
+ * If a record's line end was overwritten, so that another record or nothing follows in the same
+ * line: the length of the first record. 0: the line is not of that kind.
  */
 static size_t glued_at(struct journal_salvage_salvage *s, struct str text)
 {
@@ -147,7 +147,7 @@ static void journal_salvage_break_line(struct journal_salvage_salvage *s, struct
 	}
 	if (count)
 		put_candidate(s, crc32c(old[0].crc, json_of(line->text)), line);
-	for (size_t i = 0; i < count; i++) /* a line's end may have got into a record */
+	for (size_t i = 0; i < count; i++) /* a stray line end may have split a record */
 		put_candidate(s, old[i].crc, old[i].confirms);
 }
 
@@ -182,7 +182,7 @@ static void journal_salvage_verdict(struct journal_salvage_salvage *s, struct li
 	journal_salvage_break_line(s, line);
 }
 
-/* The line that begins a segment after the first; it is no record. */
+/* Checks the first line of a later segment, which is not a record. */
 static void judge_head(struct journal_salvage_salvage *s, struct line *line)
 {
 	struct str json = json_of(line->text);
@@ -195,7 +195,7 @@ static void judge_head(struct journal_salvage_salvage *s, struct line *line)
 	well = well && crc == due;
 	if (!well) {
 		journal_salvage_break_line(s, line);
-		line->verdict = JOURNAL_MENDED; /* it says nothing of any bead */
+		line->verdict = JOURNAL_MENDED; /* it has no data of any bead */
 		line->why = "the first line of the file is damaged";
 		return;
 	}
@@ -216,8 +216,10 @@ static struct line *journal_salvage_add_line(struct journal_salvage_salvage *s, 
 	return line;
 }
 
-/* A line may hold several records. One without an end, at the very end, was never finished:
- * unless it is whole. */
+/*
+ * A line may contain several records. An unfinished line at the very end was never acknowledged,
+ * unless it is a complete record.
+ */
 static void journal_salvage_take_line(struct journal_salvage_salvage *s, struct str text,
 				      bool ended)
 {
@@ -319,9 +321,9 @@ enum err journal_salvage(struct call *c, struct str dir, journal_piece_visit *vi
 	return e;
 }
 
-/* --- putting the damaged files away --- */
+/* --- setting the damaged files aside --- */
 
-/* Which journal it is: as any of its files says. */
+/* The identity of the journal, from any of its files. */
 static enum err find_first(struct call *c, struct str dir, const struct journal_segments *s,
 			   int64_t *first)
 {
@@ -343,7 +345,7 @@ static enum err find_first(struct call *c, struct str dir, const struct journal_
 	return e;
 }
 
-/* What the next checksum goes on from: any number will do where the last one is lost. */
+/* The checksum to continue from: any value, if the last one is lost. */
 static enum err note_last(struct call *c, const struct journal_piece *p, void *arg)
 {
 	struct journal_place *end = arg;

@@ -9,7 +9,7 @@
 #include "base/system/spawn.h"
 #include "store/git/git_config.h"
 
-/* The user who ran sudo; false: nobody did. */
+/* The user who ran sudo; false: not run by sudo. */
 static bool sudo_user(uid_t *out)
 {
 	const char *text = getenv("SUDO_UID");
@@ -30,11 +30,11 @@ bool owner_is_user(uid_t uid)
 
 struct safe_search {
 	struct call *c;
-	struct str dir; /* after symbolic links */
+	struct str dir; /* with symbolic links resolved */
 	bool found;
 };
 
-/* A pattern that ends in a slash and a star means every folder below it. */
+/* A pattern that ends with a slash and a star covers every folder below it. */
 static bool owner_is_below(struct call *c, struct str dir, struct str pattern)
 {
 	struct str parent = path_real(&c->mem, path_parent(pattern));
@@ -57,7 +57,7 @@ static bool is_listed(struct call *c, struct str dir, struct str value)
 	return str_eq(dir, path_real(&c->mem, path));
 }
 
-/* An empty value takes back all that came before it. */
+/* An empty value clears all values before it. */
 static void see_safe(void *arg, struct str name, struct str value)
 {
 	struct safe_search *s = arg;
@@ -79,8 +79,10 @@ bool owner_listed_safe(struct call *c, struct str dir)
 	return s.found;
 }
 
-/* A user's name; absent: unknown. Read by hand, because the C library would load others for that,
- * which a statically linked program should not do. */
+/*
+ * A user's name; absent: unknown. Reads /etc/passwd itself, because getpwuid() loads shared
+ * libraries, which a statically linked program should avoid.
+ */
 static struct str owner_name_of(struct call *c, uid_t uid)
 {
 	struct str text, line, name, secret, number;

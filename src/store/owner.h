@@ -6,21 +6,21 @@
 #include "base/call.h"
 
 /*
- * Whose folders and files are used. What a search finds has to belong to the user, as in Git: the
- * owner of a repository or a store decides what is read from it and which programs run. Otherwise
- * the user has to list the folder in `safe.directory`.
+ * Which owners are trusted. As in Git, a repository or store that is found by a search must belong
+ * to the user, because its owner decides what is read from it and which programs run. Otherwise the
+ * user must list the folder in `safe.directory`.
  */
 
-/* Is this the user? For root, who was meant by sudo also counts. */
+/* Is this the user? For root, the user who ran sudo counts as well. */
 bool owner_is_user(uid_t uid);
 
 /* Does safe.directory of the protected configuration list this folder? */
 bool owner_listed_safe(struct call *c, struct str dir);
 
-/* DUBIOUS_OWNERSHIP: `path` belongs to `uid`. To list `dir` as safe would allow it. */
+/* DUBIOUS_OWNERSHIP: `path` belongs to `uid`. The hint is to list `dir` in safe.directory. */
 enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir);
 
-/* The same for what lies in a folder of the user's: it is to be moved away. */
+/* DUBIOUS_OWNERSHIP, for a path inside a folder of the user; the hint is to move it away. */
 enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid);
 
 #endif

@@ -20,9 +20,9 @@ static enum err place_named(struct call *c, struct str *root)
 	return call_step(c, "Set --dir (or BB_DIR) to an existing project folder.");
 }
 
-/* A folder that was looked for. */
+/* The result of a search for a folder. */
 struct place_found {
-	struct str root; /* absent: it was not found */
+	struct str root; /* absent: not found */
 	struct entry entry;
 };
 
@@ -34,7 +34,7 @@ static enum err find_in(struct call *c, struct str dir, struct str name, struct 
 	return e;
 }
 
-/* In the first folder from `dir` upwards that has it, not above `top`. */
+/* Searches `dir` and the folders above it, up to `top`. */
 static enum err place_search(struct call *c, struct str dir, struct str top, struct str name,
 			     struct place_found *out)
 {
@@ -66,7 +66,7 @@ static enum err search_around(struct call *c, struct str name, struct place_foun
 	return place_search(c, c->dir, STR("/"), name, out);
 }
 
-/* The folder has to be the user's, and so has what it leads to where it is a link. */
+/* The folder must belong to the user, and so must its target if it is a link. */
 static enum err place_check_folder(struct call *c, struct str name, const struct place_found *found)
 {
 	struct str path = path_join(&c->mem, found->root, name);

@@ -4,62 +4,68 @@
 #include "base/call.h"
 
 /*
- * Which project a command works on. The answer is the same from every folder of it, from its
- * linked Git worktrees and through symbolic links.
+ * Finds the project that a command works on. The result is the same from every folder of the
+ * project, from its linked Git worktrees and through symbolic links.
  */
 
 /*
- * The project's root, whose folder is called `name` (".bb"): the one the user named, else the
- * nearest folder above inside the worktree that has it, else the main worktree (a bare
- * repository: its own folder), else a folder further up. Absent: there is none.
- * DUBIOUS_OWNERSHIP: another user owns it, or the repository that the search would go on with;
- * `root` is where it is, if it is there.
+ * Finds the project's root, which contains the folder `name` (".bb"): the root that the user named,
+ * else the nearest folder upwards inside the worktree that has it, else the main worktree (for a
+ * bare repository, its own folder), else a folder further up. Absent: not found. DUBIOUS_OWNERSHIP:
+ * another user owns the folder, or the repository in which the search would continue; `root` is
+ * still set if the folder exists.
  */
 enum err place_find(struct call *c, struct str name, struct str *root);
 
 /*
- * Where one belongs: named, or where it is already, or the main worktree's root, or right here.
- * One that lies outside of the repository does not count.
+ * The root for a new folder: the one that the user named, else the folder that place_find() finds
+ * if it belongs to the repository (or there is none), else the main worktree's root, else the
+ * current folder.
  */
 enum err place_new(struct call *c, struct str name, struct str *root);
 
-/* Where the project's files are, seen from the current folder: a linked worktree, or the root. */
+/*
+ * The folder with the project's files as seen from the current folder: a linked worktree, or the
+ * root.
+ */
 enum err place_tree(struct call *c, struct str root, struct str *tree);
 
-/* The Git repository around a folder. All are absent outside of one. */
+/* The Git repository around a folder; all paths are absent outside of a repository. */
 struct repository {
-	struct str tree;   /* the root of the worktree; of a bare repository, its folder */
-	struct str main;   /* the root of the main worktree, or the same */
-	struct str gitdir; /* where this worktree's HEAD is */
-	struct str common; /* what all worktrees share; after symbolic links */
+	struct str tree;   /* the root of the worktree; the folder of a bare repository */
+	struct str main;   /* the root of the main worktree; may equal `tree` */
+	struct str gitdir; /* this worktree's Git directory, with its HEAD */
+	struct str common; /* the Git directory shared by all worktrees, with links resolved */
 };
 /*
- * The one that the call or GIT_DIR names, else the nearest worktree, else the nearest bare
+ * The repository that the call or GIT_DIR names, else the nearest worktree, else the nearest bare
  * repository. DUBIOUS_OWNERSHIP: another user owns it, and safe.directory does not list it; `out`
- * says which one that is.
+ * is still set.
  */
 enum err place_repository(struct call *c, struct str dir, struct repository *out);
 
-/* The same for a folder whose path has no links: that need not be found out again. */
+/* Like place_repository(), for a folder whose path is known to contain no links. */
 enum err place_repository_real(struct call *c, struct str dir, struct repository *out);
 
 /*
- * Does a path below `root`, without links, lead into a folder of this program's or a Git
- * directory: the one that is used there, or any other, whatever it is called? A look that fails
- * counts as yes.
+ * Does a path below `root`, which contains no links, lead into a folder of this program or into any
+ * Git directory, whatever its name? A failed check counts as yes.
  */
 bool place_is_reserved(struct call *c, struct str root, struct str path);
 
-/* Where a ref points, by Git's own files; absent: nowhere. For where it matters little. */
+/*
+ * The commit that a ref points to, read from Git's files; absent: unknown. Only for uses where a
+ * wrong answer does no harm.
+ */
 struct str place_ref(struct call *c, const struct repository *repo, struct str name);
 
 /*
- * Whether there is a ref of that name, readable or not. A look that fails counts as yes: a ref
- * that cannot be read is never taken for one that is not there.
+ * Does a ref of that name exist, readable or not? A failed check counts as yes: an unreadable ref
+ * must never be taken for a missing one.
  */
 bool place_has_ref(struct call *c, const struct repository *repo, struct str name);
 
-/* The branch that is checked out; absent if none is. */
+/* The branch that is checked out; absent: none. */
 enum err place_branch(struct call *c, const struct repository *repo, struct str *out);
 
 #endif

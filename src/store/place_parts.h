@@ -5,58 +5,64 @@
 
 #include "store/place.h"
 
-/* What place.c and place_repository.c share. */
+/* Shared by place.c and place_repository.c. */
 
-/* What is at a path. */
+/* The file at a path. */
 struct entry {
-	bool there;        /* a link that leads to nothing is not */
-	bool folder, file; /* what it leads to; a pipe or a device is neither */
+	bool there;        /* false for a link whose target is missing */
+	bool folder, file; /* the type of its target; a pipe or a device is neither */
 	bool link;
-	uid_t owner; /* of the link itself, where it is one */
+	uid_t owner; /* of the link itself, if it is one */
 };
 
-/* A look that fails is an error, never "nothing is there". */
+/* A failed check is an error, never "nothing is there". */
 enum err entry_look(struct call *c, struct str dir, struct str name, struct entry *out);
 
-/* Part of a repository that belongs to somebody else; absent: all of it is the user's. */
+/* A part of a repository that belongs to another user; absent: all of it is the user's. */
 struct foreign {
 	struct str path;
 	uid_t owner;
 };
 
-/* What a folder has as ".git". */
+/* A repository found through a folder's ".git". */
 struct candidate {
-	struct repository repo; /* absent: nothing */
+	struct repository repo; /* absent: none */
 	struct foreign foreign;
-	bool usable; /* Git takes it for a repository */
-	bool plain;  /* no link leads to its Git directory */
-	/* a folder on the way to it whose ".git" is the user's and a link that leads to nothing,
-	 * which Git passes over; or absent */
+	bool usable; /* Git accepts it as a repository */
+	bool plain;  /* its Git directory is reached without a link */
+	/*
+	 * a folder passed on the way whose ".git" is a link of the user to a missing target, which
+	 * Git ignores; or absent
+	 */
 	struct str dangling;
 };
 
 /*
- * The nearest worktree around a folder, whether or not Git could use it. Another user's ".git"
- * that Git could not use is passed over: it must not choose the project's root.
+ * The nearest worktree around a folder, whether or not Git can use it. Another user's ".git" that
+ * Git cannot use is ignored: it must not determine the project's root.
  */
 enum err candidate_around(struct call *c, struct str dir, struct candidate *out);
-enum err candidate_find(struct call *c, struct candidate *out); /* around the user */
+enum err candidate_find(struct call *c, struct candidate *out); /* around the current folder */
 
 /*
- * The repository that the variables of Git name, seen from the current folder: the one of
- * GIT_DIR, or the one around the user with the worktree of GIT_WORK_TREE. The path of its
- * worktree has no links; absent: none is named, Git could not use it, or it has no worktree.
+ * The repository that Git's environment variables name, from the current folder: that of GIT_DIR,
+ * or the one around the current folder with the worktree of GIT_WORK_TREE. The path of its worktree
+ * contains no links; absent: none is named, Git cannot use it, or it has no worktree.
  */
 void place_of_variables(struct call *c, struct repository *out);
 
-/* The worktree that its configuration names (core.worktree), in which Git's index has its files
- * then, whatever folder ".git" is in; a path without links. Absent: it names none. */
+/*
+ * The worktree that the repository's configuration names (core.worktree), without links; absent:
+ * none. Git's index then describes that worktree, whatever folder ".git" is in.
+ */
 enum err place_of_setting(struct call *c, const struct repository *repo, struct str *tree);
 
-/* Does its own configuration say that it has no worktree of its own? Linked ones have. */
+/*
+ * Does the repository's own configuration say that it is bare? It may still have linked worktrees.
+ */
 enum err place_is_bare(struct call *c, const struct repository *repo, bool *yes);
 
-/* DUBIOUS_OWNERSHIP, about what is foreign. */
+/* DUBIOUS_OWNERSHIP, for the candidate's foreign part. */
 enum err candidate_refuse(struct call *c, const struct candidate *found);
 
 #endif

@@ -1,4 +1,8 @@
-/* Which Git repository a command works on. */
+/*
+ * Finds the Git repository that a command works on: the named one, or the nearest one found by
+ * walking up from a folder. Each folder's ".git" is inspected as Git would do it, including its
+ * owner; the call caches the last worktree that was found.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -34,7 +38,7 @@ enum err entry_look(struct call *c, struct str dir, struct str name, struct entr
 	return ERR_OK;
 }
 
-/* --- a Git directory --- */
+/* --- Git directories --- */
 
 static enum err is_gitdir(struct call *c, struct str dir, bool *yes)
 {
@@ -61,8 +65,10 @@ static struct str tree_of_gitdir(struct str gitdir)
 	return str_is(path_name(gitdir), ".git") ? path_parent(gitdir) : gitdir;
 }
 
-/* Without what ends its line. All else is part of the path, as it is to Git: a folder's name may
- * end in a blank. */
+/*
+ * Removes the line end. Everything else is part of the path, as in Git: a folder's name may end
+ * with a blank.
+ */
 static struct str path_line(struct str text)
 {
 	while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
@@ -70,7 +76,7 @@ static struct str path_line(struct str text)
 	return text;
 }
 
-/* The Git directory of a linked worktree says in "commondir" where the shared one is. */
+/* The Git directory of a linked worktree names the shared one in its file "commondir". */
 static enum err find_shared(struct call *c, struct repository *repo)
 {
 	struct str text;
@@ -96,7 +102,7 @@ static enum err read_link(struct call *c, struct str dot_git, struct repository 
 	return find_shared(c, repo);
 }
 
-/* What ".git" of `repo->tree` leads to. */
+/* Follows the ".git" of `repo->tree`. */
 static enum err find_main(struct call *c, struct repository *repo, struct entry dot_git)
 {
 	repo->main = repo->tree;
@@ -114,8 +120,10 @@ static bool place_repository_is_foreign(struct call *c, struct str path, struct 
 	return true;
 }
 
-/* As Git checks it: ".git", the folder it is in, and what it leads to if it is a file. What
- * safe.directory lists is as good as the user's. */
+/*
+ * The same checks as in Git: the owner of ".git", of its folder, and of the target if ".git" is a
+ * file. A worktree listed in safe.directory is trusted.
+ */
 static struct foreign find_foreign(struct call *c, const struct repository *repo,
 				   struct entry dot_git)
 {
@@ -131,7 +139,7 @@ static struct foreign find_foreign(struct call *c, const struct repository *repo
 	return found;
 }
 
-/* What another user does not let us look at may well be a repository. */
+/* If another user's ".git" cannot be read, it may still be a repository, so it counts as usable. */
 static enum err inspect_anew(struct call *c, struct str dir, struct candidate *out)
 {
 	struct entry dot_git;
@@ -154,7 +162,7 @@ static enum err inspect_anew(struct call *c, struct str dir, struct candidate *o
 	return e;
 }
 
-/* Several parts of a command search for the repository, and find the same one. */
+/* Several parts of a command search for the same repository, so the last result is cached. */
 static enum err place_repository_inspect(struct call *c, struct str dir, struct candidate *out)
 {
 	struct candidate *known;
@@ -200,7 +208,10 @@ enum err candidate_refuse(struct call *c, const struct candidate *found)
 	return owner_refuse(c, found->foreign.path, found->foreign.owner, found->repo.tree);
 }
 
-/* In a ".git": Git never checks out a file with that name, so no commit made it. */
+/*
+ * Is the folder inside a ".git"? Git never checks out a file with that name, so no commit created
+ * it.
+ */
 static bool in_dot_git(struct str dir)
 {
 	return str_is(path_name(dir), ".git") || str_has(dir, STR("/.git/"));
@@ -212,7 +223,7 @@ static void see_bare(void *arg, struct str name, struct str value)
 		*(bool *)arg = str_is(value, "explicit");
 }
 
-/* A bare repository that was found, not named. */
+/* Uses a bare repository that was found by the search, not named. */
 static enum err use_bare(struct call *c, struct str dir, struct repository *out)
 {
 	struct foreign foreign;
@@ -233,8 +244,7 @@ static enum err use_bare(struct call *c, struct str dir, struct repository *out)
 			 STR_ARG(spawn_word(&c->mem, dir)));
 }
 
-/* A bare repository below a ".git" that Git cannot use: nobody can tell whether it was checked
- * out. */
+/* Refuses a bare repository below a ".git" that Git cannot use: it may come from a checkout. */
 static enum err doubt_bare(struct call *c, struct str bare, struct str tree)
 {
 	call_fail(c, ERR_NOT_A_REPOSITORY,
@@ -246,9 +256,9 @@ static enum err doubt_bare(struct call *c, struct str bare, struct str tree)
 }
 
 /*
- * The nearest worktree, else the nearest bare repository. A folder of a worktree that looks like
- * a bare repository may come from a commit, with settings that run programs, so the repository
- * around it counts.
+ * The nearest worktree, else the nearest bare repository. A folder of a worktree that looks like a
+ * bare repository may come from a commit, with settings that run programs, so the repository around
+ * it is used instead.
  */
 static enum err search_repository(struct call *c, struct str dir, struct repository *out,
 				  bool *plain)
@@ -279,9 +289,9 @@ static enum err search_repository(struct call *c, struct str dir, struct reposit
 	return bare.p ? use_bare(c, bare, out) : ERR_OK;
 }
 
-/* --- a Git directory that was named --- */
+/* --- named Git directories --- */
 
-/* As ".git", it may be a file that says where the folder is. */
+/* Like ".git", the path may be a file that names the folder. */
 static enum err follow_file(struct call *c, struct str *gitdir)
 {
 	struct entry found;
@@ -312,7 +322,7 @@ static enum err use_gitdir(struct call *c, struct str gitdir, struct repository 
 
 struct worktree_settings {
 	bool bare;
-	bool own; /* the worktree has a file of settings of its own */
+	bool own; /* the worktree has its own configuration file */
 	struct str worktree;
 };
 
@@ -352,7 +362,7 @@ enum err place_is_bare(struct call *c, const struct repository *repo, bool *yes)
 	return e;
 }
 
-/* As Git decides where GIT_DIR is set: GIT_WORK_TREE, core.worktree, or right here. */
+/* Git's rule if GIT_DIR is set: GIT_WORK_TREE, else core.worktree, else the current folder. */
 static enum err place_repository_find_worktree(struct call *c, struct repository *repo)
 {
 	const char *named = getenv("GIT_WORK_TREE");
@@ -384,7 +394,7 @@ enum err place_of_setting(struct call *c, const struct repository *repo, struct 
 	return e;
 }
 
-/* GIT_DIR, unless a folder was named in another way. */
+/* GIT_DIR, unless the user named a project. */
 static const char *git_dir_variable(const struct call *c)
 {
 	const char *gitdir = c->project.p ? NULL : getenv("GIT_DIR");
@@ -421,7 +431,7 @@ void place_of_variables(struct call *c, struct repository *out)
 		out->tree = STR_NONE;
 }
 
-/* --- the repository --- */
+/* --- interface --- */
 
 static enum err place_repository_find(struct call *c, struct str dir, struct repository *out,
 				      bool *plain)
@@ -446,7 +456,7 @@ static enum err find_common(struct call *c, struct repository *out)
 			 STR_ARG(out->tree));
 }
 
-/* Through a link, the folders above are others. */
+/* Links are resolved first: the folders above a link's target are different ones. */
 enum err place_repository(struct call *c, struct str dir, struct repository *out)
 {
 	struct str real = path_real_beside(&c->mem, c->real, dir);
@@ -486,12 +496,12 @@ enum err place_branch(struct call *c, const struct repository *repo, struct str 
 	head = str_trim(head);
 	*out = STR_NONE;
 	if (!e && str_starts(head, STR("ref: refs/heads/")) && utf8_valid(head) &&
-	    !str_is(head, "ref: refs/heads/.invalid")) /* what reftables put there */
+	    !str_is(head, "ref: refs/heads/.invalid")) /* the placeholder of the reftable format */
 		*out = str_skip(head, sizeof "ref: refs/heads/" - 1);
 	return e;
 }
 
-/* Where `packed-refs` says a ref is; absent: it does not name it. */
+/* The value of a ref in `packed-refs`; absent: not listed. */
 static struct str packed_ref(struct str text, struct str name)
 {
 	struct str line;

@@ -52,7 +52,7 @@ enum err receipt_answer(struct call *c, const struct receipt *old, struct json *
 			  STR_ARG(c->request_id), moment_format(&c->mem, old->at).p);
 		return call_step(c, "Check what it did, and use a new request id for new work.");
 	}
-	/* other programs may have written to the store since */
+	/* other programs may have changed the store since */
 	if (!value_parse(&c->mem, old->reply, &error))
 		return call_fail(c, ERR_DAMAGED,
 				 "the stored reply to request id '" STR_FMT "' is damaged: %s",

@@ -6,21 +6,23 @@
 struct json;
 
 /*
- * The answer that an actor's request id got, so that a repeated request is not carried out twice.
- * A request is recognised by its operation and its arguments.
+ * The stored reply to an actor's request id, so that a repeated request is not carried out twice. A
+ * request is identified by its operation and its arguments.
  */
 struct receipt {
 	struct str actor, id, op, args;
-	struct str reply; /* absent: no longer kept */
-	struct str about; /* JSON: the id, or the list of ids, that the reply was about */
+	struct str reply; /* absent: no longer stored */
+	struct str about; /* JSON: the id, or the list of ids, of the reply */
 	int64_t at;       /* ms, by the clock of the store */
 };
 
-/* The receipts of one store. The functions are called by receipt_find() and receipt_put() alone. */
+/* The receipts of one store. The functions are called only by receipt_find() and receipt_put(). */
 struct receipts {
 	void *store;
-	/* Looks `r` up by its actor and id, and fills in the rest; `op` stays absent if there is
-	 * none. */
+	/*
+	 * Looks up `r` by its actor and id, and fills in the rest; `op` stays absent if there is no
+	 * receipt.
+	 */
 	enum err (*find)(struct call *c, void *store, struct receipt *r);
 	/* Stores `r`, in the transaction of the operation where the store has transactions. */
 	enum err (*put)(struct call *c, void *store, const struct receipt *r);
@@ -38,14 +40,18 @@ enum err receipt_find(struct call *c, const struct receipts *in, const struct re
 enum err receipt_put(struct call *c, const struct receipts *in, const struct receipt *ask,
 		     struct str reply);
 
-/* Writes the reply of a receipt that was found. A reply that is no longer kept is a
- * REQUEST_MISMATCH. */
+/*
+ * Writes the reply of a receipt that was found; REQUEST_MISMATCH if the reply is no longer stored.
+ */
 enum err receipt_answer(struct call *c, const struct receipt *old, struct json *reply);
 
 /* A digest of the actor and the request id, in 32 characters. */
 struct str receipt_key(struct call *c, struct str actor, struct str id);
 
-/* The part of a reply that is kept for good: the id of an object, the ids of a list; or absent. */
+/*
+ * The part of a reply that is stored permanently: the id of an object, or the ids of a list; or
+ * absent.
+ */
 struct str receipt_about(struct call *c, struct str reply);
 
 #endif
