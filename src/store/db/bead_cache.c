@@ -14,7 +14,7 @@
 enum {
 	VERSION = 4,
 	WAIT_MS = 10000,
-	PAGE = 4096, /* bytes, of the file */
+	PAGE = 4096, /* page size of the database file */
 };
 
 static const char schema[] =
@@ -46,13 +46,13 @@ static const char schema[] =
 	"CREATE VIRTUAL TABLE search USING"
 	"    fts5(title, body, content = '', columnsize = 0);";
 
-/* What SQLite makes for the search. */
+/* The tables that SQLite creates for the full-text search. */
 static const char search_tables[] =
 	"CREATE TABLE 'search_data'(id INTEGER PRIMARY KEY, block BLOB);"
 	"CREATE TABLE 'search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;"
 	"CREATE TABLE 'search_config'(k PRIMARY KEY, v) WITHOUT ROWID;";
 
-/* The lists that people and agents ask for, in the order in which they get them. */
+/* Indexes for the usual lists, in their order. */
 static const char indexes[] =
 	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
 	"CREATE INDEX ready ON beads (priority, created, created_n, id, children)"
@@ -68,7 +68,7 @@ static enum err bead_cache_doubt(struct call *c, struct str path, const char *wh
 	return call_step(c, "Run the command again: this file is only a cache, and is made anew.");
 }
 
-/* It is never synced, so it is trusted only until the system is started again. */
+/* The cache is never synced, so it is trusted only until the next boot. */
 static struct str bead_cache_boot(struct call *c)
 {
 	char *name = arena_alloc(&c->mem, PLATFORM_BOOT);
@@ -127,14 +127,14 @@ static enum err bead_cache_open_as(struct call *c, enum cache_mode mode, struct 
 				       ERR_OK) ||
 	    (e = db_expect_schema(c, out->db, ours)) || (e = read_about(c, out, about)))
 		cache_close(out);
-	if (e == ERR_UNSAFE_PATH) /* a new cache takes the place of the link */
+	if (e == ERR_UNSAFE_PATH) /* a new cache will replace the link */
 		return bead_cache_doubt(c, out->path, "is a symbolic link");
 	return e;
 }
 
 /*
- * What it says it holds is only true of the whole file if nothing was on its way into it after
- * that was read: the log has to be empty before and after.
+ * In CACHE_STILL mode, the row `about` describes the whole file only if no write was in progress
+ * while it was read: the log must be empty before and after.
  */
 enum err cache_open(struct call *c, struct str path, enum cache_mode mode, struct cache *out,
 		    struct cache_about *about)
@@ -142,13 +142,14 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode, struc
 	off_t size;
 	enum err e;
 
-	if (mode == CACHE_STILL && db_keeps()) /* then it is open already */
+	if (mode == CACHE_STILL &&
+	    db_keeps()) /* a long-running process has the database open anyway */
 		mode = CACHE_READ;
 	*out = (struct cache){ .path = path };
 	out->file = file_number_size(&c->mem, path, &size);
 	if (!out->file)
 		return bead_cache_doubt(c, path, "is not there");
-	if (size % PAGE) /* SQLite would fill it up with zeros */
+	if (size % PAGE) /* SQLite would pad the file with zeros */
 		return bead_cache_doubt(c, path, "was cut");
 	if (mode != CACHE_STILL)
 		return bead_cache_open_as(c, mode, out, about);
@@ -160,7 +161,7 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode, struc
 	return bead_cache_open_as(c, CACHE_READ, out, about);
 }
 
-/* Nothing is on its way into the file: its log is empty. */
+/* Is the log empty, so that no write to the file is pending? */
 bool cache_quiet(struct call *c, struct str path)
 {
 	return file_size(&c->mem, arena_join(&c->mem, path, STR("-wal"))) <= 0;
@@ -188,7 +189,7 @@ static enum err fill_new(struct call *c, struct cache *out)
 
 struct bead_cache_leftovers {
 	struct call *c;
-	struct str dir, head; /* of the files that never became the cache */
+	struct str dir, head; /* of unfinished new caches */
 };
 
 static void bead_cache_remove_leftover(void *arg, struct str name)
@@ -227,7 +228,7 @@ enum err cache_create_private(struct call *c, struct cache *out)
 	return e ? e : fill_new(c, out);
 }
 
-/* Its log goes first: SQLite would play an old one into the new file. */
+/* The old log is removed first: SQLite would apply it to the new file. */
 enum err cache_install(struct call *c, struct cache *made, struct str path)
 {
 	static const char *const part[] = { "-wal", "-shm", "" };
@@ -337,7 +338,7 @@ static void bind_nonzero(struct stmt *st, int64_t v)
 		stmt_skip(st, 1);
 }
 
-/* What both statements below set, in the same order. */
+/* Binds the columns that both statements below set, in the same order. */
 static void bind_row(struct stmt *st, const struct bead_row *row)
 {
 	stmt_bind_int(st, row->status);
@@ -449,7 +450,7 @@ static enum err index_text(struct call *c, struct cache *cache, const struct bea
 	return stmt_run(c, st);
 }
 
-/* The index keeps no text, so it has to be told what to take out. */
+/* The full-text index stores no text, so the old text must be given to remove it. */
 static enum err unindex_text(struct call *c, struct cache *cache, const struct bead_row *old)
 {
 	AUTO_STMT *st = db_stmt(cache->db, "INSERT INTO search (search, rowid, title,"

@@ -17,7 +17,7 @@ static const char *const group_words[] = {
 };
 static const struct names groups = { group_words, GROUP_LABEL + 1, NULL };
 
-/* SQL that is being put together, and what its parameters are to be. */
+/* SQL under construction, and the values of its parameters. */
 struct query {
 	struct buf sql;
 	struct param {
@@ -71,7 +71,7 @@ static struct stmt *bead_query_prepared(struct cache *cache, struct query *q)
 	return st;
 }
 
-/* A set of small numbers; the forms that the partial indexes are made for come first. */
+/* A condition on a set of small numbers; the first two forms match the partial indexes. */
 static void with_set(struct query *q, const char *column, unsigned set)
 {
 	const char *comma = "";
@@ -110,7 +110,7 @@ static void with_list(struct query *q, const char *before, const struct str *lis
 	bead_query_sql(q, after);
 }
 
-/* A pattern for LIKE that means the text itself, anywhere. */
+/* A LIKE pattern that matches the literal text anywhere. */
 static struct str bead_query_anywhere(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
@@ -127,10 +127,10 @@ static struct str bead_query_anywhere(struct arena *mem, struct str text)
 	return buf_str(&b);
 }
 
-/* One half of what is ready: what nobody holds, and what was held too long. */
+/* The two halves of the ready beads: open ones, and those in progress whose lease has expired. */
 enum half { HALF_OPEN, HALF_EXPIRED, HALF_NONE };
 
-/* Of what is ready: all, what has no open child, what has one. */
+/* Ready beads: all, those without open children, those with open children. */
 enum kin { KIN_ANY, KIN_LEAF, KIN_CONTAINER };
 
 static void with_kin(struct query *q, enum kin kin)
@@ -188,7 +188,7 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
 }
 
-/* The names of columns of the result, so that both halves can share the order. */
+/* Orders by result columns, so that both halves of a UNION can share the order. */
 static void bead_query_order(struct query *q, const struct bead_filter *f)
 {
 	static const struct {
@@ -264,7 +264,7 @@ static void visit_rows(struct call *c, struct stmt *st, const struct bead_filter
 	arena_release(&aside.mem);
 }
 
-/* The query is used up. */
+/* Runs the query and reads its rows; the query cannot be used again. */
 static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
 			  const struct bead_filter *f, struct bead_row ***tail, int64_t *count)
 {
@@ -280,7 +280,7 @@ static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
 	return stmt_end(c, st);
 }
 
-/* What begins with each of the words, as FTS5 wants to hear it. */
+/* An FTS5 expression for texts in which every word begins a word. */
 static struct str bead_query_match(struct arena *mem, struct str words, const char *column)
 {
 	struct buf b = { .mem = mem };
@@ -309,7 +309,7 @@ static void bead_query_columns(struct query *q, const struct bead_filter *f, con
 	bead_query_sql(q, f->lean ? BEAD_COLUMNS_WITH("NULL", "NULL") : BEAD_COLUMNS);
 }
 
-/* Titles that match come first, then all else; of each the newest first. */
+/* Matches in titles come first, then all others; newest first in each group. */
 static enum err bead_query_search(struct call *c, struct cache *cache, const struct bead_filter *f,
 				  struct bead_row **out)
 {
@@ -355,7 +355,7 @@ static enum err each_ready(struct call *c, struct cache *cache, const struct bea
 	return read_rows(c, cache, &q, f, tail, found);
 }
 
-/* What can be worked on comes before what is worked on through its children. */
+/* Beads without open children come first: a bead with open children is worked on through them. */
 static enum err leaves_first(struct call *c, struct cache *cache, const struct bead_filter *f,
 			     struct bead_row **out)
 {
@@ -531,7 +531,7 @@ enum err query_targets(struct call *c, struct cache *cache, struct str id, enum 
 	return stmt_all(c, st, ids, count);
 }
 
-/* Rows of src, dst, kind, line and active. */
+/* Reads rows of src, dst, kind, line and active. */
 static enum err query_read_edges(struct call *c, struct stmt *st, struct edge_row **out)
 {
 	*out = NULL;

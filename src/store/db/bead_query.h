@@ -6,7 +6,7 @@
 struct stmt;
 
 enum bead_sort {
-	SORT_PRIORITY, /* then the oldest first */
+	SORT_PRIORITY, /* then oldest first */
 	SORT_CREATED,
 	SORT_UPDATED,
 	SORT_CLOSED,
@@ -18,43 +18,43 @@ enum bead_sort {
 };
 extern const struct names bead_sorts;
 
-/* A moment, if one was given. */
+/* An optional moment. */
 struct bound {
 	bool given;
 	int64_t ms;
 };
 
-/* Which beads; zeros ask for all of them. */
-/* Told of a row, which lasts until the next one. */
+/* Called with each row, which is valid until the next one. */
 typedef void query_visit(void *arg, const struct bead_row *row);
 
 struct bead_filter {
-	unsigned statuses, types, priorities; /* bit i: the i-th will do; 0: any */
+	unsigned statuses, types, priorities; /* bit i selects value i; 0: any */
 	struct str assignee;
 	bool unassigned;
-	const struct str *labels, *any_labels, *ids; /* all of these, one of those */
+	const struct str *labels, *any_labels,
+		*ids; /* all of `labels`, one of `any_labels`, one of `ids` */
 	size_t label_count, any_count, id_count;
 	struct str parent;
-	struct str title_part, description_part; /* whatever the case */
+	struct str title_part, description_part; /* case-insensitive */
 	struct bound created_after, created_before;
 	struct bound updated_after, updated_before;
 	struct bound closed_after, closed_before;
-	bool ready;   /* can be taken now, by `actor`; those with open children last */
-	bool free;    /* may be handed out: see bead_ready.h */
-	bool blocked; /* waits for another one */
+	bool ready;   /* `actor` can claim it now; beads with open children come last */
+	bool free;    /* can be assigned to an agent: see bead_ready.h */
+	bool blocked; /* has an open blocker */
 	bool expired; /* its lease ended before `now` */
 	struct str actor;
 	int64_t now;
-	struct str words; /* every one of them begins a word of it */
+	struct str words; /* each word must begin a word of the bead */
 	enum bead_sort sort;
 	bool reverse;
-	bool lean;          /* rows without their lines and hashes */
-	int64_t limit;      /* 0: none */
-	query_visit *visit; /* gets the rows one by one, and no chain is made; or NULL */
-	void *arg;          /* of that */
+	bool lean;          /* rows without `line` and `hash` */
+	int64_t limit;      /* 0: no limit */
+	query_visit *visit; /* called with each row instead of building a list; or NULL */
+	void *arg;          /* argument of `visit` */
 };
 
-/* A chain in the order asked for; NULL is the empty one. */
+/* A linked list in the given order; NULL: empty. */
 enum err query_each(struct call *c, struct cache *cache, const struct bead_filter *f,
 		    struct bead_row **out);
 enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *f,
@@ -62,22 +62,22 @@ enum err query_count(struct call *c, struct cache *cache, const struct bead_filt
 
 enum group { GROUP_STATUS, GROUP_PRIORITY, GROUP_TYPE, GROUP_ASSIGNEE, GROUP_LABEL };
 
-/* How many of them have each value; numbers of words for the closed sets. */
+/* The number of beads for each value; the key of a closed set is its number. */
 struct tally {
-	struct str key; /* absent: none */
+	struct str key; /* absent: no value */
 	int64_t count;
 	struct tally *next;
 };
 enum err query_tally(struct call *c, struct cache *cache, const struct bead_filter *f,
 		     enum group group, struct tally **out);
 
-/* Ids that begin so, at most `most`, of beads or, if `gone`, of tombstones. */
+/* At most `most` ids with this prefix, of beads or, if `gone`, of tombstones. */
 enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone, size_t most,
 		   struct str **ids, size_t *count);
 
-enum side { SIDE_OUT, SIDE_IN }; /* what a bead depends on; what depends on it */
+enum side { SIDE_OUT, SIDE_IN }; /* dependencies of a bead; its dependents */
 
-/* An edge that is there, and the live bead at its other end. */
+/* An active edge, and the existing bead at its other end. */
 struct link {
 	struct str kind;
 	struct bead_row *bead;
@@ -86,7 +86,7 @@ struct link {
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
 		     struct link **out);
 
-/* The same, with no more of the bead than its id and status; SIDE_OUT is sorted by id. */
+/* Like struct link, with only the id and status of the bead; SIDE_OUT is sorted by id. */
 struct edge_end {
 	struct str id, kind;
 	int status;
@@ -95,18 +95,18 @@ struct edge_end {
 enum err query_ends(struct call *c, struct cache *cache, struct str id, enum side side,
 		    struct edge_end **out);
 
-/* The live beads that a bead has an edge of this kind to, highest priority first. */
+/* The existing beads that a bead has an edge of this kind to, highest priority first. */
 enum err query_targets(struct call *c, struct cache *cache, struct str id, enum edge_kind kind,
 		       struct str **ids, size_t *count);
 
-/* All edges between live beads. */
+/* All edges between existing beads. */
 enum err query_edges(struct call *c, struct cache *cache, struct edge_row **out);
 
-/* Edges whose line has this text, deleted ones too. */
+/* Edges whose line contains this text, including deleted ones. */
 enum err query_edges_with(struct call *c, struct cache *cache, struct str text,
 			  struct edge_row **out);
 
-/* Tombstones, the last deleted first. */
+/* Tombstones, most recently deleted first. */
 struct buried {
 	struct str id, line;
 	struct buried *next;
@@ -114,7 +114,7 @@ struct buried {
 enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct buried **out);
 enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out);
 
-/* All labels in use, and how many beads have each. */
+/* All labels in use, with the number of beads of each. */
 enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
 
 #define BEAD_COLUMNS_WITH(line, hash)                                                 \
@@ -123,10 +123,10 @@ enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
 	" b.dependencies, b.dependents, b.children, b.parent, b.waits"
 #define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
 
-/* The first column of every row. */
+/* Reads the first column of every row. */
 enum err stmt_all(struct call *c, struct stmt *st, struct str **out, size_t *count);
 
-/* A row of BEAD_COLUMNS. */
+/* Reads a row of BEAD_COLUMNS. */
 struct bead_row *bead_row_read(struct call *c, struct stmt *st);
 
 #endif

@@ -4,23 +4,26 @@
 #include "store/db/bead_cache.h"
 
 /*
- * The one rule of what is ready, for rows and as conditions of SQL.
+ * The rule for ready beads, as C for rows and as SQL conditions.
  *
- * A bead is ready for an actor if no open bead blocks it, and it is open and not under another
- * actor's live lease, or in progress with a lease that has ended. Work that is handed out has no
- * open child either: then the work is in the children. 'bd ready' lists both.
+ * A bead is ready for an actor if no open bead blocks it, and it is either open and not under
+ * another actor's live lease, or in progress with an expired lease. A bead that is assigned to an
+ * agent must also have no open child, because then the work is in the children. 'bd ready' lists
+ * both kinds.
  */
 
-/* Both parts of what is ready, of the table of beads. What the lease says is compared when it is
- * asked. */
+/*
+ * Both halves of the ready beads, as conditions on the table `beads`. Leases are compared by the
+ * query, because they depend on the time.
+ */
 #define READY_OPEN_SQL "status = 0 AND blockers = 0"
 #define READY_HELD_SQL "status = 1 AND blockers = 0"
 #define BLOCKED_SQL    "status < 2 AND blockers > 0"
 
-/* What a bead's own state means for being ready. */
+/* A bead's own state, as far as it affects readiness. */
 enum holding {
-	HOLDING_NONE,        /* open, and nobody else has claimed it */
-	HOLDING_ENDED,       /* in progress, but the lease has ended */
+	HOLDING_NONE,        /* open, and not claimed by another actor */
+	HOLDING_ENDED,       /* in progress, but the lease has expired */
 	HOLDING_CLOSED,      /* closed */
 	HOLDING_IN_PROGRESS, /* in progress */
 	HOLDING_CLAIMED,     /* open, but another actor has claimed it */
@@ -28,19 +31,20 @@ enum holding {
 enum holding bead_row_holding(const struct bead_row *row, struct str actor, int64_t now);
 
 /*
- * Does an edge of this kind keep a bead from being ready, if the bead that it leads to has this
- * status? beads/counts.h counts these edges in the column `blockers`.
+ * Does an edge of this kind block a bead, if the bead at its target has this status? beads/counts.h
+ * counts these edges in the column `blockers`.
  */
 bool edge_blocks(struct str kind, int status);
 
-/* Is it ready? */
 bool bead_row_ready(const struct bead_row *row, struct str actor, int64_t now);
 
-/* May it be handed out: is it ready, without an open child? */
+/* Is the bead ready and without an open child, so that it can be assigned? */
 bool bead_row_free(const struct bead_row *row, struct str actor, int64_t now);
 
-/* From which moment on, in ms, it may be handed out to the actor; 0: it is free already;
- * FREE_NEVER: not as long as the bead is as it is. */
+/*
+ * The moment, in ms, from which the bead can be assigned to the actor; 0: now; FREE_NEVER: not in
+ * its present state.
+ */
 enum { FREE_NEVER = -1 };
 int64_t bead_row_free_from(const struct bead_row *row, struct str actor);
 

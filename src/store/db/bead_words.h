@@ -3,7 +3,7 @@
 
 #include "base/names.h"
 
-/* The closed sets of the bead's fields; the cache keeps their numbers. */
+/* The enumerated fields of a bead; the cache stores their numbers. */
 
 enum bead_status { BEAD_OPEN, BEAD_IN_PROGRESS, BEAD_CLOSED };
 enum bead_type { BEAD_BUG, BEAD_FEATURE, BEAD_TASK, BEAD_EPIC, BEAD_CHORE };
@@ -11,7 +11,7 @@ enum edge_kind { EDGE_BLOCKS, EDGE_PARENT, EDGE_RELATED, EDGE_DISCOVERED_FROM };
 
 extern const struct names bead_statuses, bead_types, edge_kinds;
 
-/* The kind of an edge is text, because other programs may write kinds that are not in the set. */
+/* The kind of an edge is text, because other programs may write unknown kinds. */
 bool edge_is(struct str kind, enum edge_kind known);
 
 #endif

@@ -23,8 +23,8 @@ enum {
 	CACHED = 64,
 	MADE_KEPT = 8,
 	LOG_PAGES = 40,
-	QUERY_MS = 30000,   /* that a query may take */
-	CHECK_AFTER = 4096, /* steps of a query, between two looks at the clock */
+	QUERY_MS = 30000,   /* timeout of a query */
+	CHECK_AFTER = 4096, /* virtual machine steps between two checks of the clock */
 };
 
 struct stmt {
@@ -32,36 +32,37 @@ struct stmt {
 	const char *sql;
 	sqlite3_stmt *raw;
 	int bound, column;
-	int64_t deadline; /* 0: it has not begun */
-	int failed;       /* the first error since it was lent; SQLITE_OK: none */
+	int64_t deadline; /* 0: not started */
+	int failed;       /* the first error since it was handed out; SQLITE_OK: none */
 	bool lent;
-	char *made; /* its text, if that was put together; then it is not in the cache */
+	char *made; /* its text, if generated; such a statement is not in `cache` */
 };
 
 struct db {
 	sqlite3 *raw;
-	int log_pages; /* in the log, after the last commit */
-	int log_most;  /* that may stay there */
-	bool scratch;  /* a cache: what is in it can be made again */
-	int wait_ms;   /* for others to let go of it */
+	int log_pages; /* pages in the log after the last commit */
+	int log_most;  /* limit above which the log is emptied */
+	bool scratch;  /* a cache, which can be rebuilt */
+	int wait_ms;   /* how long to wait for another process's lock */
 	struct str path;
-	struct str real; /* the path with no links above the file */
+	struct str real; /* the path without links above the file */
 	struct stmt cache[CACHED];
 	int cached;
-	struct stmt *made[MADE_KEPT]; /* given back; the last used comes first */
-	char *name;                   /* the path, for as long as it is kept */
-	bool too_long;                /* the path, and it has no alias */
-	int folder;                   /* of a path too long for SQLite; or -1 */
-	char alias[PLATFORM_ALIAS];   /* of that folder */
+	struct stmt *made
+		[MADE_KEPT]; /* returned statements with generated text, most recently used first */
+	char *name;          /* a copy of the path, while the connection is kept open */
+	bool too_long;       /* the path is too long for SQLite, and has no alias */
+	int folder;          /* an open folder, if its path is too long for SQLite; or -1 */
+	char alias[PLATFORM_ALIAS]; /* alias path of that folder */
 	enum db_mode mode;
-	uint64_t file;    /* which one it is */
-	bool spoilt;      /* something went wrong with it */
-	bool distrusted;  /* as others may write to it; see db_expect() */
-	int query_ms;     /* that a query may take; 0: any time */
-	int64_t deadline; /* of the query that runs */
+	uint64_t file;    /* identifies the file */
+	bool spoilt;      /* an error occurred: do not keep it open */
+	bool distrusted;  /* other users may have written it; see db_expect() */
+	int query_ms;     /* timeout of a query; 0: none */
+	int64_t deadline; /* deadline of the running query */
 };
 
-/* What a process that stays has opened and may need again; the last used comes first. */
+/* Open connections that a long-running process may use again, most recently used first. */
 enum { KEPT = 8 };
 static struct db *kept[KEPT];
 static bool keeping;
@@ -138,10 +139,10 @@ void db_limit_time(struct db *db, int ms)
 }
 
 /*
- * What the schema of a database says is SQL of the program that made it, and would be run by any
- * query of ours. We have no views and no triggers, so none is run. None of our tables is wide,
- * and no value is longer than a file that we would read. A file that is being made may go without
- * a journal, which SQLite counts as dangerous.
+ * A database's schema is SQL of the program that created the database, and every query would run
+ * it. We have no views or triggers, so these are disabled. None of our tables is wide, and no value
+ * is longer than a file that we would read. While a file is being created it may have no journal,
+ * which SQLITE_DBCONFIG_DEFENSIVE would forbid.
  */
 static void db_harden(struct db *db)
 {
@@ -156,9 +157,9 @@ static void db_harden(struct db *db)
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
 		sqlite3_db_config(db->raw, options[i].option, options[i].on, NULL);
 	/*
-	 * Up to 3.40, SQLite takes its own functions for JSON for unsafe ones, and the
-	 * specification of the board has json_valid() in its schema. There, nothing is lost: we
-	 * add no functions that a schema could call.
+	 * SQLite before 3.41 counts its own JSON functions as unsafe, and the specification of the
+	 * board has json_valid() in its schema. Trusting the schema is harmless there: we register
+	 * no functions that a schema could call.
 	 */
 	if (sqlite3_libversion_number() >= 3041000)
 		sqlite3_db_config(db->raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -190,8 +191,8 @@ static int open_raw(struct db *db, int flags, struct str name)
 }
 
 /*
- * SQLite takes paths of 512 bytes. Where one is longer, its folder is opened and SQLite is given
- * another path to that. The databases' own names are short.
+ * SQLite accepts paths of at most 512 bytes. For a longer path, the folder is opened and SQLite
+ * gets a short alias path to it. The databases' own names are short.
  */
 static struct str short_path(struct call *c, struct db *db)
 {
@@ -208,7 +209,7 @@ static struct str short_path(struct call *c, struct db *db)
 	return path_join(&c->mem, str_of(db->alias), path_name(db->real));
 }
 
-/* The path as SQLite wants it where something is asked of it too. */
+/* The path as a URI, to pass parameters to SQLite. */
 static struct str db_uri(struct arena *mem, struct str path, const char *query)
 {
 	struct buf b = { .mem = mem };
@@ -223,7 +224,7 @@ static struct str db_uri(struct arena *mem, struct str path, const char *query)
 	return buf_str(&b);
 }
 
-/* True if the log of the database can be used, which is only known by reading. */
+/* Reads from the database: only reading shows whether its log can be used. */
 static int db_probe(struct db *db)
 {
 	return sqlite3_exec(db->raw, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL);
@@ -245,9 +246,8 @@ static int db_open_as(struct call *c, struct db *db, const char *query)
 }
 
 /*
- * Reading in WAL mode wants to write too, beside the file. Where that is not allowed: without a
- * log the file alone is the whole truth; a log that nobody has open can be read in private
- * memory.
+ * Reading in WAL mode also writes beside the file. If that is not permitted: without a log, the
+ * file alone is complete; a log that no process has open can be read in private memory.
  */
 static int open_read(struct call *c, struct db *db)
 {
@@ -292,7 +292,7 @@ static int open_write(struct call *c, struct db *db, enum db_mode mode)
 			    NULL, NULL, NULL);
 }
 
-/* No lock, no log, no shared memory. */
+/* Opens without lock, log and shared memory. */
 static int open_still(struct call *c, struct db *db)
 {
 	return open_raw(db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
@@ -330,7 +330,7 @@ bool db_keeps(void)
 	return keeping;
 }
 
-/* One that is still of the file that the path names; or NULL. */
+/* An open connection whose file the path still names; or NULL. */
 static struct db *find_kept(struct call *c, struct str path, enum db_mode mode)
 {
 	uint64_t file = file_number(&c->mem, path);
@@ -348,7 +348,7 @@ static struct db *find_kept(struct call *c, struct str path, enum db_mode mode)
 	return NULL;
 }
 
-/* A name that ends with its call would not do. */
+/* Keeps the connection open for later calls. A statement that failed to compile prevents this. */
 static bool db_keep_open(struct db *db)
 {
 	bool well = keeping && db->file && !db->spoilt;
@@ -366,8 +366,10 @@ static bool db_keep_open(struct db *db)
 	return true;
 }
 
-/* SQLITE_OPEN_NOFOLLOW refuses links anywhere in the path: those above the folder are the
- * user's. */
+/*
+ * SQLITE_OPEN_NOFOLLOW refuses links anywhere in the path, but links above the folder belong to the
+ * user: they are resolved first.
+ */
 static struct str real_path(struct call *c, struct str path)
 {
 	struct str dir = path_real_beside(&c->mem, c->real, path_parent(path));
@@ -398,7 +400,9 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	db->real = in_memory ? db->path : real_path(c, path);
 	db->wait_ms = wait_ms;
 	db->mode = mode;
-	db->query_ms = mode == DB_CREATE ? 0 : QUERY_MS; /* nobody else made that one */
+	db->query_ms = mode == DB_CREATE ?
+			       0 :
+			       QUERY_MS; /* no timeout: no other program has created its content */
 	rc = mode == DB_READ  ? open_read(c, db) :
 	     mode == DB_STILL ? open_still(c, db) :
 				open_write(c, db, mode);
@@ -409,12 +413,12 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	}
 	if (keeping && mode != DB_CREATE && mode != DB_STILL && (db->name = strdup(db->path.p)))
 		db->file = file_number(&c->mem, path);
-	db->real = STR_NONE; /* it ends with the call */
+	db->real = STR_NONE; /* its memory ends with the call */
 	*out = db;
 	return ERR_OK;
 }
 
-/* The bytes of a database in memory, as those of a file that has a write-ahead log. */
+/* The bytes of a database in memory, as a file in WAL mode. */
 static enum err db_serialize(struct call *c, struct db *db, struct str *out)
 {
 	sqlite3_int64 size = 0;
@@ -422,7 +426,7 @@ static enum err db_serialize(struct call *c, struct db *db, struct str *out)
 
 	if (!bytes)
 		return db_fail(c, db, SQLITE_NOMEM);
-	bytes[18] = bytes[19] = 2; /* the versions of the format for writers and for readers */
+	bytes[18] = bytes[19] = 2; /* the format versions for writing and reading: WAL */
 	*out = arena_copy(&c->mem, (struct str){ (const char *)bytes, (size_t)size });
 	sqlite3_free(bytes);
 	return ERR_OK;
@@ -456,7 +460,7 @@ enum err db_make(struct call *c, struct str path, const char *const *schema)
 	db_close(db);
 	if (!e && !(e = db_files_set_logs_aside(c, path)))
 		e = file_own_replace(c, path, content, 0600);
-	c->stored = before; /* an empty database is not what the call was asked to store */
+	c->stored = before; /* creating an empty database is not a stored change */
 	return e;
 }
 
@@ -487,10 +491,10 @@ enum err db_begin(struct call *c, struct db *db)
 }
 
 /*
- * The first process that opens a database reads its whole log, and here nearly every process is
- * the first: so the log is kept short. It has to be emptied, not only copied back, because what
- * was copied is forgotten when the last process closes. Where others are reading it, it stays,
- * and a later commit tries again.
+ * The first process that opens a database reads its whole log, and here almost every process is the
+ * first one, so the log is kept short. It must be truncated, not only copied back, because the
+ * record of what was copied back is lost when the last process closes. If other processes are
+ * reading the log, it stays, and a later commit tries again.
  */
 static void shorten_log(struct db *db)
 {
@@ -500,9 +504,9 @@ static void shorten_log(struct db *db)
 }
 
 /*
- * Where there is no space, the last frame of the log was not written whole, and nobody takes it
- * for a commit. After any other failure of the disk (a sync, above all) the frame may be there,
- * and the next process that opens the database finds it.
+ * If the disk is full, the last frame of the log is incomplete and does not count as a commit.
+ * After any other I/O error (above all in a sync) the frame may be in the file, and the next
+ * process that opens the database finds it.
  */
 static enum stored after_commit(int rc)
 {
@@ -581,7 +585,7 @@ static enum err db_unexpected(struct call *c, const struct db *db, const char *n
 			 what);
 }
 
-/* Names of tables are the same in upper and lower case. */
+/* Names of tables are case-insensitive. */
 static const struct db_table *find_table(const struct db_table *tables, const char *name)
 {
 	for (; tables->name; tables++)
@@ -590,7 +594,7 @@ static const struct db_table *find_table(const struct db_table *tables, const ch
 	return NULL;
 }
 
-/* Of a view, and of a virtual table that nobody has used yet, SQLite knows no columns. */
+/* Views, and virtual tables that were not used yet, have no columns in SQLite's metadata. */
 static enum err check_table(struct call *c, struct db *db, const struct db_table *t)
 {
 	if (t->optional && !db_has_table(db, t->name))
@@ -604,8 +608,10 @@ static enum err check_table(struct call *c, struct db *db, const struct db_table
 	return ERR_OK;
 }
 
-/* No virtual tables but the one that takes JSON apart, no long patterns, and every page is
- * checked when it is read. */
+/*
+ * Disables all virtual tables except json_each and long LIKE patterns, and checks every page when
+ * it is read.
+ */
 static enum err db_distrust(struct call *c, struct db *db)
 {
 	const char *keep[] = { "json_each", NULL };
@@ -618,7 +624,7 @@ static enum err db_distrust(struct call *c, struct db *db)
 	return db_exec(c, db, "PRAGMA cell_size_check = ON");
 }
 
-/* None of our tables has a view in its place, or a trigger. */
+/* Refuses views in place of our tables, and triggers on them. */
 static enum err check_kinds(struct call *c, struct db *db, const struct db_table *tables)
 {
 	const struct db_table *t = NULL;
@@ -635,10 +641,10 @@ static enum err check_kinds(struct call *c, struct db *db, const struct db_table
 }
 
 /*
- * Does the database define exactly what our schema defines, in the same order? Nearly every
- * database does, and then nothing of it has to be parsed. SQLite itself adds an index for each
- * UNIQUE, without a statement, and the table that AUTOINCREMENT uses. `stored`: all of it has
- * pages of its own, as virtual tables have not.
+ * Does the database define exactly our schema, in the same order? Almost every database does, and
+ * then nothing in it needs to be parsed. SQLite itself adds an index without a statement for each
+ * UNIQUE, and the table for AUTOINCREMENT. `stored`: every table must have pages of its own, which
+ * virtual tables do not have.
  */
 static enum err db_is_exact(struct call *c, struct db *db, struct str ours, bool stored,
 			    bool *exact)
@@ -659,7 +665,7 @@ static enum err db_is_exact(struct call *c, struct db *db, struct str ours, bool
 	return stmt_end(c, st);
 }
 
-/* Each definition by itself. */
+/* Checks each definition by itself. */
 static enum err check_definitions(struct call *c, struct db *db, struct str schema)
 {
 	AUTO_STMT *st = db_stmt(db, "SELECT sql, name, tbl_name FROM sqlite_schema");
@@ -738,7 +744,7 @@ enum err db_check(struct call *c, struct db *db)
 		said = stmt_str(st, &c->mem);
 	if ((e = stmt_end(c, st)) || str_is(said, "ok"))
 		return e;
-	while (str_next(&said, '\n', &last)) /* a headline comes first */
+	while (str_next(&said, '\n', &last)) /* the first line is a headline */
 		;
 	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: " STR_FMT, STR_ARG(db->path),
 			 STR_ARG(last));
@@ -769,7 +775,7 @@ struct stmt *db_stmt(struct db *db, const char *sql)
 	return st;
 }
 
-/* One with that text which was given back; or NULL. */
+/* A returned statement with this text; or NULL. */
 static struct stmt *find_made(struct db *db, struct str sql)
 {
 	for (int i = 0; i < MADE_KEPT && db->made[i]; i++) {
@@ -801,7 +807,7 @@ struct stmt *db_stmt_once(struct db *db, struct str sql)
 	return st;
 }
 
-/* A process that stays will ask the same again. */
+/* A long-running process is likely to run the same query again. */
 static void keep_made(struct stmt *st)
 {
 	struct stmt **made = st->db->made;

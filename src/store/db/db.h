@@ -6,48 +6,53 @@
 struct names;
 
 /*
- * One SQLite connection. Only this module knows that it is SQLite. A database may come from
- * somebody else: views, triggers and functions in its schema are not run, values are at most
- * FILE_MOST bytes long (DAMAGED), and a query takes at most 30 s (QUERY_TIMEOUT).
+ * One SQLite connection. Only this module knows that it is SQLite. A database may come from another
+ * user: views, triggers and functions in its schema are not run, values have at most FILE_MOST
+ * bytes (DAMAGED), and a query takes at most 30 s (QUERY_TIMEOUT).
  */
 struct db;
 
 /*
- * A prepared statement on loan. The SQL of db_stmt() is a literal: it is compiled once per
- * connection and found again by the literal's address. Parameters are bound, and columns read,
- * from left to right. An error on the way makes every later step a no-op; stmt_end() reports the
- * first one.
+ * A prepared statement, to be returned with stmt_done(). The SQL of db_stmt() is a literal: it is
+ * compiled once per connection, and looked up by the literal's address. Parameters are bound, and
+ * columns read, from left to right. After an error every later step is a no-op; stmt_end() reports
+ * the first error.
  */
 struct stmt;
 
 enum db_mode {
-	DB_READ,    /* also where nothing can be written */
+	DB_READ,    /* also on a read-only file system */
 	DB_WRITE,   /* must exist */
-	DB_CREATE,  /* made if it does not exist */
-	DB_SCRATCH, /* as DB_WRITE, but a commit is not synced, and leaves no log behind */
+	DB_CREATE,  /* created if it does not exist */
+	DB_SCRATCH, /* like DB_WRITE, but a commit is not synced, and leaves no log behind */
 	DB_STILL,   /* a file that does not change while it is read */
 };
 
-/* Waits for others up to `wait_ms`, here and later, then it is DATABASE_BUSY. */
+/*
+ * Waits up to `wait_ms` for locks of other processes, here and later, then fails with
+ * DATABASE_BUSY.
+ */
 enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms, struct db **out);
 void db_close(struct db *db);
 
 /*
- * A new database with these statements, which end with NULL. It appears whole, by a rename, so
- * that a process that is killed leaves none, and in WAL mode, so that our own databases never have
- * a rollback journal. Logs that lie there are kept under another name: SQLite would play them into
- * the new file. One process at a time.
+ * Creates a database with these statements, which end with NULL. The file appears complete, by a
+ * rename, so that a killed process leaves none, and in WAL mode, so that our own databases never
+ * have a rollback journal. Existing logs at that path are renamed: SQLite would apply them to the
+ * new file. Only one process at a time may call this.
  */
 enum err db_make(struct call *c, struct str path, const char *const *schema);
 
-/* For a process that stays: what is closed from here on is kept open for the next call that wants
- * the same, as long as it is the same file. */
+/*
+ * For a long-running process: db_close() keeps connections open for later calls, as long as the
+ * path names the same file.
+ */
 void db_keep(void);
 bool db_keeps(void);
 
 enum err db_exec(struct call *c, struct db *db, const char *sql);
 
-/* From here on all reads see one state, until something is written. */
+/* All later reads see one state of the database, until something is written. */
 enum err db_snapshot(struct call *c, struct db *db);
 
 /* A write transaction, durable after db_commit(). */
@@ -56,8 +61,8 @@ enum err db_commit(struct call *c, struct db *db);
 void db_rollback(struct db *db);
 
 /*
- * For notes that may be lost, such as what a reader has seen: never waits, never fails, costs no
- * sync. False: somebody else writes, or nothing can be written.
+ * Begins a write of data that may be lost, such as read positions: never waits, never fails, and
+ * does not sync. False: another process is writing, or the file system is read-only.
  */
 bool db_begin_lazy(struct db *db);
 
@@ -66,43 +71,43 @@ int64_t db_changes(struct db *db);
 bool db_has_table(struct db *db, const char *name);
 enum err db_is_empty(struct call *c, struct db *db, bool *empty); /* has no tables */
 
-/* A table that a store uses, and its columns, up to a NULL. Others may be beside them. */
+/* A table that a store uses, with its columns, up to a NULL. There may be other columns. */
 struct db_table {
 	const char *name;
-	bool optional; /* it need not be there */
+	bool optional; /* the table may be missing */
 	const char *columns[13];
 };
 
 /*
- * For a database that others may have made, before it is used: DAMAGED if one of these is a view
- * or a virtual table, lacks a column or has a trigger, or if SQLite would evaluate something for
- * it that is not in our own `schema`; see db_schema.h. The list of tables ends with one without a
- * name, the statements of the schema with NULL.
+ * Checks a database that other programs may have created, before it is used: DAMAGED if one of
+ * these tables is a view or a virtual table, lacks a column or has a trigger, or if SQLite would
+ * evaluate an expression for it that is not in our own `schema`; see db_schema.h. The list of
+ * tables ends with an entry without a name, the schema with NULL.
  */
 enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
 		   const char *const *schema);
 
-/* The last part of it alone. */
+/* Only the check of the schema's expressions. */
 enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema);
 
-/* Another limit for the queries from here on; for tests. */
+/* Changes the timeout of later queries; for tests. */
 void db_limit_time(struct db *db, int ms);
 
-/* Another database beside it, as `old`, from which rows are saved. */
+/* Attaches another database as `old`, to copy rows from it. */
 enum err db_attach_old(struct call *c, struct db *db, struct str path);
 
-/* A quick look at its structure: DAMAGED if it is not sound. */
+/* A quick check of the structure; DAMAGED if it fails. */
 enum err db_check(struct call *c, struct db *db);
 
 struct stmt *db_stmt(struct db *db, const char *sql);
-struct stmt *db_stmt_once(struct db *db, struct str sql); /* made up for this one use */
+struct stmt *db_stmt_once(struct db *db, struct str sql); /* generated text, not a literal */
 void stmt_done(struct stmt **st);
 #define AUTO_STMT __attribute__((cleanup(stmt_done))) struct stmt
 
 void stmt_bind_str(struct stmt *st, struct str s); /* an absent string: NULL */
 void stmt_bind_int(struct stmt *st, int64_t v);
 
-/* For numbered parameters that the SQL has left out, always or if `s` is absent. */
+/* For numbered parameters that the SQL does not contain: always, or if `s` is absent. */
 void stmt_skip(struct stmt *st, int count);
 void stmt_bind_opt(struct stmt *st, struct str s);
 
@@ -111,14 +116,14 @@ struct str stmt_str(struct stmt *st, struct arena *mem); /* NULL: absent */
 int64_t stmt_int(struct stmt *st);
 
 /*
- * Columns whose text is JSON, or one of a few words. Other programs can write what our tables
- * would not allow: `otherwise` is read instead.
+ * Columns whose text is JSON, or one of a few words. Other programs can store values that our
+ * tables would not allow; then `otherwise` is returned.
  */
 struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise);
 int stmt_word(struct stmt *st, struct arena *mem, const struct names *words, int otherwise);
 
 int64_t stmt_int_or(struct stmt *st, int64_t absent);
-enum err stmt_end(struct call *c, struct stmt *st); /* did it all go well? */
-enum err stmt_run(struct call *c, struct stmt *st); /* for what gives no rows */
+enum err stmt_end(struct call *c, struct stmt *st); /* reports the first error */
+enum err stmt_run(struct call *c, struct stmt *st); /* for statements without rows */
 
 #endif

@@ -16,7 +16,7 @@ static struct str db_file(struct call *c, struct str path, const char *part)
 	return arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(path), part);
 }
 
-/* The owner of a folder that may be used (store/place.h) also owns what is in it. */
+/* If the folder may be used (store/place.h), files of its owner may be used, too. */
 static enum err db_file_check_owner(struct call *c, struct str path)
 {
 	struct str dir = path_parent(path);
@@ -29,7 +29,7 @@ static enum err db_file_check_owner(struct call *c, struct str path)
 	return owner_refuse_inside(c, path, st.st_uid);
 }
 
-/* SQLite looks for the name of a super-journal at the end of a journal, before these bytes. */
+/* Does the journal end with the magic bytes that follow the name of a super-journal? */
 static bool journal_names_another(struct call *c, struct str path)
 {
 	static const char magic[8] = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";

@@ -7,11 +7,13 @@
 
 enum {
 	STEP = 16,        /* sizes are multiples of it */
-	SMALL = 1024,     /* larger pieces are those of malloc() */
-	CHUNK = 16 * 1024 /* what is asked of malloc() for small pieces */
+	SMALL = 1024,     /* larger pieces come from malloc() */
+	CHUNK = 16 * 1024 /* allocated at once for small pieces */
 };
 
-/* Before each piece; after it, while nobody has the piece, the next one of that size. */
+/*
+ * Precedes each piece. In an unused piece, the pointer to the next unused one of that size follows.
+ */
 struct db_piece {
 	size_t size;
 };
@@ -38,7 +40,7 @@ static int memory_round(int n)
 	return (n + STEP - 1) & ~(STEP - 1);
 }
 
-/* What is left of the chunk before is lost: less than one piece. */
+/* The rest of the previous chunk, less than one piece, is wasted. */
 static struct db_piece *piece_new(size_t size)
 {
 	struct db_piece *piece;

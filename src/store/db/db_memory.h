@@ -2,12 +2,12 @@
 #define STORE_DB_DB_MEMORY_H
 
 /*
- * Memory for SQLite in a process that ends soon. SQLite allocates a few thousand small pieces for
- * one command, and a sixth of the command's instructions were those of malloc() and free(). Here
- * pieces of one size are kept in a list of their own, and go back to that list, never to the
- * system: a process that stays must not use it.
+ * A memory allocator for SQLite in a short-lived process. SQLite allocates a few thousand small
+ * pieces for one command, and a sixth of the command's instructions were in malloc() and free().
+ * Here each size has a list of unused pieces; freed pieces go back to that list, never to the
+ * system, so a long-running process must not use it.
  *
- * To be called before anything else of SQLite.
+ * Must be called before any other function of SQLite.
  */
 void db_memory_use(void);
 

@@ -1,7 +1,7 @@
 /*
- * A damaged database gives up its rows as far as SQLite can reach them. Rows are copied a range
- * of row numbers at a time; a range that cannot be read is halved until only the rows on damaged
- * pages are left over.
+ * Recovers the rows of a damaged database as far as SQLite can read them. Rows are copied by ranges
+ * of row numbers; a range that cannot be read is halved until only the rows on damaged pages are
+ * left.
  */
 #include "store/db/db_salvage.h"
 
@@ -14,16 +14,16 @@
 
 enum {
 	WAIT_MS = 5000,
-	TRIES_MOST = 20000, /* of one table: then the rest of a range counts as lost */
+	TRIES_MOST = 20000, /* per table; then the rest of a range counts as lost */
 };
 
 struct db_salvage_salvage {
 	struct call *c;
-	struct db *db; /* the new one; the old one is attached as `old` */
+	struct db *db; /* the new database; the old one is attached as `old` */
 	const char *table;
 	struct str columns;
-	struct json lost; /* an open list */
-	int64_t from, to; /* rows that were lost last; 0: none */
+	struct json lost; /* an open JSON array */
+	int64_t from, to; /* the last range of lost rows; 0: none */
 	int64_t saved;
 	int tries;
 };
@@ -46,7 +46,7 @@ static void tell_rows(struct db_salvage_salvage *s)
 	s->from = s->to = 0;
 }
 
-/* Rows that follow each other are told of together. */
+/* Adjacent rows are reported together. */
 static void db_salvage_lose(struct db_salvage_salvage *s, int64_t from, int64_t to)
 {
 	if (s->from && from != s->to + 1)
@@ -55,7 +55,7 @@ static void db_salvage_lose(struct db_salvage_salvage *s, int64_t from, int64_t 
 	s->to = to;
 }
 
-/* --- one table --- */
+/* --- tables --- */
 
 static enum err read_columns(struct db_salvage_salvage *s)
 {
@@ -74,7 +74,7 @@ static enum err read_columns(struct db_salvage_salvage *s)
 	return stmt_end(s->c, st);
 }
 
-/* True: all rows that the condition names were copied. */
+/* True if all rows that match the condition were copied. */
 static bool db_salvage_copy(struct db_salvage_salvage *s, struct str condition)
 {
 	struct str sql = arena_fmt(&s->c->mem,
@@ -108,7 +108,7 @@ static void copy_range(struct db_salvage_salvage *s, int64_t from, int64_t to)
 	copy_range(s, middle + 1, to);
 }
 
-/* Without row numbers: as many as can be read from each end. */
+/* For a table without row numbers: copies as many rows as can be read from each end. */
 static void copy_from_ends(struct db_salvage_salvage *s)
 {
 	static const char *const order[] = { "", "ORDER BY 1 DESC, 2 DESC " };
@@ -122,7 +122,7 @@ static void copy_from_ends(struct db_salvage_salvage *s)
 				break;
 }
 
-/* The highest row number; of a damaged table it may not be known. */
+/* The highest row number; false if the damage hides it. */
 static bool find_last(struct db_salvage_salvage *s, int64_t *last)
 {
 	AUTO_STMT *st = db_stmt_once(
@@ -146,7 +146,7 @@ static enum err copy_table(struct db_salvage_salvage *s, const struct db_table *
 		return e;
 	if (find_last(s, &last))
 		copy_range(s, 1, last);
-	else if (db_salvage_copy(s, STR("WHERE rowid < 0"))) /* it has row numbers */
+	else if (db_salvage_copy(s, STR("WHERE rowid < 0"))) /* the table has row numbers */
 		copy_range(s, 1, 1 << 20);
 	else
 		copy_from_ends(s);
@@ -154,14 +154,14 @@ static enum err copy_table(struct db_salvage_salvage *s, const struct db_table *
 	return ERR_OK;
 }
 
-/* --- the whole --- */
+/* --- databases --- */
 
 static bool is_page_size(unsigned n)
 {
 	return n == 1 || (n >= 512 && !(n & (n - 1)));
 }
 
-/* The first bytes are nearly the same in every database: what is certain is put right. */
+/* Repairs the header fields that are the same in every database. */
 static void mend_header(char *p, size_t n)
 {
 	static const char magic[16] = "SQLite format 3";
@@ -174,7 +174,7 @@ static void mend_header(char *p, size_t n)
 		u[16] = 0x10; /* 4096 */
 		u[17] = 0;
 	}
-	u[18] = u[19] = 1; /* its log was copied into it, or is not to be trusted */
+	u[18] = u[19] = 1; /* not WAL: the log was already applied, or cannot be trusted */
 	u[20] = 0;
 	u[21] = 64;
 	u[22] = u[23] = 32;
@@ -182,7 +182,7 @@ static void mend_header(char *p, size_t n)
 	memcpy(u + 56, "\0\0\0\1", 4);
 }
 
-/* A copy that may be written to: with its log, if SQLite can still apply that. */
+/* Makes a writable copy, with its log applied if SQLite can still do that. */
 static enum err make_work(struct call *c, struct str path, struct str work)
 {
 	struct str text, log, logs = arena_fmt(&c->mem, STR_FMT "-wal", STR_ARG(path)),
@@ -218,7 +218,8 @@ static enum err copy_all(struct db_salvage_salvage *s, struct str work, const st
 	for (int i = 0; plan->schema[i]; i++)
 		if ((e = db_exec(c, s->db, plan->schema[i])))
 			return e;
-	for (const struct db_table *t = plan->tables; t->name; t++) /* rows of a new one */
+	for (const struct db_table *t = plan->tables; t->name;
+	     t++) /* removes the initial rows of a new database */
 		if ((e = db_exec(c, s->db, arena_fmt(&c->mem, "DELETE FROM %s", t->name).p)))
 			return e;
 	if ((e = db_attach_old(c, s->db, work)) && e != ERR_DAMAGED)
@@ -247,7 +248,7 @@ static enum err db_salvage_replace(struct call *c, struct str made, struct str p
 	return e ? e : file_sync_dir(c, path);
 }
 
-/* The new database is whole, and on the medium, before it takes the place of the old. */
+/* The new database is complete and durable before it replaces the old one. */
 static enum err db_salvage_build(struct call *c, struct db_salvage_salvage *s, struct str path,
 				 struct str made, const struct db_plan *plan)
 {
@@ -294,7 +295,7 @@ static enum err db_salvage_salvage(struct call *c, struct mend *m, struct str pa
 	return ERR_OK;
 }
 
-/* SQLite takes a damaged version for one that it may only read. */
+/* SQLite would treat a damaged format version as a read-only database. */
 static enum err db_salvage_check_header(struct call *c, struct str path)
 {
 	struct str head;

@@ -4,17 +4,17 @@
 #include "store/db/db.h"
 #include "store/mend.h"
 
-/* How a store's database is made, for one that has to be made again. */
+/* How to create a store's database again. */
 struct db_plan {
-	const char *schema[5]; /* SQL, up to a NULL */
+	const char *schema[5]; /* SQL statements, up to a NULL */
 	const struct db_table *tables;
-	const char *after; /* SQL that makes good what lost rows have left; or NULL */
+	const char *after; /* SQL that repairs references to lost rows; or NULL */
 };
 
 /*
- * Looks at a database, and reports it. With `m->fix`, a damaged one is copied, and every row that
- * can still be read goes to a new database in its place. The caller has the lock of its writers.
- * `check` (or NULL) says whether a sound database is the store's.
+ * Checks a database and reports the result. With `m->fix`, a damaged one is copied, and every row
+ * that can still be read goes into a new database in its place. The caller holds the writers' lock.
+ * `check` (or NULL) decides whether an intact database belongs to the store.
  */
 typedef enum err db_store_check(struct call *c, struct db *db, struct str path);
 enum err db_mend(struct call *c, struct mend *m, struct str path, const struct db_plan *plan,

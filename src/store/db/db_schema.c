@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 
-/* --- tokens, as SQLite's own parser sees them --- */
+/* --- tokens, as in SQLite's own parser --- */
 
 enum kind { WORD, QUOTED, STRING, OTHER, ODD };
 
@@ -17,7 +17,7 @@ static bool is_word_byte(char ch)
 	       (ch >= '0' && ch <= '9') || ch == '$' || (ch & 0x80);
 }
 
-/* What is neither a token nor part of one. A comment without an end goes to the end. */
+/* Skips white space and comments. A comment without an end extends to the end of the text. */
 static struct str db_schema_skip_blanks(struct str sql)
 {
 	const char *end;
@@ -38,7 +38,7 @@ static struct str db_schema_skip_blanks(struct str sql)
 	}
 }
 
-/* Up to the closing quote; a doubled one stands for itself, but not in brackets. */
+/* The length up to the closing quote; a doubled quote is part of the text, except in brackets. */
 static size_t quoted_length(struct str sql)
 {
 	char close = sql.p[0] == '[' ? ']' : sql.p[0];
@@ -54,7 +54,7 @@ static size_t quoted_length(struct str sql)
 	return i;
 }
 
-/* False at the end. A NUL ends it, as it does for SQLite. */
+/* False at the end of the text. A NUL ends the text, as in SQLite. */
 static bool next_token(struct str *sql, struct token *out)
 {
 	struct str rest = db_schema_skip_blanks(*sql);
@@ -63,7 +63,9 @@ static bool next_token(struct str *sql, struct token *out)
 	if (!rest.n || !rest.p[0])
 		return false;
 	out->kind = OTHER;
-	if (str_starts(rest, STR("\xef\xbb\xbf"))) { /* a blank to SQLite, here alone */
+	if (str_starts(
+		    rest,
+		    STR("\xef\xbb\xbf"))) { /* SQLite skips a byte order mark only at some places */
 		out->kind = ODD;
 		n = 3;
 	} else if (is_word_byte(rest.p[0])) {
@@ -86,7 +88,7 @@ static bool db_schema_is(const struct token *t, const char *text)
 
 /* --- statements --- */
 
-/* Its tokens, in the normalised text. */
+/* A statement's tokens, in the normalised text. */
 struct statement {
 	struct token *token;
 	size_t count;
@@ -115,7 +117,7 @@ static void put_token(struct buf *b, const struct token *t)
 	buf_char(b, ' ');
 }
 
-/* "IF NOT EXISTS" is not kept by SQLite. */
+/* SQLite does not store "IF NOT EXISTS". */
 static void drop_condition(struct buf *b, const struct token *t)
 {
 	struct str tail = STR(" if not exists ");
@@ -124,7 +126,7 @@ static void drop_condition(struct buf *b, const struct token *t)
 		b->n -= tail.n - 1;
 }
 
-/* `odd`: something in it could be read in two ways. */
+/* `odd`: a part of the text is ambiguous. */
 static struct str db_schema_normalise(struct arena *mem, struct str sql, bool *odd)
 {
 	struct buf b = { .mem = mem };
@@ -159,7 +161,7 @@ static struct statement db_schema_split(struct arena *mem, struct str text)
 	return s;
 }
 
-/* What statements begin with that may go on with "IF NOT EXISTS" in our schema. */
+/* The beginnings of statements that may continue with "IF NOT EXISTS" in our schema. */
 static const char *const heads[] = { "CREATE TABLE ", "CREATE INDEX " };
 
 bool schema_is_verbatim(struct str schema, struct str sql)
@@ -170,7 +172,7 @@ bool schema_is_verbatim(struct str schema, struct str sql)
 	return str_has(schema, sql);
 }
 
-/* Our schema from its next definition on; the statements before it insert rows. */
+/* The rest of our schema from its next definition on; other statements insert rows. */
 static struct str skip_to_definition(struct str schema)
 {
 	const char *end;
@@ -206,7 +208,7 @@ bool schema_take(struct str *schema, struct str sql)
 	return true;
 }
 
-/* The token at a place, or one that is nothing. */
+/* The token at an index, or an empty one. */
 static const struct token *db_schema_at(const struct statement *s, size_t i)
 {
 	static const struct token none = { .kind = ODD, .text = { "", 0 } };
@@ -226,7 +228,7 @@ static struct str name_at(struct arena *mem, const struct statement *s, size_t i
 	return t->kind == WORD ? t->text : STR("");
 }
 
-/* The last token of what begins at `from` and has all its parentheses closed. */
+/* The index of the closing parenthesis of the group that begins at `from`. */
 static size_t group_end(const struct statement *s, size_t from)
 {
 	int depth = 0;
@@ -239,7 +241,7 @@ static size_t group_end(const struct statement *s, size_t from)
 	return s->count;
 }
 
-/* Is this part of it, blanks included, in our schema too? */
+/* Is this part of the statement, including blanks, in our schema as well? */
 static bool in_ours(struct str ours, const struct statement *s, size_t first, size_t last)
 {
 	const char *begin = db_schema_at(s, first)->text.p, *end;
@@ -291,9 +293,9 @@ static size_t count_unique(struct str text)
 	return count;
 }
 
-/* --- what is looked for --- */
+/* --- faults --- */
 
-/* AS and ON are reserved words: no column has such a name without quotes. */
+/* AS and ON are reserved words, so an unquoted column cannot have such a name. */
 static const char *table_fault(struct arena *mem, struct str ours, const struct statement *s,
 			       struct str name)
 {
@@ -316,8 +318,10 @@ static const char *table_fault(struct arena *mem, struct str ours, const struct 
 								      NULL;
 }
 
-/* A column by its name, perhaps with a COLLATE and a direction; then a comma or the end. Returns
- * where that is, or `count`. */
+/*
+ * Skips a column's name, with an optional COLLATE and direction. Returns the index of the comma or
+ * parenthesis after it, or `count`.
+ */
 static size_t skip_column(const struct statement *s, size_t i)
 {
 	if (db_schema_at(s, i)->kind != WORD && db_schema_at(s, i)->kind != QUOTED)
@@ -332,7 +336,7 @@ static size_t skip_column(const struct statement *s, size_t i)
 		       s->count;
 }
 
-/* `on` is where it names its table. */
+/* `on` is the index of the keyword ON. */
 static const char *index_fault(struct str ours, const struct statement *s, size_t on)
 {
 	size_t i = on + 3;
@@ -349,7 +353,7 @@ static const char *index_fault(struct str ours, const struct statement *s, size_
 		       "has a partial index of its own";
 }
 
-/* Does a table of somebody else's refer to one of ours? */
+/* Does another program's table refer to one of ours? */
 static bool db_schema_refers(struct arena *mem, struct str ours, const struct statement *s,
 			     struct str *table)
 {
@@ -361,7 +365,7 @@ static bool db_schema_refers(struct arena *mem, struct str ours, const struct st
 	return false;
 }
 
-/* What the row says it is, and what its statement says, have to be the same. */
+/* The row's columns and its statement must agree. */
 static const char *create_fault(struct arena *mem, struct str ours, const struct schema_row *row,
 				const struct statement *s, struct str *table)
 {

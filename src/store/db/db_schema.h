@@ -4,26 +4,29 @@
 #include "base/arena.h"
 
 /*
- * What a database says about its own tables and indexes is SQL of the program that made it, and
- * SQLite evaluates parts of it with every query: computed columns, CHECK, computed DEFAULT,
- * indexes of expressions, partial indexes, what becomes of a conflict or of rows that refer to
- * others. One call of a function in it can take minutes, which no limit on the time of a query
- * can stop. So each such part has to be one of ours. Columns and indexes that only name something
- * may be added by others.
+ * A database's definitions of tables and indexes are SQL of the program that created the database,
+ * and SQLite evaluates parts of them with every query: computed columns, CHECK, computed DEFAULT,
+ * indexes on expressions, partial indexes, conflict clauses, foreign key actions. A single function
+ * call in them can take minutes, and no query timeout can stop it. So each such part must be one of
+ * ours. Other programs may add columns and indexes that only name something.
  */
 
-/* A statement's tokens, with one blank before and after each of them, words in lower case,
- * without comments and "IF NOT EXISTS". */
+/*
+ * The tokens of a statement, with one blank before and after each, words in lower case, without
+ * comments and "IF NOT EXISTS".
+ */
 struct str schema_normalise(struct arena *mem, struct str sql);
 
-/* Is it, to the byte, in a schema of ours? SQLite keeps statements as they were given, but for
- * "IF NOT EXISTS". An absent one is of SQLite itself, and counts as ours. */
+/*
+ * Is the statement, byte for byte, in our schema? SQLite stores statements unchanged except for "IF
+ * NOT EXISTS". An absent statement comes from SQLite itself, and counts as ours.
+ */
 bool schema_is_verbatim(struct str schema, struct str sql);
 
 /*
- * Takes the first definition off our schema if `sql` is that definition, to the byte but for "IF
- * NOT EXISTS". A database that this program made has its definitions in the order of our schema,
- * so one comparison for each of them shows that there is nothing else in it.
+ * Removes the first definition from our schema if it equals `sql`, except for "IF NOT EXISTS". A
+ * database that this program created has its definitions in the order of our schema, so one
+ * comparison per definition shows that it contains nothing else.
  */
 bool schema_take(struct str *schema, struct str sql);
 
@@ -33,8 +36,8 @@ struct schema_row {
 };
 
 /*
- * What is wrong with it: "has a CHECK of its own"; NULL: nothing, or it is about none of our
- * tables. `ours` is our own schema, normalised; `table` is which table it is about.
+ * The fault of a definition, such as "has a CHECK of its own"; NULL: none, or the definition does
+ * not concern our tables. `ours` is our own schema, normalised; `table` is the table concerned.
  */
 const char *schema_fault(struct arena *mem, struct str ours, const struct schema_row *row,
 			 struct str *table);

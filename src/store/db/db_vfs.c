@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "store/db/db_memory.h"
 
-/* Ours, and the system's of which each is a copy. */
+/* Our VFS objects, and the system's objects that they are copies of. */
 static sqlite3_vfs *system_vfs, our_vfs;
 static sqlite3_vfs *lockless_vfs, our_lockless_vfs;
 
@@ -16,8 +16,8 @@ static sqlite3_vfs *system_of(const sqlite3_vfs *vfs)
 }
 
 /*
- * SQLite syncs the folder of every log that it may have created. Ours is there nearly always, and
- * then that sync is saved.
+ * SQLite syncs the folder of every log that it may have created. Without the flag to create an
+ * existing log, that sync is saved.
  */
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
@@ -34,7 +34,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
 	return system->xOpen(system, name, file, flags, out);
 }
 
-/* SQLite removes the files beside a database, and nothing else. */
+/* SQLite may delete only the files beside a database. */
 static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync)
 {
 	sqlite3_vfs *system = system_of(vfs);
@@ -46,9 +46,9 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync)
 }
 
 /*
- * An absolute path stays as it is: db_open() has resolved the links above the file, and the file is
- * opened without following one. SQLite would look at each folder once more, and would replace an
- * alias by the long path that it stands for.
+ * An absolute path is used unchanged: db_open() has resolved the links above the file, and the file
+ * is opened without following a link. SQLite would check each folder again, and would replace an
+ * alias by the long path behind it.
  */
 static int vfs_full_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
 {
@@ -72,7 +72,7 @@ static void vfs_add(sqlite3_vfs *ours, const sqlite3_vfs *system, const char *na
 	sqlite3_vfs_register(ours, first);
 }
 
-/* One thread, and no accounting of memory: both would cost every call. */
+/* Single-threaded and without memory statistics, because both would slow down every call. */
 struct sqlite3_vfs *db_vfs_register(bool stays)
 {
 	if (system_vfs)

@@ -6,8 +6,8 @@
 enum { VERSION = 1, WAIT_MS = 10000 };
 
 /*
- * `bytes` is what the replies come to. They have a table of their own: what is deleted there
- * frees whole pages, which the next ones use.
+ * `bytes` is the total size of the replies. Replies have a table of their own, because deleting
+ * them then frees whole pages, which later replies use again.
  */
 static const char schema[] = "CREATE TABLE about (version INTEGER, bytes INTEGER);"
 			     "INSERT INTO about VALUES (1, 0);"
@@ -23,7 +23,7 @@ static const struct db_table tables[] = {
 	{ 0 },
 };
 
-/* The same statements for both places of the tables. */
+/* The statements for both locations of the tables: receipts.db, or another store's database. */
 struct receipt_sql {
 	const char *find, *put, *put_reply, *bytes, *add_bytes, *oldest, *drop_reply, *drop_old;
 };
@@ -76,7 +76,8 @@ enum err receipt_db_open(struct call *c, struct str path, bool write, struct rec
 		return e;
 	if (write && ((e = db_begin(c, out->db)) || (e = receipt_db_make(c, out->db))))
 		receipt_db_close(out);
-	else if (!write && !db_has_table(out->db, "receipts")) /* the process that made it died */
+	else if (!write &&
+		 !db_has_table(out->db, "receipts")) /* the process that created it died */
 		receipt_db_close(out);
 	if (out->db && (e = db_expect(c, out->db, tables, ours)))
 		receipt_db_close(out);
@@ -136,7 +137,7 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 	return stmt_end(c, st);
 }
 
-/* --- what is forgotten --- */
+/* --- expiry --- */
 
 static enum err add_bytes(struct call *c, struct receipt_db *in, int64_t more)
 {
@@ -159,8 +160,10 @@ static enum err receipt_db_put_reply(struct call *c, struct receipt_db *in, int6
 	return (e = stmt_run(c, st)) ? e : add_bytes(c, in, (int64_t)reply.n);
 }
 
-/* How many bytes the replies have. It is a row of its own, so asking costs the same however many
- * replies there are. */
+/*
+ * The total size of the replies. It is stored in a row, so that reading it does not depend on the
+ * number of replies.
+ */
 static enum err count_bytes(struct call *c, struct receipt_db *in, int64_t *bytes)
 {
 	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->bytes);
@@ -169,7 +172,7 @@ static enum err count_bytes(struct call *c, struct receipt_db *in, int64_t *byte
 	return stmt_end(c, st);
 }
 
-/* The oldest reply before the one of receipt `last`; `n` is 0 if there is none. */
+/* The oldest reply before that of receipt `last`; `n` is 0 if there is none. */
 static enum err find_oldest_reply(struct call *c, struct receipt_db *in, int64_t last, int64_t *n,
 				  int64_t *bytes)
 {
@@ -193,8 +196,9 @@ static enum err drop_reply(struct call *c, struct receipt_db *in, int64_t n)
 }
 
 /*
- * Drops the oldest replies until the others fit. Each is dropped once, so this takes as long as it
- * took to store them. The newest reply stays, however long: its request may be repeated at once.
+ * Drops the oldest replies until the others fit. Each reply is dropped once, so the cost is
+ * proportional to storing them. The newest reply stays, whatever its size: its request may be
+ * repeated at once.
  */
 static enum err bound_replies(struct call *c, struct receipt_db *in, int64_t last)
 {
@@ -208,7 +212,7 @@ static enum err bound_replies(struct call *c, struct receipt_db *in, int64_t las
 	return e;
 }
 
-/* Each new receipt takes two old ones along, if they are old enough. */
+/* Each new receipt removes up to two old ones, if they have expired. */
 static enum err drop_old(struct call *c, struct receipt_db *in, int64_t last, int64_t now_ms)
 {
 	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->drop_old);
@@ -237,9 +241,9 @@ enum err receipt_db_put(struct call *c, struct receipt_db *in, const struct rece
 	return drop_old(c, in, last, r->at);
 }
 
-/* --- receipts in the database of another store --- */
+/* --- receipts in another store's database --- */
 
-/* A moved receipt gets no more room than is left, so that it displaces no newer reply. */
+/* A moved receipt gets only the remaining room, so that it displaces no newer reply. */
 static enum err receipt_db_move(struct call *c, struct receipt_db *in, struct receipt *r)
 {
 	int64_t bytes;

@@ -7,24 +7,25 @@ struct db;
 struct stmt;
 
 /*
- * `receipts.db`: what was answered to request ids, so that a request that is repeated is not
- * carried out twice. A row is found by a digest of the actor and the id. The last RECEIPT_REPLIES
- * bytes of replies are kept whole; of older ones only what the request was and which things it
- * was about.
+ * `receipts.db`: the replies to request ids, so that a repeated request is not carried out twice. A
+ * row is found by a digest of the actor and the id. The last RECEIPT_REPLIES bytes of replies are
+ * stored completely; of older ones only the request and the ids of the reply.
  */
 
-/* A receipt goes when it is this old and so many newer ones are there: a clock that is set
- * forward by a month forgets nothing that somebody may still repeat. */
+/*
+ * A receipt expires when it is this old and there are this many newer ones: so a clock that is set
+ * forward by a month does not expire receipts of recent requests.
+ */
 #define RECEIPT_KEPT_MS (INT64_C(30) * 24 * 3600 * 1000)
 enum { RECEIPT_FLOOR = 10000, RECEIPT_REPLIES = 16 << 20 };
 
 struct receipt_db {
-	struct db *db; /* NULL: there is none yet */
+	struct db *db; /* NULL: the database does not exist yet */
 	bool inside;   /* the tables are RECEIPT_TABLES, in the database of another store */
 };
 
 /*
- * The board and continuity keep receipts in their own database, so that a request and its receipt
+ * The board and continuity store receipts in their own database, so that a request and its receipt
  * are one transaction.
  */
 #define RECEIPT_TABLES                                                               \
@@ -48,40 +49,40 @@ struct receipt_db {
 	}
 
 /*
- * Earlier versions had one table, which kept every reply. For a writer that has begun its
- * transaction: makes the tables, and moves the newest rows of the old one; the old table is dropped
- * once it is empty. Few rows at a time, so that no command takes long.
+ * Earlier versions had one table with every reply. For a writer that has begun its transaction:
+ * creates the new tables, and moves the newest rows of the old table, which is dropped once it is
+ * empty. Only a few rows are moved at a time, so that no command takes long.
  */
 struct receipt_old {
 	const char *table;
 	const char
 		*newest; /* selects actor, id, operation, arguments, reply, time of RECEIPT_MOVED */
-	const char *remove; /* the same rows */
+	const char *remove; /* removes the same rows */
 	const char *find;   /* selects operation, arguments, reply by actor and id */
 	const char *drop;
 };
 #define RECEIPT_MOVED "256"
 enum err receipt_db_upgrade(struct call *c, struct db *db, const struct receipt_old *old);
 
-/* As receipt_db_find(), in the tables and in what is left of the old one. */
+/* Like receipt_db_find(), in the new tables and in the rest of the old one. */
 enum err receipt_db_find_inside(struct call *c, struct db *db, const struct receipt_old *old,
 				struct receipt *r);
 
-/* For reading, a database that is not there has no receipts. */
+/* Opens the database. For a reader, a missing database has no receipts. */
 enum err receipt_db_open(struct call *c, struct str path, bool write, struct receipt_db *out);
 void receipt_db_close(struct receipt_db *r);
 
-/* By its actor and id; `op` is absent if there is none. */
+/* Finds a receipt by its actor and id; `op` is absent if there is none. */
 enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *r);
 
-/* Durable after receipt_db_commit(). One that is there already stays as it is. */
+/* Stores a receipt, durable after receipt_db_commit(). An existing receipt is not changed. */
 enum err receipt_db_put(struct call *c, struct receipt_db *db, const struct receipt *r);
 enum err receipt_db_commit(struct call *c, struct receipt_db *db);
 
 /*
- * For a cache that keeps receipts in one table, with columns for the actor, the id, the operation,
- * the arguments, the reply and the time. The statement selects operation, arguments and reply by
- * actor and id; or inserts all six.
+ * For a cache with receipts in one table, with columns for the actor, the id, the operation, the
+ * arguments, the reply and the time. The statement selects operation, arguments and reply by actor
+ * and id, or inserts all six columns.
  */
 enum err receipt_row_find(struct call *c, struct stmt *st, struct receipt *r);
 enum err receipt_row_put(struct call *c, struct stmt *st, const struct receipt *r);

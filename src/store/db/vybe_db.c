@@ -44,7 +44,7 @@ static const char schema[] =
 	"    total INTEGER NOT NULL);" VYBE_SESSIONS_TABLE ";" VYBE_DELIVERIES_TABLE
 	";" RECEIPT_TABLES;
 
-/* The receipts of earlier versions. */
+/* The receipts table of earlier versions. */
 static const char old_schema[] =
 	"CREATE TABLE ledger ("
 	"    agent TEXT, request TEXT, op TEXT NOT NULL, args TEXT NOT NULL,"
@@ -102,7 +102,7 @@ static enum err vybe_db_check_version(struct call *c, struct vybe_db *v, struct 
 	return call_remedy(c, "Move the file away to begin a new one (the tasks are not in it)");
 }
 
-/* The process that began to make it may have died before its tables were there. */
+/* A process that created the file may have died before it created the tables. */
 static enum err make_tables(struct call *c, struct vybe_db *v)
 {
 	bool empty;
@@ -140,7 +140,7 @@ static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms
 	return receipt_db_upgrade(c, v->db, &old_ledger);
 }
 
-/* One without tables was only begun: nothing is in it. */
+/* A file without tables is one whose creation was interrupted, so it has no data. */
 static enum err vybe_db_open_reader(struct call *c, struct str path, struct vybe_db *v)
 {
 	bool empty;
@@ -158,7 +158,10 @@ static enum err vybe_db_open_reader(struct call *c, struct str path, struct vybe
 	return db_snapshot(c, v->db);
 }
 
-/* A file that has a lock beside it was used before: only its lock tells whether it changes. */
+/*
+ * A file with a lock file beside it is one of ours already, and may be in use: only a file without
+ * one is opened as unchanging.
+ */
 enum err vybe_db_look(struct call *c, struct str path)
 {
 	struct vybe_db v = { .lock = LOCK_NONE };
@@ -209,7 +212,7 @@ void vybe_db_close(struct vybe_db *v)
 	v->writing = false;
 }
 
-/* A store of another version is not damaged: it is for another program. */
+/* A store of another version is not damaged: it belongs to another version of the program. */
 static enum err vybe_db_check_store(struct call *c, struct db *db, struct str path)
 {
 	struct vybe_db v = { .db = db };
@@ -233,7 +236,7 @@ enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 	struct file_found found;
 	enum err e = file_look(c, path, &found);
 
-	if (e || found.size <= 0) /* one that is empty was only begun */
+	if (e || found.size <= 0) /* an empty file is one whose creation was interrupted */
 		return e;
 	if (m->fix && (e = lock_take(c, name, WAIT_MS, &lock)))
 		return e;
@@ -261,7 +264,7 @@ struct receipts vybe_receipts(struct vybe_db *v)
 	return (struct receipts){ v, vybe_ledger_find, vybe_ledger_put };
 }
 
-/* --- the beads as they were --- */
+/* --- last known state of the beads --- */
 
 enum err vybe_place_find(struct call *c, struct vybe_db *v, struct journal_place *out)
 {
@@ -381,7 +384,7 @@ enum err vybe_agent_put(struct call *c, struct vybe_db *v, const struct vybe_age
 	return stmt_run(c, st);
 }
 
-/* An older file has no deliveries, but rows of `agents` in their place. */
+/* An older file has rows of `agents` instead of the table of deliveries. */
 #define VYBE_COUNT(agents)                                                        \
 	"SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM memory),"    \
 	" (SELECT count(*) FROM artifacts), (SELECT count(*) FROM (" agents "))," \

@@ -8,9 +8,9 @@
 	"    post INTEGER NOT NULL, briefed INTEGER NOT NULL) WITHOUT ROWID"
 
 /*
- * Earlier versions kept these facts as rows of `agents` with the projects ":mail", ":board" and
- * ":told". Opening such a file for writing makes the table and moves the rows; a reader finds them
- * where they are.
+ * Earlier versions stored deliveries as rows of `agents` with the projects ":mail", ":board" and
+ * ":told". Opening such a file for writing creates the table and moves the rows; a reader reads the
+ * old rows.
  */
 #define VYBE_DELIVERIES_OLD                                              \
 	"SELECT max(CASE project WHEN ':mail' THEN focus END) AS mail,"  \
@@ -22,18 +22,18 @@
 	" GROUP BY agent;"                                                                   \
 	"DELETE FROM agents WHERE project IN (':mail', ':board', ':told')"
 
-/* What the hooks have already shown to an agent's model, so that they show everything once. */
+/* What the hooks have already shown to an agent's model, so that everything is shown once. */
 struct vybe_delivery {
 	struct str agent;
 	struct str mail; /* the id of the last message; absent: none */
 	int64_t post;    /* the id of the last post on the board; 0: none */
-	bool briefed;    /* the brief, since the context was last cut */
+	bool briefed;    /* the brief was shown since the context was last compacted */
 };
 
-/* For a writer that has begun its transaction. */
+/* For a writer that has begun its transaction: moves the old rows. */
 enum err vybe_deliveries_upgrade(struct call *c, struct vybe_db *v);
 
-/* Without a row, nothing was shown. Also for a reader. */
+/* Finds the delivery of an agent, also for a reader; without a row, nothing was shown. */
 enum err vybe_delivery_find(struct call *c, struct vybe_db *v, struct str agent,
 			    struct vybe_delivery *out);
 enum err vybe_delivery_put(struct call *c, struct vybe_db *v, const struct vybe_delivery *d);

@@ -42,7 +42,7 @@ static struct event_row *read_event(struct call *c, struct stmt *st)
 	return r;
 }
 
-/* The kinds are words of ours, without a quote in them. */
+/* The kinds are our own words, without quotes, so they need no escaping. */
 static struct str left_out(struct call *c, const char *const *kind)
 {
 	struct buf b = { .mem = &c->mem };
@@ -54,7 +54,7 @@ static struct str left_out(struct call *c, const char *const *kind)
 	return buf_str(&b);
 }
 
-/* One statement for all: what is not asked for is bound to NULL. */
+/* Conditions that are not in the statement have unused parameters. */
 enum err vybe_event_each(struct call *c, struct vybe_db *v, const struct event_filter *f,
 			 struct event_row **out)
 {
@@ -338,7 +338,7 @@ enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from, st
 	return e;
 }
 
-/* --- runs of the loop --- */
+/* --- loop runs --- */
 
 enum err vybe_run_put(struct call *c, struct vybe_db *v, const struct run_row *r)
 {

@@ -15,10 +15,10 @@ struct event_row {
 
 struct event_filter {
 	struct str agent, task, kind, project; /* absent: any */
-	const char *const *without;            /* kinds, up to a NULL; NULL: none */
-	int64_t since;                         /* only later ones; 0: all */
+	const char *const *without;            /* excluded kinds, up to a NULL; NULL: none */
+	int64_t since;                         /* only events with a higher id; 0: all */
 	int64_t limit;
-	bool ascending, archived; /* the oldest first; also those that are put away */
+	bool ascending, archived; /* oldest first; archived events, too */
 };
 
 enum err vybe_event_put(struct call *c, struct vybe_db *v, struct event_row *event);
@@ -26,7 +26,7 @@ enum err vybe_event_each(struct call *c, struct vybe_db *v, const struct event_f
 			 struct event_row **out);
 enum err vybe_event_last(struct call *c, struct vybe_db *v, int64_t *id);
 
-/* Puts away all but the newest; how many. */
+/* Archives all but the newest `keep` events; `count` is how many. */
 enum err vybe_event_archive(struct call *c, struct vybe_db *v, int64_t keep, int64_t *count,
 			    int64_t *first, int64_t *last);
 enum err vybe_event_live(struct call *c, struct vybe_db *v, int64_t *count);
@@ -41,7 +41,7 @@ struct memory_row {
 	struct memory_row *next;
 };
 
-/* Only what has not expired. Of a scope: the pinned ones first, then the newest. */
+/* Only entries that have not expired. In a scope, pinned ones come first, then the newest. */
 enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  int64_t limit, struct memory_row **out);
 enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
@@ -61,10 +61,10 @@ enum err vybe_artifact_each(struct call *c, struct vybe_db *v, struct str task, 
 			    struct artifact_row **out);
 enum err vybe_artifact_drop(struct call *c, struct vybe_db *v, struct str task);
 
-/* Where a bead had to leave its id, all that speaks of it follows. */
+/* Replaces a bead's old id by its new one in all rows. */
 enum err vybe_rename_task(struct call *c, struct vybe_db *v, struct str from, struct str to);
 
-/* One run of the loop. */
+/* A run of the loop. */
 struct run_row {
 	struct str agent, project;
 	int64_t started, duration_ms, completed, failed, blocked, total;

@@ -2,7 +2,7 @@
 
 #include "store/db/db.h"
 
-/* Files that were made before there were sessions get the table when it is needed. */
+/* Files of versions without sessions get the table when it is needed. */
 static enum err need_table(struct call *c, struct vybe_db *v)
 {
 	if (db_has_table(v->db, "sessions"))

@@ -8,24 +8,24 @@
 	"    line TEXT NOT NULL, host INTEGER NOT NULL, ended INTEGER NOT NULL,"  \
 	"    heir TEXT, seen INTEGER NOT NULL) WITHOUT ROWID"
 
-/* The sessions of hosts: each is an agent of its own, named after the session. */
+/* Sessions of hosts: each is an agent of its own, named after the session. */
 struct host_session {
 	struct str agent;
-	struct str workspace; /* the root of the worktree that it works in */
-	struct str line;      /* the processes that started its last hook, as text */
-	int64_t host;         /* the nearest one that started the hook before, too; 0: unknown */
-	bool ended;           /* the host said so, and nothing has come since */
+	struct str workspace; /* the root of its worktree */
+	struct str line;      /* the ancestor processes of its last hook, as text */
+	int64_t host;         /* nearest common ancestor of its last two hooks; 0: unknown */
+	bool ended;           /* the host reported its end, and nothing has come since */
 	struct str heir;      /* the session that continues it; or absent */
 	int64_t seen_ms;
 	struct host_session *next;
 };
 
-/* For a writer. Without a row, `out` has the agent alone, and was never seen. */
+/* For a writer. Without a row, `out` has only the agent, and was never seen. */
 enum err vybe_session_find(struct call *c, struct vybe_db *v, struct str agent,
 			   struct host_session *out);
 enum err vybe_session_put(struct call *c, struct vybe_db *v, const struct host_session *s);
 
-/* Those of a workspace that none continues, the last seen first. */
+/* The sessions of a workspace that no other session continues, most recently seen first. */
 enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspace, int64_t limit,
 			   struct host_session **out);
 
@@ -33,11 +33,10 @@ enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspa
 enum err vybe_session_names(struct call *c, struct vybe_db *v, struct str agent, int64_t limit,
 			    struct str **names, size_t *count);
 
-/* What `from` has read and what it remembers of its own, `to` has read and remembers too, beside
- * its own. */
+/* Adds the read positions and the private memory of `from` to those of `to`. */
 enum err vybe_session_inherit(struct call *c, struct vybe_db *v, struct str from, struct str to);
 
-/* Those that were last seen before that moment. */
+/* Removes sessions last seen before a moment. */
 enum err vybe_session_collect(struct call *c, struct vybe_db *v, int64_t before_ms);
 
 #endif
