@@ -19,7 +19,7 @@ void arena_exhausted(void)
 	_exit(ARENA_EXHAUSTED);
 }
 
-/* A page of another size, or a new one. */
+/* Resizes a page; NULL: allocates a new one. */
 static struct arena_page *page_sized(struct arena_page *page, size_t cap)
 {
 	if (cap > SIZE_MAX - sizeof(struct arena_page))
@@ -42,7 +42,7 @@ static char *arena_take_aligned(struct arena *a, size_t size, size_t align)
 {
 	size_t at = (a->used + align - 1) & ~(align - 1);
 
-	if (size > PAGE) { /* has one of its own, beside the one that is being filled */
+	if (size > PAGE) { /* a large piece gets a page of its own */
 		a->large = page_new(a->large, size);
 		return a->large->bytes;
 	}
@@ -107,7 +107,7 @@ void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size)
 
 void *arena_room(struct arena *a, void *list, size_t count, size_t size)
 {
-	if (count & (count - 1)) /* it is full at powers of two */
+	if (count & (count - 1)) /* the list is full at powers of two */
 		return list;
 	return arena_grow(a, list, count * size, (count ? 2 * count : 1) * size);
 }
@@ -186,7 +186,10 @@ const char *arena_cstr(struct arena *a, struct str s)
 	return s.p ? arena_copy(a, s).p : "";
 }
 
-/* Most texts fit where the page goes on; those that do are written only once. */
+/*
+ * Formats directly into the rest of the page, where most texts fit; only longer ones are formatted
+ * twice.
+ */
 struct str arena_vfmt(struct arena *a, const char *fmt, va_list ap)
 {
 	char *p = arena_text(a, 1);

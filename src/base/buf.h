@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-/* Text that grows, in an arena. `(struct buf){ .mem = a }` is an empty one. */
+/* A growing text in an arena. `(struct buf){ .mem = a }` is an empty one. */
 struct buf {
 	struct arena *mem;
 	char *p;
@@ -37,7 +37,7 @@ static inline void buf_char(struct buf *b, char ch)
 	b->n++;
 }
 
-/* What it holds now; never absent, and followed by a NUL. */
+/* The text so far; never absent, and NUL-terminated. */
 struct str buf_str(struct buf *b);
 
 #endif

@@ -4,8 +4,8 @@
 #include "base/text/utf8.h"
 
 enum {
-	PART = 300,        /* bytes that are kept at each end of a message that is too long */
-	STEP_MOST = 16384, /* bytes of a step; a longer one is left out */
+	PART = 300,        /* bytes kept at each end of a message that is too long */
+	STEP_MOST = 16384, /* maximum bytes of a step; a longer one is left out */
 };
 
 /* A message is one line: newlines and tabs are replaced like other control characters. */
@@ -41,15 +41,15 @@ static struct str call_safe(struct arena *mem, struct str text)
 }
 
 /*
- * A step may have a command in it, and a part of a command is another command: a step is kept
- * whole, or the step that the error code has by default takes its place.
+ * A step may contain a command, and part of a command is a different command. So a step is kept
+ * whole, or replaced by the default step of the error code.
  */
 static struct str call_safe_step(struct arena *mem, struct str text)
 {
 	return text.n > STEP_MOST ? STR_NONE : call_safe(mem, text);
 }
 
-/* Of a long message only both ends are kept. */
+/* Only both ends of a long message are kept. */
 static struct str call_safe_message(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };

@@ -15,19 +15,19 @@ enum err {
 	ERR_COUNT,
 };
 
-/* Who is spoken to: each family of commands has its own codes and exit statuses. */
+/* The family of commands in use: each has its own error codes and exit statuses. */
 enum dialect { DIALECT_BOARD, DIALECT_BEADS, DIALECT_AGENTS, DIALECT_VYBE };
 
 const char *err_code(enum err e, enum dialect dialect);
 int err_exit(enum err e, enum dialect dialect);
-int err_http(enum err e); /* a status of HTTP */
-/* For another program of ours: the name in the table, and back. */
+int err_http(enum err e); /* an HTTP status */
+/* For communication between our own programs: the name in the table, and back. */
 const char *err_name(enum err e);
 enum err err_named(const char *name);
 
 bool err_retryable(enum err e); /* the same call may succeed a moment later */
 
-/* What to do next, in the words of the product: op/steps.c defines them. */
+/* The default next step of each error; defined in op/steps.c. */
 extern const char *const err_steps[ERR_COUNT];
 
 #endif

@@ -89,8 +89,8 @@ static const uint32_t by_byte[256] = {
 };
 
 /*
- * Eight bytes at once: slice[k] is what a byte comes to that k more bytes follow. It is worked
- * out once, where a text is long enough for that to be worth it.
+ * Processes eight bytes at once (slicing-by-8): slice[k] is the CRC of a byte that is followed by k
+ * zero bytes. The table is computed on first use, which is worthwhile only for long texts.
  */
 static uint32_t crc_long(uint32_t crc, struct str *bytes)
 {

@@ -14,7 +14,7 @@ struct str sha256_pieces(struct arena *mem, const struct str *piece, size_t coun
 /* HMAC-SHA-256 of a text, as lowercase hexadecimal digits. */
 struct str hmac_sha256_hex(struct arena *mem, struct str key, struct str text);
 
-/* CRC-32C (Castagnoli); `seed` is the value of what came before, or 0. */
+/* CRC-32C (Castagnoli); `seed` is the CRC of the preceding bytes, or 0. */
 uint32_t crc32c(uint32_t seed, struct str bytes);
 
 #endif

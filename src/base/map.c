@@ -7,8 +7,8 @@
 #include "base/system/platform.h"
 
 /*
- * SipHash with a key of this process. Keys come from other people's commits: with a hash that can
- * be predicted, they could be chosen to collide.
+ * SipHash with a random key per process. Keys come from other people's commits, and with a
+ * predictable hash they could be chosen to collide.
  */
 static unsigned char secret[crypto_shorthash_KEYBYTES];
 
@@ -29,7 +29,7 @@ static uint32_t hash_of(struct str key)
 	return h;
 }
 
-/* The slot that has the key, or the free one where it belongs. */
+/* The slot of the key, or the free slot for it. */
 static uint32_t *slot_of(const struct map *m, struct str key, uint32_t hash)
 {
 	for (size_t i = hash & (m->slots - 1);; i = (i + 1) & (m->slots - 1)) {

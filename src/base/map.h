@@ -5,12 +5,12 @@
 
 #include "base/arena.h"
 
-/* From text to pointers, in an arena. `(struct map){ .mem = a }` is an empty one. */
+/* A hash map from text to pointers, in an arena. `(struct map){ .mem = a }` is an empty one. */
 struct map {
 	struct arena *mem;
-	struct map_entry *entry; /* in the order they were put */
+	struct map_entry *entry; /* in insertion order */
 	size_t count, cap;
-	uint32_t *slot; /* hashed; index into `entry` plus one */
+	uint32_t *slot; /* hash table: index into `entry` plus one */
 	size_t slots;
 };
 
@@ -20,13 +20,13 @@ struct map_entry {
 	uint32_t hash;
 };
 
-/* Where the key's value lives; NULL: it has none. */
+/* The address of the key's value; NULL: the key is not in the map. */
 void **map_find(const struct map *m, struct str key);
 
-/* The same, made where there was none, holding NULL. The key is not copied. */
+/* Like map_find(), but adds a missing key with the value NULL. The key is not copied. */
 void **map_put(struct map *m, struct str key);
 
-/* The entries by their keys' bytes, ascending; as many as there are. */
+/* All entries, sorted by the bytes of their keys. */
 const struct map_entry **map_sorted(const struct map *m, struct arena *mem);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 
-/* The years 0000 to 9999, which is all that RFC 3339 can write. */
+/* The range of the years 0000 to 9999, which RFC 3339 can represent. */
 static const int64_t FIRST = INT64_C(-62167219200000), LAST = INT64_C(253402300799999);
 
 int64_t moment_now(void)
@@ -34,7 +34,7 @@ void moment_sleep(int64_t ms)
 		nanosleep(&t, NULL);
 }
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar (years from March). */
+/* Days from 1970-01-01 to a date of the Gregorian calendar (years begin in March). */
 static int64_t days_from_date(int64_t y, int64_t m, int64_t d)
 {
 	y -= m <= 2;
@@ -52,10 +52,9 @@ static void put_digits(char *out, int n, int64_t value)
 		out[n] = (char)('0' + value % 10);
 }
 
-/* Years 0 to 9999, as RFC 3339 has them. */
 struct str moment_format(struct arena *mem, int64_t ms)
 {
-	ms = ms < MOMENT_LAST ? ms : MOMENT_LAST; /* four digits have to do for a year */
+	ms = ms < MOMENT_LAST ? ms : MOMENT_LAST; /* a year has four digits */
 
 	int64_t days = ms / DAY - (ms % DAY < 0), rest = (ms % DAY + DAY) % DAY;
 	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
@@ -82,7 +81,7 @@ void json_put_moment(struct json *j, const char *key, int64_t ms)
 	json_put_str(j, key, ms ? moment_format(j->out.mem, ms) : STR_NONE);
 }
 
-/* Takes exactly n digits off the front; -1 where there are none such. */
+/* Removes exactly n digits from the front; -1 if there are fewer. */
 static int moment_digits(struct str *s, size_t n)
 {
 	int value = 0;
@@ -168,7 +167,7 @@ bool moment_parse(struct str text, int64_t *ms)
 	    !parse_clock(&text, &clock) || !parse_zone(&text, &offset) || text.n)
 		return false;
 	*ms = days * DAY + clock - offset;
-	return *ms >= FIRST && *ms <= LAST; /* an offset may lead out of the four digits */
+	return *ms >= FIRST && *ms <= LAST; /* an offset may lead out of the four-digit years */
 }
 
 static const struct {
@@ -179,7 +178,7 @@ static const struct {
 };
 enum { UNITS = sizeof units / sizeof *units };
 
-/* A number of at most nine digits, and its unit. */
+/* Reads a number of at most nine digits and its unit. */
 static bool take_part(struct str *rest, int64_t *count, size_t *unit)
 {
 	size_t n = 0;
@@ -199,7 +198,7 @@ static bool take_part(struct str *rest, int64_t *count, size_t *unit)
 
 bool duration_parse(struct str text, int64_t *ms)
 {
-	size_t unit, next = 0; /* units only get smaller */
+	size_t unit, next = 0; /* each unit must be smaller than the one before */
 	int64_t count;
 
 	*ms = 0;

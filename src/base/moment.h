@@ -9,10 +9,10 @@ struct json;
 
 /* A moment is milliseconds since 1970-01-01T00:00:00Z, without leap seconds. */
 
-#define MOMENT_LAST INT64_C(253402300799999) /* the year 9999 ends */
+#define MOMENT_LAST INT64_C(253402300799999) /* end of the year 9999 */
 
 int64_t moment_now(void);   /* the wall clock */
-int64_t moment_ticks(void); /* ms that only go forward, for measuring */
+int64_t moment_ticks(void); /* monotonic ms, for measuring */
 void moment_sleep(int64_t ms);
 
 /* RFC 3339 in UTC with milliseconds: 2026-11-15T21:31:59.123Z */

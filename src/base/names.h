@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 
-/* Another spelling that is understood, and never written. */
+/* A spelling that is accepted but never written. */
 struct synonym {
 	const char *word;
 	int value;
@@ -13,13 +13,13 @@ struct synonym {
 struct names {
 	const char *const *word;
 	int count;
-	const struct synonym *synonyms; /* the last has no word; or NULL */
+	const struct synonym *synonyms; /* ends with an entry without a word; or NULL */
 };
 
 const char *names_word(const struct names *names, int value);
-int names_value(const struct names *names, struct str word); /* -1: not one of them */
+int names_value(const struct names *names, struct str word); /* -1: unknown word */
 
-/* The same without the synonyms. */
+/* Like names_value(), without the synonyms. */
 int names_exact(const struct names *names, struct str word);
 
 #endif

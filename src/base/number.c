@@ -23,9 +23,9 @@ bool number_int(struct str text, int64_t *out)
 }
 
 /*
- * The fewest digits that read back as `v`, and the power of ten of the first one. The nearest
- * decimal of a length may fail at a power of two, where the gap below is half the gap above, and
- * its upper neighbour succeed.
+ * The fewest digits that read back as `v`, and the power of ten of the first digit. At a power of
+ * two, where the gap below is half the gap above, the nearest decimal of a length may fail while
+ * its upper neighbour succeeds, so both are tried.
  */
 static int number_shortest(double v, char digits[18])
 {
@@ -45,7 +45,7 @@ static int number_shortest(double v, char digits[18])
 				power = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
 				return power;
 			}
-			last = n == 1 ? 0 : n; /* the last digit, past the point */
+			last = n == 1 ? 0 : n; /* index of the last digit, after the point */
 			if (text[last] == '9')
 				break;
 			text[last]++;

@@ -5,10 +5,10 @@
 
 #include "base/arena.h"
 
-/* Decimal integer with an optional minus; false: not one, or past 64 bits. */
+/* Parses a decimal integer with an optional minus; false: not an integer, or out of 64 bits. */
 bool number_int(struct str text, int64_t *out);
 
-/* A JSON number as RFC 8785 prints it; integers keep all their digits. */
+/* Formats a JSON number as RFC 8785 does; integers keep all their digits. */
 struct str number_canonical(struct arena *mem, struct str text);
 
 #endif

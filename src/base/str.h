@@ -6,9 +6,9 @@
 #include <string.h>
 
 /*
- * A borrowed run of bytes. It never owns memory: the bytes belong to an arena, to a literal or to
- * the caller, and must outlive the slice. A NULL pointer is an absent string, which is not the
- * same as an empty one.
+ * A borrowed run of bytes. It never owns memory: the bytes belong to an arena, a literal or the
+ * caller, and must outlive the slice. A NULL pointer means an absent string, which differs from an
+ * empty one.
  */
 struct str {
 	const char *p;
@@ -56,22 +56,22 @@ static inline struct str str_head(struct str s, size_t n)
 	return (struct str){ s.p, n < s.n ? n : s.n };
 }
 
-int str_cmp(struct str a, struct str b); /* as memcmp; a prefix is smaller */
+int str_cmp(struct str a, struct str b); /* like memcmp(); a prefix is smaller */
 
-const char *str_find(struct str s, struct str part); /* where it is; or NULL */
+const char *str_find(struct str s, struct str part); /* the first occurrence; or NULL */
 
 static inline bool str_has(struct str s, struct str part)
 {
 	return !part.n || str_find(s, part);
 }
 
-size_t str_count(struct str s, char ch); /* how often it is there */
+size_t str_count(struct str s, char ch); /* number of occurrences */
 void str_sort(struct str *list, size_t count);
 
-/* Without the ASCII white space at both ends. */
+/* Removes the ASCII white space at both ends. */
 struct str str_trim(struct str s);
 
-/* Takes the part before the next `sep` off the front of `rest`; false: no more. */
+/* Removes the part before the next `sep` from the front of `rest`; false: no more parts. */
 bool str_next(struct str *rest, char sep, struct str *part);
 
 #endif

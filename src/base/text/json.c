@@ -43,9 +43,9 @@ static void json_escape(struct buf *b, unsigned char ch)
 }
 
 /*
- * Eight bytes at once: might one of them have to be escaped? A subtraction tells the controls
- * and, after the exclusive or, the quote behind them; a borrow from one byte to the next can only
- * say yes too often.
+ * Might one of the next eight bytes need an escape? One subtraction finds control characters and,
+ * since the XOR moves the quote next to them, quotes; another finds backslashes. A borrow between
+ * bytes can only cause false positives.
  */
 static bool json_suspect(const char *p)
 {
@@ -79,7 +79,7 @@ static size_t json_plain(struct str s, size_t from)
 	}
 }
 
-/* Not every text is UTF-8: paths and names of branches are bytes. */
+/* Paths and branch names are bytes and may not be UTF-8, so the text is cleaned first. */
 static void json_quoted(struct json *j, struct str s)
 {
 	struct buf *b = &j->out;

@@ -9,10 +9,9 @@
 struct value;
 
 /*
- * Writes one JSON text: no white space, the escapes and numbers of RFC 8785. Commas, quotes and
- * escapes are its business alone, and so is UTF-8: bytes of a string that are not UTF-8 are
- * written as U+FFFD. Members come in the order they are given; json_canonical() writes a parsed
- * value with its keys sorted.
+ * Writes one JSON text: no white space, with the escapes and numbers of RFC 8785. It alone handles
+ * commas, quotes, escapes and UTF-8: invalid bytes of a string are written as U+FFFD. Members are
+ * written in the given order; json_canonical() writes a parsed value with its keys sorted.
  */
 struct json {
 	struct buf out;
@@ -35,31 +34,31 @@ void json_str(struct json *j, struct str s); /* absent: null */
 void json_int(struct json *j, int64_t v);
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
-void json_raw(struct json *j, struct str text); /* JSON already; absent: null */
+void json_raw(struct json *j, struct str text); /* text that is already JSON; absent: null */
 
-/* A value as it was read: members in their order, every number as it was. */
+/* Writes a parsed value with its original order of members and spelling of numbers. */
 void json_value(struct json *j, const struct value *v);
 
 /*
- * RFC 8785: keys sorted by UTF-16 units, numbers as ECMAScript prints them; except that an
- * integer keeps all its digits, however many they are.
+ * Writes a value as RFC 8785: keys sorted by UTF-16 units, numbers as ECMAScript prints them,
+ * except that integers keep all their digits.
  */
 void json_canonical(struct json *j, const struct value *v);
 
-/* Which of two keys comes first in RFC 8785: as strcmp(), by UTF-16 units. */
+/* Compares two keys in the order of RFC 8785, by UTF-16 units; result as in strcmp(). */
 int json_key_cmp(struct str a, struct str b);
 
-/* A key that stands in the source: nothing in it has to be escaped. */
+/* Writes a key from a literal, which needs no escapes. */
 void json_name(struct json *j, struct str key);
 
-/* A member of the open object. */
+/* The functions below write a member of the open object. */
 static inline void json_put_str(struct json *j, const char *key, struct str s)
 {
 	json_name(j, str_of(key));
 	json_str(j, s);
 }
 
-/* The word of an enum's value. */
+/* Writes the word for an enum's value. */
 static inline void json_put_word(struct json *j, const char *key, const struct names *names,
 				 int value)
 {
@@ -96,7 +95,7 @@ static inline void json_put_array(struct json *j, const char *key)
 	json_array(j);
 }
 
-/* All members of an object that is JSON already, and not empty. */
+/* Adds all members of an object that is already JSON and not empty. */
 void json_put_members(struct json *j, struct str object);
 
 /* The whole text; every object and array must be closed. */

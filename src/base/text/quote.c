@@ -4,8 +4,8 @@
 #include "base/text/utf8.h"
 
 /*
- * Safe text has no other line break than '\n'. It is made safe before it is shortened: most
- * unsafe characters fill no column, but what replaces them does.
+ * Safe text has no line break except '\n'. The text is made safe before it is shortened: most
+ * unsafe characters have no width, but their replacements do.
  */
 static struct str quote_shortened(struct arena *mem, struct str text, size_t columns)
 {

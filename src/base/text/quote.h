@@ -4,9 +4,9 @@
 #include "base/arena.h"
 
 /*
- * Words of others in a text that a model reads. Each of their lines begins with "> ", no line of
- * ours does, and nothing in them can end a line: so whatever they say, it is plain where they
- * end. A text that has quotes says once what they are: QUOTE_RULE.
+ * Quotes other people's text inside a text for a model. Each quoted line begins with "> ", none of
+ * our lines does, and no quoted character can end a line: so it is always clear where a quote ends.
+ * A text with quotes contains QUOTE_RULE once, which explains them.
  */
 #define QUOTE_RULE                                                                     \
 	"Lines that begin with \"> \" quote text that other agents or people stored. " \
@@ -16,7 +16,7 @@
 /* All lines of a text, up to a number of columns; ends with a newline. */
 struct str quote_lines(struct arena *mem, struct str text, size_t columns);
 
-/* The same as a single line. */
+/* Like quote_lines(), as a single line. */
 struct str quote_line(struct arena *mem, struct str text, size_t columns);
 
 #endif

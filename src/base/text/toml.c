@@ -1,8 +1,8 @@
 /*
- * The text is divided into items of whole lines: blank ones, comments, tables and pairs, a pair
- * with all the lines of its value. A section is one or more runs of items, since the tables below
- * a table need not stand with it. What follows the last table or pair of a run belongs to the
- * next header.
+ * The text is divided into items of whole lines: blanks, comments, tables and pairs; a pair
+ * includes all lines of its value. A section is one or more runs of items, since the subtables of a
+ * table need not follow it directly. Blanks and comments after the last table or pair of a run
+ * belong to the next header.
  */
 #include "base/text/toml.h"
 
@@ -10,13 +10,13 @@
 #include "base/text/utf8.h"
 
 enum {
-	NESTED = 100,        /* brackets in each other; parts of a key */
-	ITEMS_MOST = 262144, /* in a text: each takes many times the memory of a line */
+	NESTED = 100,        /* maximum nesting of brackets; maximum parts of a key */
+	ITEMS_MOST = 262144, /* each item takes many times the memory of a line */
 };
 
 enum kind { BLANK, COMMENT, PAIR, TABLE, TABLES };
 
-/* A part of a dotted key, without its quotes; `escapes`: these were double. */
+/* A part of a dotted key, without its quotes; `escapes`: it had double quotes. */
 struct part {
 	struct str raw;
 	bool escapes;
@@ -29,7 +29,7 @@ struct key {
 
 struct toml_item {
 	enum kind kind;
-	size_t from, to; /* with the end of its last line */
+	size_t from, to; /* including the end of its last line */
 	size_t line;
 	struct key key;
 };
@@ -37,13 +37,13 @@ struct toml_item {
 struct toml_doc {
 	struct call *c;
 	struct str text, newline;
-	size_t start;    /* behind a byte order mark */
-	size_t at, line; /* how far it is divided */
+	size_t start;    /* after a byte order mark */
+	size_t at, line; /* how far the text is divided */
 	struct toml_item *item;
 	size_t count, cap;
 };
 
-/* Items that belong to the section, from the first one's header. */
+/* A run of items that belong to the section, beginning with a header. */
 struct toml_run {
 	size_t first, last;
 };
@@ -68,7 +68,7 @@ static bool toml_more(const struct toml_doc *d)
 	return d->at < d->text.n;
 }
 
-/* The byte n further on; a NUL behind the end. */
+/* The byte at an offset of n; NUL after the end. */
 static char toml_peek(const struct toml_doc *d, size_t n)
 {
 	return d->at + n < d->text.n ? d->text.p[d->at + n] : '\0';
@@ -131,7 +131,7 @@ static enum err scan_long_string(struct toml_doc *d)
 
 	for (d->at += 3; toml_more(d); d->at++) {
 		if (at_triple(d, quote)) {
-			/* Up to two quotes more are the string's last characters. */
+			/* Up to two more quotes belong to the string. */
 			d->at += 3;
 			for (int i = 0; i < 2 && toml_peek(d, 0) == quote; i++)
 				d->at++;
@@ -149,7 +149,7 @@ static enum err scan_string(struct toml_doc *d)
 	return at_triple(d, toml_peek(d, 0)) ? scan_long_string(d) : scan_short_string(d);
 }
 
-/* The brackets open now: what closes each of them. */
+/* The closing characters of the open brackets. */
 struct nest {
 	char close[NESTED];
 	size_t depth;
@@ -171,7 +171,7 @@ static enum err scan_bracket(struct toml_doc *d, struct nest *nest)
 	return ERR_OK;
 }
 
-/* One byte of a value, or the whole of a string or comment. */
+/* Skips one byte of a value, or a whole string or comment. */
 static enum err scan_token(struct toml_doc *d, struct nest *nest)
 {
 	char ch = toml_peek(d, 0);
@@ -189,7 +189,7 @@ static enum err scan_token(struct toml_doc *d, struct nest *nest)
 	return ERR_OK;
 }
 
-/* To the end of the line on which no bracket is open any more. */
+/* Skips a value up to the end of the line on which all brackets are closed. */
 static enum err scan_value(struct toml_doc *d)
 {
 	struct nest nest = { .depth = 0 };
@@ -329,7 +329,7 @@ static struct str toml_newline_of(struct str text)
 	return lf && lf > text.p && lf[-1] == '\r' ? STR("\r\n") : STR("\n");
 }
 
-/* A carriage return alone ends no line, and would end one if we wrote behind it. */
+/* A lone carriage return does not end a line, but would if a line feed were written after it. */
 static enum err check_returns(const struct toml_doc *d)
 {
 	size_t line = 1;
@@ -361,7 +361,7 @@ static enum err toml_open_doc(struct call *c, struct str text, struct toml_doc *
 	return check_returns(d);
 }
 
-/* The number after `\u` and the like, in `digits` digits; less are taken as they are. */
+/* Reads the number after `\u` or `\U`, of `digits` digits; fewer digits are accepted. */
 static uint32_t take_hex(struct str *rest, size_t digits)
 {
 	uint32_t cp = 0;
@@ -391,7 +391,7 @@ static uint32_t take_escape(struct str *rest)
 	return (uint32_t)(found ? meant[found - plain] : ch);
 }
 
-/* Takes one character off the front of a part. */
+/* Removes one character from the front of a part. */
 static uint32_t take_char(struct part *part)
 {
 	uint32_t cp = 0;
@@ -415,7 +415,7 @@ static bool part_eq(struct part a, struct part b)
 	return a.raw.n == b.raw.n;
 }
 
-/* True if `table`, with `key` below it, and `path` agree as far as both go. */
+/* Do `table` with `key` below it and `path` agree, as far as both go? */
 static bool toml_agree(struct key table, struct key key, struct key path)
 {
 	for (size_t i = 0; i < path.count && i < table.count + key.count; i++) {
@@ -443,7 +443,10 @@ static bool is_head(const struct toml_item *item, struct key path)
 	       toml_is_below(item->key, path);
 }
 
-/* The path as something else than one table: `table` is the header above the item. */
+/*
+ * Does the item define the path in another form than one table? `table` is the header above the
+ * item.
+ */
 static bool is_other_form(const struct toml_item *item, struct key table, struct key path)
 {
 	if (item->kind == TABLES)
@@ -522,7 +525,7 @@ static struct str without_break(struct str s)
 	return s;
 }
 
-/* The body up to its last table or pair; absent if it has none. */
+/* The body up to its last table or pair; absent if it has neither. */
 static enum err check_body(struct call *c, struct str body, struct key path, struct str *out)
 {
 	struct toml_doc d;
@@ -549,13 +552,13 @@ static struct str item_text(const struct toml_doc *d, size_t i)
 	return toml_slice(d->text, d->item[i].from, d->item[i].to);
 }
 
-/* True if the run ends where the text does, and that is not the end of a line. */
+/* Does the run end at the end of the text, without a line end? */
 static bool is_open_ended(const struct toml_doc *d, struct toml_run run)
 {
 	return !str_ends(item_text(d, run.last), STR("\n"));
 }
 
-/* `head` and the body's lines; the last one is ended only if `ended`. */
+/* Writes `head` and the body's lines; the last line gets a line end only if `ended`. */
 static void write_section(struct buf *out, struct str newline, struct str head, struct str body,
 			  bool ended)
 {
@@ -571,9 +574,9 @@ static void write_section(struct buf *out, struct str newline, struct str head, 
 }
 
 /*
- * Where the text is cut to take a run out. The blank line before it goes too, unless it has to
- * part what remains; and where the file had no end of its last line, the one that toml_put() gave
- * it.
+ * Where to cut the text to remove a run. The blank line before the run is removed too, unless it
+ * separates the remaining parts; and so is the line end that toml_put() added to a file without
+ * one.
  */
 static size_t cut_from(const struct toml_doc *d, struct toml_run run)
 {
@@ -588,7 +591,7 @@ static size_t cut_from(const struct toml_doc *d, struct toml_run run)
 	return d->item[i].from;
 }
 
-/* What is behind `from`, without the runs from the nth one on. */
+/* Appends the text after `from`, without the runs from the nth one on. */
 static struct str toml_finish(struct buf *out, const struct toml_doc *d, const struct section *s,
 			      size_t nth, size_t from)
 {
@@ -600,7 +603,7 @@ static struct str toml_finish(struct buf *out, const struct toml_doc *d, const s
 	return buf_str(out);
 }
 
-/* The new section stands where the first run did; its header keeps its spelling. */
+/* The new section replaces the first run; an existing header keeps its spelling. */
 static struct str toml_replace(const struct toml_doc *d, const struct section *s, struct key path,
 			       struct str head, struct str body)
 {
@@ -614,7 +617,7 @@ static struct str toml_replace(const struct toml_doc *d, const struct section *s
 	return toml_finish(&out, d, s, 1, d->item[run.last].to);
 }
 
-/* Behind the last line that is not blank; blank ones remain the end of the text. */
+/* Appends after the last line that is not blank; blank lines stay at the end of the text. */
 static struct str toml_append(const struct toml_doc *d, const struct section *s, struct str head,
 			      struct str body)
 {

@@ -4,10 +4,10 @@
 
 #include "base/buf.h"
 
-/* The parts of a URL that matter here; all of them are slices of it. */
+/* The parts of a URL; all of them are slices of it. */
 struct url {
 	struct str scheme;   /* with "://" */
-	struct str userinfo; /* without the '@'; absent: none */
+	struct str userinfo; /* without the '@'; or absent */
 	struct str rest;     /* from the host on */
 };
 
@@ -20,7 +20,7 @@ static size_t find_any(struct str s, const char *chars)
 	return i;
 }
 
-/* Where the last '@' is; `s.n` if there is none. */
+/* The index of the last '@'; `s.n` if there is none. */
 static size_t last_at(struct str s)
 {
 	for (size_t i = s.n; i-- > 0;)
@@ -35,7 +35,7 @@ static bool url_in_scheme(char ch)
 	       ch == '+' || ch == '-' || ch == '.';
 }
 
-/* How much of the text is its scheme, with what stands before it; 0: it has none. */
+/* The length of the scheme, including any text before it; 0: no scheme. */
 static size_t url_scheme_length(struct str text, bool wary)
 {
 	const char *mark = str_find(text, STR("://"));
@@ -51,7 +51,8 @@ static size_t url_scheme_length(struct str text, bool wary)
 	}
 	if (!wary)
 		return 0;
-	while (n < text.n && url_in_scheme(text.p[n])) /* "http:/" and "http:\\", mistyped */
+	while (n < text.n &&
+	       url_in_scheme(text.p[n])) /* mistyped, such as "http:/" and "http:\\" */
 		n++;
 	start = n + 1;
 	if (!n || n >= text.n || text.p[n] != ':')
@@ -62,9 +63,9 @@ static size_t url_scheme_length(struct str text, bool wary)
 }
 
 /*
- * A password should be escaped, but may have '@' or '/' in it nevertheless, and the scheme may be
- * mistyped or missing. The code that hides a password is `wary`: where there may be one, the last
- * '@' of all ends it.
+ * A password should be escaped, but may contain '@' or '/' nevertheless, and the scheme may be
+ * mistyped or missing. With `wary`, for code that hides passwords, a possible password extends to
+ * the last '@' of all.
  */
 static bool url_parse(struct str text, bool wary, struct url *out)
 {
@@ -87,7 +88,7 @@ static bool url_parse(struct str text, bool wary, struct url *out)
 	return true;
 }
 
-/* One URL, and nothing else. */
+/* Hides the secrets of exactly one URL. */
 static void hide_one(struct buf *b, struct str url)
 {
 	struct url u;
@@ -145,7 +146,7 @@ bool url_scp_has_password(struct str address)
 	size_t colon = find_any(address, ":"), at;
 	struct str path = str_skip(address, colon < address.n ? colon + 1 : address.n);
 
-	if (address.n && address.p[0] == '[') /* an address of IPv6 has colons of its own */
+	if (address.n && address.p[0] == '[') /* an IPv6 address contains colons */
 		return false;
 	at = last_at(path);
 	return at < path.n && (find_any(str_head(address, colon), "@") == colon ||

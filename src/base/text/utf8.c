@@ -4,7 +4,7 @@
 
 size_t utf8_decode(struct str s, uint32_t *cp)
 {
-	/* by length: the least code point, so that no character has two spellings */
+	/* the smallest code point of each length: longer encodings of it are invalid */
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t n;
@@ -32,7 +32,7 @@ size_t utf8_decode(struct str s, uint32_t *cp)
 	return n;
 }
 
-/* Most text is ASCII: skips eight bytes at a time, up to the first that is not. */
+/* Skips ASCII, eight bytes at a time: most text is ASCII. */
 static struct str skip_ascii(struct str s)
 {
 	uint64_t w;
@@ -58,14 +58,15 @@ bool utf8_valid(struct str s)
 	return true;
 }
 
-/* Most text is ASCII, and then there is nothing to decode. */
 static bool utf8_printable(char ch)
 {
 	return ch >= 0x20 && ch < 0x7f;
 }
 
-/* Eight bytes at a time: none of them has its high bit, nor would it have one after 1 is added or
- * 0x20 taken away. */
+/*
+ * Tests eight bytes at a time: in printable ASCII no byte has its high bit set, also after adding 1
+ * or subtracting 0x20.
+ */
 size_t utf8_plain(struct str s)
 {
 	const uint64_t each = UINT64_C(0x0101010101010101), high = each * 0x80;
@@ -134,7 +135,7 @@ bool utf8_is_unsafe(uint32_t cp)
 	return false;
 }
 
-/* Bytes of the character at the start of `s` if it may be shown, else 0. */
+/* Length of the first character of `s` if it is safe to show, else 0. */
 static size_t utf8_shown(struct str s)
 {
 	uint32_t cp;
@@ -194,7 +195,7 @@ static size_t columns_of(uint32_t cp)
 	return 1;
 }
 
-/* Measures characters until `limit` columns are full; sets where it stopped. */
+/* The width of the characters up to `limit` columns; `stop` is where that ends. */
 static size_t utf8_measure(struct str s, size_t limit, size_t *stop)
 {
 	size_t columns = 0, at = 0, n;

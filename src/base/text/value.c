@@ -1,8 +1,8 @@
 /*
- * A recursive descent over the bytes. Each function takes the place where its part begins and
- * returns the place after it, or NULL. Values are gathered on one stack: the one being read is on
- * top, and what an array or object holds is moved from above it to the arena when it closes, so
- * that the items of a value lie side by side.
+ * A recursive descent parser. Each function takes the position of its part and returns the position
+ * after it, or NULL. Values are collected on one stack: the value being read is on top, and when an
+ * array or object closes, its items are moved from above it to the arena, so that they are
+ * contiguous.
  */
 #include "base/text/value.h"
 
@@ -13,8 +13,8 @@
 #include "base/text/utf8.h"
 
 enum {
-	FEW_VALUES = 48, /* that the stack holds before it asks for memory */
-	FEW_KEYS = 32,   /* that are compared with each other rather than sorted */
+	FEW_VALUES = 48, /* values on the C stack, before memory is allocated */
+	FEW_KEYS = 32,   /* up to this many keys are compared pairwise instead of sorted */
 };
 
 struct value_parser {
@@ -22,7 +22,7 @@ struct value_parser {
 	const char *end;
 	struct value *stack, *few;
 	size_t used, cap;
-	size_t left; /* how many more values it may have */
+	size_t left; /* how many more values the text may have */
 	unsigned depth;
 	const char *why, *where;
 };
@@ -55,7 +55,7 @@ static const char *skip_digits(const struct value_parser *ps, const char *p)
 	return p;
 }
 
-/* A sign, a point or an E was passed over: digits have to follow. */
+/* Reads the digits that must follow a sign, a point or an E. */
 static const char *need_digits(struct value_parser *ps, const char *p)
 {
 	const char *after = skip_digits(ps, p);
@@ -124,7 +124,7 @@ static char *value_encode(char *out, uint32_t cp)
 	return out;
 }
 
-/* After "\u": one character, which two escapes may spell. */
+/* Parses the digits after "\u"; a surrogate pair takes two escapes. */
 static const char *parse_unicode(struct value_parser *ps, const char *p, char **out)
 {
 	const char *from = p - 2;
@@ -147,7 +147,7 @@ static const char *parse_unicode(struct value_parser *ps, const char *p, char **
 	return p;
 }
 
-/* At a backslash; the string is known to be closed, so a byte follows. */
+/* Parses an escape at a backslash. The string is known to be closed, so a byte follows. */
 static const char *value_parse_escape(struct value_parser *ps, const char *p, char **out)
 {
 	static const char meant[UCHAR_MAX + 1] = {
@@ -165,10 +165,10 @@ static const char *value_parse_escape(struct value_parser *ps, const char *p, ch
 }
 
 /*
- * Eight bytes are looked at together. `stops` sets the high bit of each that does not stand for
- * itself in a string (a control, a quote, a backslash, not ASCII); perhaps of later ones too, but
- * of none before the first. The exclusive or with two puts the quote right behind the controls,
- * and a subtraction tells both.
+ * Tests eight bytes at once. The result has the high bit set for each byte that is not literal in a
+ * string (a control, a quote, a backslash, or not ASCII); it may be wrong for bytes after the first
+ * such byte, but not before it. The XOR with 2 moves the quote next to the controls, so that one
+ * subtraction finds both.
  */
 static const uint64_t ones = UINT64_C(0x0101010101010101);
 
@@ -183,13 +183,13 @@ static uint64_t value_stops(const char *p)
 	return (w | low | slash) & ones << 7;
 }
 
-/* How many bytes come before the first stop: the marks below it, summed. */
+/* The number of bytes before the first set high bit. */
 static size_t value_before(uint64_t stop)
 {
 	return (((stop - 1) & ~stop & ones) * ones >> 56) - 1;
 }
 
-/* Passes over characters that stand for themselves. */
+/* Skips literal characters. */
 static inline const char *skip_plain(const char *p, const char *end)
 {
 	for (; end - p >= 8; p += 8) {
@@ -204,7 +204,7 @@ static inline const char *skip_plain(const char *p, const char *end)
 	return p;
 }
 
-/* Finds the quote that closes a string; what its escapes say is not looked at. */
+/* Finds the closing quote of a string; the meaning of escapes is not checked here. */
 static const char *value_skip_string(struct value_parser *ps, const char *p, const char **slash)
 {
 	for (;;) {
@@ -228,7 +228,9 @@ static const char *value_skip_string(struct value_parser *ps, const char *p, con
 	}
 }
 
-/* No escape is shorter than what it stands for, so as many bytes are room enough. */
+/*
+ * An escape is never shorter than its character, so the length of the escaped text is enough room.
+ */
 static bool value_unescape(struct value_parser *ps, struct str s, const char *slash,
 			   struct str *out)
 {
@@ -247,7 +249,7 @@ static bool value_unescape(struct value_parser *ps, struct str s, const char *sl
 	return true;
 }
 
-/* From `p` on, where something in the string does not stand for itself. */
+/* Parses a string from `p` on, where its first escape or non-ASCII character is. */
 static const char *parse_hard_string(struct value_parser *ps, const char *from, const char *p,
 				     struct str *out)
 {
@@ -301,7 +303,7 @@ static int value_by_key(const void *a, const void *b)
 	return str_cmp(((const struct value *)a)->key, ((const struct value *)b)->key);
 }
 
-/* Sorts, so that no input makes it slow. */
+/* Sorts the keys, so that no input takes quadratic time. */
 static bool repeats_among_many(struct value_parser *ps, const struct value *item, size_t count)
 {
 	struct value *copy = arena_grow(ps->mem, NULL, 0, count * sizeof *copy);
@@ -314,7 +316,7 @@ static bool repeats_among_many(struct value_parser *ps, const struct value *item
 	return false;
 }
 
-/* True if two members have one key. Few keys share a length and a first byte. */
+/* Do two members have the same key? A bit set of lengths and first bytes rules most repeats out. */
 static bool value_repeats(struct value_parser *ps, const struct value *item, size_t count)
 {
 	uint64_t seen = 0;
@@ -349,7 +351,7 @@ static const char *parse_member(struct value_parser *ps, const char *p, struct v
 	return value_parse_value(ps, p + 1, v);
 }
 
-/* After the opening bracket; the items are left on the stack. */
+/* Parses the items after the opening bracket; they are left on the stack. */
 static const char *parse_items(struct value_parser *ps, const char *p, bool object)
 {
 	char close = object ? '}' : ']';
@@ -375,7 +377,7 @@ static const char *parse_items(struct value_parser *ps, const char *p, bool obje
 	}
 }
 
-/* The value is on top of the stack, which may move while its items are read. */
+/* The value is on top of the stack, and may move while its items are read. */
 static const char *parse_container(struct value_parser *ps, const char *p, bool object)
 {
 	size_t base = ps->used;

@@ -15,11 +15,11 @@ enum value_type {
 };
 
 /*
- * A parsed JSON text. Strings point into the text where nothing in them was escaped, so the text
- * must outlive the value. Numbers stay as they were written, so that no digit is lost.
+ * A parsed JSON text. Strings without escapes point into the text, so the text must outlive the
+ * value. Numbers keep their spelling, so that no digit is lost.
  */
 struct value {
-	struct str key; /* as a member of an object; absent elsewhere */
+	struct str key; /* of a member of an object; else absent */
 	enum value_type type;
 	bool yes;     /* VALUE_BOOL */
 	size_t count; /* VALUE_ARRAY, VALUE_OBJECT */
@@ -28,24 +28,25 @@ struct value {
 };
 
 enum {
-	VALUE_DEPTH = 100,        /* arrays and objects inside each other */
-	VALUE_DATA_DEPTH = 64,    /* of data that is kept: the rest is for what is around it */
-	VALUE_NUMBER_MOST = 1000, /* characters; other readers stop at some 4,000 */
+	VALUE_DEPTH = 100, /* maximum nesting of arrays and objects */
+	VALUE_DATA_DEPTH =
+		64, /* maximum nesting of stored data, which is embedded in larger values */
+	VALUE_NUMBER_MOST = 1000, /* characters; other parsers stop at about 4,000 */
 };
 
-/* Why a text was refused: NULL, and where it stopped, or what is wrong. */
+/* Why a text was refused (NULL: it was accepted), and at which offset. */
 struct value_error {
 	const char *why;
 	size_t offset;
 };
 
 /*
- * RFC 8259, strictly: one value, no duplicate keys, valid UTF-8, surrogates in pairs, at most
- * VALUE_DEPTH deep. NULL: refused, and `error` says why.
+ * Parses RFC 8259 strictly: one value, no duplicate keys, valid UTF-8, surrogates in pairs, nested
+ * at most VALUE_DEPTH deep. NULL: refused, with the reason in `error`.
  */
 const struct value *value_parse(struct arena *mem, struct str text, struct value_error *error);
 
-/* The same where the reason does not matter. */
+/* Like value_parse(), without the reason. */
 static inline const struct value *value_read(struct arena *mem, struct str text)
 {
 	struct value_error error;
@@ -53,22 +54,24 @@ static inline const struct value *value_read(struct arena *mem, struct str text)
 	return value_parse(mem, text, &error);
 }
 
-/* The same for text from elsewhere: also refused if it has more than `most` values. A value takes
- * many times the memory of its text. */
+/*
+ * Like value_parse(), for untrusted text: also refuses more than `most` values, because a value
+ * takes many times the memory of its text.
+ */
 const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,
 					struct value_error *error);
 
-/* How many arrays and objects are inside each other: 0 for a string or a number. */
+/* The nesting of arrays and objects: 0 for a string or a number. */
 unsigned value_depth(const struct value *v);
 
 /* A member, or NULL; also NULL if `v` is NULL or not an object. */
 const struct value *value_member(const struct value *v, struct str key);
 
-/* The member's content; absent, or false, if it is missing or of another type. */
+/* The member's content; absent, or false, if the member is missing or of another type. */
 struct str value_text(const struct value *member);
 bool value_number(const struct value *member, int64_t *out);
 
-/* The same by a key that stands in the source. */
+/* Like value_member(), with a key from a literal. */
 static inline const struct value *value_find(const struct value *v, const char *key)
 {
 	return value_member(v, str_of(key));
