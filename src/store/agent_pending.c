@@ -229,8 +229,7 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f, struct ag
 			return e;
 	}
 	line = agent_pending_encode(c, all, count);
-	if ((e = agent_pending_fits(c, (int64_t)line.n,
-				    count))) /* the encoded line is longer: quotes are escaped */
+	if ((e = agent_pending_fits(c, (int64_t)line.n, count))) /* escapes make it longer */
 		return e;
 	if (!agent_pending_decode(c, str_head(line, line.n - 1), &again, &n))
 		return call_fail(c, ERR_INVALID_INPUT,
@@ -239,6 +238,5 @@ enum err agent_files_append_all(struct call *c, struct agent_files *f, struct ag
 		return e;
 	f->pending = again;
 	f->pending_count = n;
-	return agent_file_later(
-		c, agent_pending_write_all(c, f)); /* on failure the next command retries */
+	return agent_file_later(c, agent_pending_write_all(c, f)); /* the next command retries */
 }

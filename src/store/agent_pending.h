@@ -12,9 +12,7 @@
  * dies in between, the next process that takes the lock completes the write before anything else. A
  * reader, which takes no lock, reads each record as if its pending lines were already there.
  */
-enum {
-	AGENT_TOGETHER_MOST = 48 << 20
-}; /* maximum bytes of that line; a longer one is INVALID_INPUT */
+enum { AGENT_TOGETHER_MOST = 48 << 20 }; /* bytes of that line; more is INVALID_INPUT */
 
 enum err agent_files_append_all(struct call *c, struct agent_files *f, struct agent_append *all,
 				size_t count);

@@ -1,3 +1,9 @@
+/*
+ * Checks the folders of this program before they are used. A folder must be a real folder of the
+ * user that no other user can write to, and Git must not track anything in it: otherwise a cloned
+ * repository could supply its content. Whether it is tracked is read from the index of every
+ * worktree around the folder, after a checkout in progress has ended.
+ */
 #include "store/folder.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * Reads and appends the journal. A place remembers a position and the checksum of the record before
+ * it, so a reader continues from its last place and notices if the files changed behind it. A
+ * segment is read in pieces; records are checked against the chain of checksums and passed to the
+ * visitor. journal_salvage.c reads a damaged journal.
+ */
 #include "store/journal_parts.h"
 
 #include <errno.h>

@@ -5,12 +5,11 @@
 
 /* A shell command configured by the user. After its timeout it gets SIGTERM first, then SIGKILL. */
 struct child {
-	const char *command; /* for /bin/sh */
-	const char *const
-		*env;       /* "NAME=value", NULL-terminated; added to this process's environment */
-	struct str input;   /* the command's standard input */
-	int64_t timeout_ms; /* then it gets SIGTERM, and a moment later SIGKILL */
-	int status;         /* the command's exit status; -1: killed by a signal */
+	const char *command;    /* for /bin/sh */
+	const char *const *env; /* "NAME=value", NULL-terminated; added to our own */
+	struct str input;       /* the command's standard input */
+	int64_t timeout_ms;     /* then it gets SIGTERM, and a moment later SIGKILL */
+	int status;             /* the command's exit status; -1: killed by a signal */
 	bool timed_out;
 };
 

@@ -143,8 +143,7 @@ off_t file_size(struct arena *mem, struct str path); /* -1: there is no such fil
 bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
 
-enum err file_remove(struct call *c,
-		     struct str path); /* removes one file; a missing file is fine */
+enum err file_remove(struct call *c, struct str path); /* a missing file is fine */
 
 /* Removes a folder and its content; symbolic links are removed, not followed. */
 enum err file_remove_tree(struct call *c, struct str path);

@@ -82,8 +82,7 @@ static bool lock_wait_for(int fd, int wait_ms)
 	sigaction(SIGALRM, &act, &before);
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &alarm,
-		    &blocked); /* the parent process may have blocked SIGALRM */
+	sigprocmask(SIG_UNBLOCK, &alarm, &blocked); /* the parent may have blocked it */
 	timer.it_value = (struct timeval){ wait_ms / 1000, wait_ms % 1000 * 1000 };
 	setitimer(ITIMER_REAL, &timer, NULL);
 	got = wait_turn(fd);

@@ -18,8 +18,7 @@ bool watch_sleep(const struct watch *w, int64_t until, int input, enum watch_end
 {
 	int64_t left = until - moment_ticks();
 	int most, ready;
-	bool blind =
-		w->fd < 0 || w->fd >= FD_SETSIZE; /* larger descriptors do not fit into an fd_set */
+	bool blind = w->fd < 0 || w->fd >= FD_SETSIZE; /* the limit of fd_set */
 	struct timespec time;
 	sigset_t open;
 	fd_set set;

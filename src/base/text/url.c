@@ -51,8 +51,7 @@ static size_t url_scheme_length(struct str text, bool wary)
 	}
 	if (!wary)
 		return 0;
-	while (n < text.n &&
-	       url_in_scheme(text.p[n])) /* mistyped, such as "http:/" and "http:\\" */
+	while (n < text.n && url_in_scheme(text.p[n])) /* mistyped "http:/" or "http:\\" */
 		n++;
 	start = n + 1;
 	if (!n || n >= text.n || text.p[n] != ':')

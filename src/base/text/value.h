@@ -28,9 +28,8 @@ struct value {
 };
 
 enum {
-	VALUE_DEPTH = 100, /* maximum nesting of arrays and objects */
-	VALUE_DATA_DEPTH =
-		64, /* maximum nesting of stored data, which is embedded in larger values */
+	VALUE_DEPTH = 100,        /* maximum nesting of arrays and objects */
+	VALUE_DATA_DEPTH = 64,    /* of stored data, which other values wrap */
 	VALUE_NUMBER_MOST = 1000, /* characters; other parsers stop at about 4,000 */
 };
 

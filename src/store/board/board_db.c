@@ -322,11 +322,8 @@ static enum err board_db_look(struct call *c, struct board *b, enum state *state
 	enum err e;
 
 	if ((e = db_open(c, board_db_database(c, b->root), DB_WRITE, WAIT_MS, &b->db)) ||
-	    (e = db_is_empty(
-		     c, b->db,
-		     &empty)) || /* before db_check(), which executes the schema's expressions */
-	    (!empty && (e = board_db_check_version(c, b))) ||
-	    (e = db_check(c, b->db)))
+	    (e = db_is_empty(c, b->db, &empty)) || /* db_check() executes the schema */
+	    (!empty && (e = board_db_check_version(c, b))) || (e = db_check(c, b->db)))
 		return e;
 	*state = empty ? EMPTY : USABLE;
 	return ERR_OK;

@@ -1,3 +1,7 @@
+/*
+ * Creates, opens and updates cache.db. A new cache is built in a separate file and renamed into
+ * place. The table `about` has one row with the journal position that the cache reflects.
+ */
 #include "store/db/bead_cache.h"
 
 #include <stdio.h>
@@ -142,8 +146,7 @@ enum err cache_open(struct call *c, struct str path, enum cache_mode mode, struc
 	off_t size;
 	enum err e;
 
-	if (mode == CACHE_STILL &&
-	    db_keeps()) /* a long-running process has the database open anyway */
+	if (mode == CACHE_STILL && db_keeps()) /* it is open already */
 		mode = CACHE_READ;
 	*out = (struct cache){ .path = path };
 	out->file = file_number_size(&c->mem, path, &size);

@@ -1,3 +1,8 @@
+/*
+ * Builds the SQL for lists of beads from a filter. Each condition is appended as text together with
+ * the values of its parameters. Ready beads are the union of two halves, open beads and expired
+ * claims, because each half has its own partial index.
+ */
 #include "store/db/bead_query.h"
 
 #include "base/buf.h"

@@ -31,8 +31,7 @@ struct bead_filter {
 	unsigned statuses, types, priorities; /* bit i selects value i; 0: any */
 	struct str assignee;
 	bool unassigned;
-	const struct str *labels, *any_labels,
-		*ids; /* all of `labels`, one of `any_labels`, one of `ids` */
+	const struct str *labels, *any_labels, *ids; /* all of, one of, one of */
 	size_t label_count, any_count, id_count;
 	struct str parent;
 	struct str title_part, description_part; /* case-insensitive */

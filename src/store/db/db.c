@@ -1,3 +1,9 @@
+/*
+ * Connections, transactions and statements of SQLite. A long-running process keeps closed
+ * connections in a small pool. Statements from literals are cached per connection by the address of
+ * the literal, those with generated text by their text. The second half checks the schema of
+ * databases that other programs may have written.
+ */
 #include "store/db/db.h"
 
 #include <assert.h>
@@ -48,11 +54,10 @@ struct db {
 	struct str real; /* the path without links above the file */
 	struct stmt cache[CACHED];
 	int cached;
-	struct stmt *made
-		[MADE_KEPT]; /* returned statements with generated text, most recently used first */
-	char *name;          /* a copy of the path, while the connection is kept open */
-	bool too_long;       /* the path is too long for SQLite, and has no alias */
-	int folder;          /* an open folder, if its path is too long for SQLite; or -1 */
+	struct stmt *made[MADE_KEPT]; /* unused, most recently used first */
+	char *name;                   /* a copy of the path, while the connection is kept open */
+	bool too_long;                /* the path is too long for SQLite, and has no alias */
+	int folder;                 /* an open folder, if its path is too long for SQLite; or -1 */
 	char alias[PLATFORM_ALIAS]; /* alias path of that folder */
 	enum db_mode mode;
 	uint64_t file;    /* identifies the file */
@@ -400,9 +405,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	db->real = in_memory ? db->path : real_path(c, path);
 	db->wait_ms = wait_ms;
 	db->mode = mode;
-	db->query_ms = mode == DB_CREATE ?
-			       0 :
-			       QUERY_MS; /* no timeout: no other program has created its content */
+	db->query_ms = mode == DB_CREATE ? 0 : QUERY_MS; /* a new database is trusted */
 	rc = mode == DB_READ  ? open_read(c, db) :
 	     mode == DB_STILL ? open_still(c, db) :
 				open_write(c, db, mode);

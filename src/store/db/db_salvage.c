@@ -218,8 +218,7 @@ static enum err copy_all(struct db_salvage_salvage *s, struct str work, const st
 	for (int i = 0; plan->schema[i]; i++)
 		if ((e = db_exec(c, s->db, plan->schema[i])))
 			return e;
-	for (const struct db_table *t = plan->tables; t->name;
-	     t++) /* removes the initial rows of a new database */
+	for (const struct db_table *t = plan->tables; t->name; t++) /* its initial rows */
 		if ((e = db_exec(c, s->db, arena_fmt(&c->mem, "DELETE FROM %s", t->name).p)))
 			return e;
 	if ((e = db_attach_old(c, s->db, work)) && e != ERR_DAMAGED)

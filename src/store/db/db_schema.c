@@ -1,3 +1,8 @@
+/*
+ * Checks the definitions in a database's schema. The SQL is split into tokens like SQLite does, and
+ * normalised; parts of a definition that SQLite would evaluate are then searched in our own
+ * normalised schema, as text.
+ */
 #include "store/db/db_schema.h"
 
 #include "base/buf.h"
@@ -63,9 +68,7 @@ static bool next_token(struct str *sql, struct token *out)
 	if (!rest.n || !rest.p[0])
 		return false;
 	out->kind = OTHER;
-	if (str_starts(
-		    rest,
-		    STR("\xef\xbb\xbf"))) { /* SQLite skips a byte order mark only at some places */
+	if (str_starts(rest, STR("\xef\xbb\xbf"))) { /* a byte order mark */
 		out->kind = ODD;
 		n = 3;
 	} else if (is_word_byte(rest.p[0])) {

@@ -76,8 +76,7 @@ enum err receipt_db_open(struct call *c, struct str path, bool write, struct rec
 		return e;
 	if (write && ((e = db_begin(c, out->db)) || (e = receipt_db_make(c, out->db))))
 		receipt_db_close(out);
-	else if (!write &&
-		 !db_has_table(out->db, "receipts")) /* the process that created it died */
+	else if (!write && !db_has_table(out->db, "receipts")) /* its creator died */
 		receipt_db_close(out);
 	if (out->db && (e = db_expect(c, out->db, tables, ours)))
 		receipt_db_close(out);

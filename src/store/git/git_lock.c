@@ -411,9 +411,7 @@ enum err git_lock_commit(struct call *c, struct git_lock *l)
 	if (!git_lock_replace(c, l))
 		return git_lock_fail(c, "rename", l);
 	fault_point();
-	(void)!fchmod(
-		l->fd,
-		final_mode()); /* not earlier, so that a stale lock stays unreadable for others */
+	(void)!fchmod(l->fd, final_mode()); /* last: a stale lock stays private */
 	e = file_sync_dir(c, l->path);
 	fault_point();
 	git_lock_drop(l);

@@ -38,10 +38,9 @@ static size_t add_words(const char *argv[MOST_WORDS], size_t n, const char *cons
 struct git_question {
 	struct str dir;
 	const char *const *words; /* NULL-terminated */
-	const char *const *
-		unset; /* variables to remove from Git's environment, NULL-terminated; NULL: none */
-	const char *set;    /* a variable to set, "NAME=value"; or NULL */
-	int64_t timeout_ms; /* 0: WAIT_MS */
+	const char *const *unset; /* variables to remove, NULL-terminated; or NULL */
+	const char *set;          /* a variable to set, "NAME=value"; or NULL */
+	int64_t timeout_ms;       /* 0: WAIT_MS */
 };
 
 static enum err git_tool_failed(struct call *c, const struct git_question *q, const struct spawn *s,

@@ -178,8 +178,7 @@ struct str repo_peel(struct call *c, struct repo *r, struct str name)
 	struct str commit = STR_NONE, kind = str_of(repo_kind(r, name));
 	git_oid oid;
 
-	if (kind.p &&
-	    str_is(kind, "commit")) /* libgit2 may refuse to parse a commit that Git accepts */
+	if (kind.p && str_is(kind, "commit")) /* libgit2 may fail to parse it */
 		return name;
 	if (kind.p && str_is(kind, "tag") && repo_oid_of(name, &oid) &&
 	    !git_object_lookup(&found, r->git, &oid, GIT_OBJECT_TAG) &&

@@ -29,9 +29,7 @@ void repo_sweep_fetched(struct call *c, struct repo *r)
 	struct call before = call_save(c);
 
 	file_remove_tree(c, repo_quarantine_folder(c, r));
-	call_restore(
-		c,
-		&before); /* a leftover only takes up space, and the next fetch reports the error */
+	call_restore(c, &before); /* the next fetch reports the error */
 }
 
 enum err repo_keep_apart(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])

@@ -1,3 +1,9 @@
+/*
+ * Fetches and pushes our ref. A remote that is a folder is opened as a repository, and its objects
+ * are copied directly; any other remote is reached through libgit2's transports. Failures are
+ * sorted into those of the network, of the credentials, of the remote's ref and of our own history,
+ * because each needs another next step.
+ */
 #include "store/repo/repo_remote.h"
 
 #include <git2.h>
@@ -521,8 +527,7 @@ static enum err look_at_folder(struct call *c, struct remote *m, struct str ref,
 		*there = NULL;
 		return e == ERR_DUBIOUS_OWNERSHIP ? e : call_forgive(c);
 	}
-	repo_set_umask(
-		*there); /* a killed sync may have left files at the ref with too few permissions */
+	repo_set_umask(*there); /* a killed sync may have left a private ref */
 	repo_sweep_locks(c, *there, ref);
 	repo_set_umask(m->repo);
 	if ((e = repo_ref_fault(c, *there, ref, commit, &fault)))
@@ -836,9 +841,7 @@ static int copy_tree(struct copy *k, git_repository *git, const git_oid *oid, in
 	git_tree *tree = NULL;
 	int code;
 
-	if (git_odb_exists(
-		    k->to,
-		    oid)) /* a tree is written after its content, so the content exists too */
+	if (git_odb_exists(k->to, oid)) /* its content was written first */
 		return 0;
 	code = depth > REPO_DEPTH ? -1 : git_tree_lookup(&tree, git, oid);
 	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++) {
