@@ -22,7 +22,7 @@ enum actor_source {
 	ACTOR_VARIABLE,
 	ACTOR_GIT_USER,
 	ACTOR_LOGIN,
-	ACTOR_DEFAULT, /* the face's own, where nobody is named */
+	ACTOR_DEFAULT, /* the default of the command family, if no actor is named */
 };
 
 /*
@@ -37,8 +37,8 @@ enum stored {
 };
 
 /*
- * What a call has found out and would find out again: several of its parts ask the same. A call
- * that is made for a later request, or for another look, begins without it.
+ * A cache of lookups that several parts of a call repeat. A call for a later request starts with an
+ * empty cache.
  */
 struct call_seen {
 	struct str untracked;             /* a folder that Git does not track; or absent */
@@ -64,7 +64,7 @@ struct call {
 	struct str actor;   /* absent: none was given */
 	enum actor_source actor_source;
 	const char *actor_variable; /* of the environment, if it named the actor */
-	bool anonymous;             /* the actor is a default that nobody gave */
+	bool anonymous;             /* the actor is a default, not given by the caller */
 	struct str looker;          /* the caller that reads the actor's mail; empty: a caller
 				   * without a name; absent: the actor */
 	bool wire;                  /* the request is JSON, not a command line */
