@@ -46,8 +46,7 @@ enum err install_check(struct call *c, struct str path, struct str project)
 	if (inside && !place_is_reserved(c, root, real))
 		return ERR_OK;
 	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads %s, to '" STR_FMT "'", STR_ARG(path),
-		  inside ? "to a place inside a folder of Git or of this program" :
-			   "to a place outside the project",
+		  inside ? "into a folder of Git or of this program" : "out of the project",
 		  STR_ARG(real));
 	return call_step(c, "It is a link, perhaps one that came with the repository. Replace it "
 			    "with a file, or use the user's file (--user).");

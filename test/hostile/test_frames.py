@@ -125,7 +125,7 @@ def plant(world, words):
         for table, column in list(texts(database)):
             if column == "content":
                 update(database, table, column, "'@amber-otter ' || ?1", words)
-            elif column == "key":
+            elif (table, column) == ("memory", "key"):
                 update(database, table, column, "?1 || id", words)
             elif column == "tags":
                 update(database, table, column, "json_array(?1)", words)

@@ -80,7 +80,7 @@ def test_doctor_lists_the_first_hundred_damaged_lines_of_a_record(world, name):
     found = checks(world, "--fix")[name]
     first = before.count(10) + 1
     assert found["status"] == "fixed" and f"{many} lines are damaged" in found["message"]
-    assert found["lost"] == [f"line {first + n}: x" for n in range(100)] + [f"and {many - 100} lines more"]
+    assert found["lost"] == [f"line {first + n}: x" for n in range(100)] + [f"and {many - 100} more lines"]
     assert record.read_bytes() == before
 
 
@@ -200,7 +200,7 @@ def test_a_file_of_a_host_that_is_too_large_is_left_alone_and_named(world, name,
     done = run(world, world, line)
     said = (done.out + done.err).decode()
     assert done.code == 1 and (SANITIZED or done.memory < 64 * MB), done.memory // MB
-    assert f"{name}' has {len(text)} bytes" in said and f"only up to {SETTINGS_MOST} bytes" in said, said
+    assert f"{name}' has {len(text)} bytes" in said and f"at most {SETTINGS_MOST} are allowed" in said, said
     assert "Nothing was changed" in said and file.read_bytes() == text
 
 

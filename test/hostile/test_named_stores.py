@@ -153,7 +153,7 @@ def test_a_file_that_others_may_write_to_is_refused(tmp_path, name):
     path.chmod(0o666)
     reply = is_refused(project, *WRITE)
     assert reply["error"] == f"other users may write to '{path}'"
-    subprocess.run(["sh", "-c", reply["suggested_action"].split("'")[1]], check=True, cwd="/")
+    subprocess.run(["sh", "-c", reply["suggested_action"].split(": ", 1)[1]], check=True, cwd="/")
     vybe(project, *WRITE).ok()
 
 

@@ -272,7 +272,7 @@ def test_what_a_commit_on_top_of_ours_has_lost_is_joined_again_and_said(world, l
     before = acknowledged(world.anna)
     world.push(LOSSES[loss])
     replies = [sync(world.anna), sync(world.ben)]
-    assert "had lost" in replies[0]["warning"], replies
+    assert "lacked" in replies[0]["warning"], replies
     assert acknowledged(world.anna) == before
     world.converges()
     drop_cache(world.anna)
@@ -294,7 +294,7 @@ def test_a_note_that_was_changed_is_a_second_note_and_said(world, change):
     [before] = world.anna.show(world.first)["notes"]
     world.push(rewritten(change))
     replies = [sync(world.anna), sync(world.ben)]
-    assert "had lost" in replies[0]["warning"], replies
+    assert "lacked" in replies[0]["warning"], replies
     world.converges()
     for repo in (world.anna, world.ben):
         drop_cache(repo)
@@ -648,7 +648,7 @@ def test_repair_leaves_a_format_alone_that_only_a_later_version_knows(world):
     for command in ("sync", "repair", "repair --apply"):
         error = is_sync_error(world.anna.run(*command.split(), "--json"), "corrupt")
         assert "version 2" in error["message"], error
-    assert "Install a version" in error["hint"] and at(world.remote) == later_version, error
+    assert "Install a newer version" in error["hint"] and at(world.remote) == later_version, error
     world.usable(world.anna)
 
 

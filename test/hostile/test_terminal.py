@@ -48,7 +48,7 @@ COMMANDS = {
              "task complete --id bd-b --outcome blocked --summary x --request-id g11",
              "task add-dep --id bd-c --depends-on bd-a --request-id g12", "task remove-dep --id bd-c --depends-on bd-a --request-id g13",
              "task delete --id bd-c --request-id g14", "upgrade"],
-    "abacus": ["where", "doctor", "sessions", "conversation bd-a", "conversation bd-b", "top", "install", "completion bash", "man bd", "docs",
+    "abacus": ["whoami", "where", "doctor", "sessions", "conversation bd-a", "conversation bd-b", "top", "install", "completion bash", "man bd", "docs",
                "schema", "init"],
 }
 # These never end, answer programs alone, or start other programs.
@@ -92,8 +92,8 @@ def check_all(world, programs=COMMANDS):
 def words_of(world, program):
     """All commands that the program's help lists."""
     help = world.run("--help", program=program).ok().out
-    listed = re.search(r"\nCommands\n(.*?)\n\n", help, re.S)[1]
-    return {re.match(r"  (.*?)(  |$)", line)[1] for line in listed.splitlines()}
+    listed = re.search(r"\nUsage\n.*?\n\n(.*?)\n\nGlobal options\n", help, re.S)[1]
+    return {re.match(r"  (.*?)(  |$)", line)[1] for line in listed.splitlines() if line.startswith("  ")}
 
 
 @pytest.mark.parametrize("program", COMMANDS)

@@ -112,7 +112,7 @@ def assert_adopted(vybe, text, first, second, task):
 
 def assert_left_alone(vybe, text, first, task):
     assert "You continue" not in text and f"Your task: {task}" not in text
-    assert f"leave their tasks to them:\n> {first.agent}: {task} Fix the parser" in text
+    assert f"do not work on their tasks:\n> {first.agent}: {task} Fix the parser" in text
     assert vybe.show(task)["assignee"] == first.agent
 
 
@@ -230,7 +230,7 @@ def test_of_two_sessions_that_are_over_each_is_adopted_by_another(vybe, host):
         one.hook("SessionEnd")
     third, fourth = host("s3"), host("s4")
     text = third.start()
-    assert f"> task {other} other" in text and f"a new session adopts it:\n> {first.agent}: {task} Fix the parser" in text
+    assert f"> task {other} other" in text and f"for a new session to adopt:\n> {first.agent}: {task} Fix the parser" in text
     assert_adopted(vybe, fourth.start(), first, fourth, task)
 
 
@@ -241,7 +241,7 @@ def test_a_session_whose_task_was_adopted_is_told_once(vybe, host):
     second.start()
     text = first.tool()
     assert f"You have lost the claim on your task {task}." in text and f"> held by {second.agent}\n" in text
-    assert first.tool() == "" and "You no longer" not in first.hook("UserPromptSubmit", prompt="go on")
+    assert first.tool() == "" and "You have lost" not in first.hook("UserPromptSubmit", prompt="go on")
     assert vybe.show(task)["assignee"] == second.agent
     assert_left_alone(vybe, first.start("resume"), second, task)
 

@@ -101,7 +101,7 @@ def test_a_folder_that_others_may_enter_is_not_used(repo, services):
     folder.mkdir(mode=0o700)
     folder.chmod(0o755)
     done = repo.run("serve", program="abacus", timeout=10)
-    assert done.code == 1 and "is not a folder of yours alone" in done.err
+    assert done.code == 1 and "is a folder that other users can change" in done.err
     folder.chmod(0o700)
     services(repo).start().answers_soon()
 
@@ -121,7 +121,7 @@ def test_what_another_user_made_in_place_of_the_folder_is_not_used(tmp_path, run
     os.chown(trap, NOBODY, NOBODY, follow_symlinks=False)
     for words in (["serve"], ["open", "--print"]):
         done = repo.run(*words, program="abacus", env={"XDG_RUNTIME_DIR": run_dir}, timeout=10)
-        assert done.code == 1 and "is not a folder of yours alone" in done.err, done.err
+        assert done.code == 1 and "is a folder that other users can change" in done.err, done.err
         assert "Set XDG_RUNTIME_DIR" in done.err, done.err
 
 
@@ -136,7 +136,7 @@ def test_a_deep_path_has_a_short_socket(tmp_path, run_dir, services, runtime):
         assert len(path) <= 100 and mode(path) == 0o600 and mode(os.path.dirname(path)) == 0o700
         assert path.startswith(str(run_dir) if runtime else "/tmp/abacus-")
         service.answers_soon()
-        assert "has ended" in repo.run("serve", "--stop", program="abacus").ok().out
+        assert "has stopped" in repo.run("serve", "--stop", program="abacus").ok().out
         assert not os.path.lexists(path)
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -703,7 +703,7 @@ def test_no_worker_outlives_it(repo, services):
         for sock in held:
             sock.close()
         service.again()
-    assert "has ended" in repo.run("serve", "--stop", program="abacus").ok().out
+    assert "has stopped" in repo.run("serve", "--stop", program="abacus").ok().out
     assert service.process.wait(timeout=2) == 0
     wait_until(lambda: not service.processes(), "all of it has gone", 2)
 

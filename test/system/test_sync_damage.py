@@ -225,7 +225,7 @@ def test_lines_are_only_missing(world, left):
         files["deps.jsonl"] = files["tombstones.jsonl"] = b""
     world.move(commit(world.remote, summed(files), world.tip))
     world.anna.create("next")
-    assert "had lost" in sync(world.anna)["warning"]
+    assert "lacked" in sync(world.anna)["warning"]
     assert sync(world.ben)["warning"] is None
     world.healed("next")
 

@@ -65,7 +65,7 @@ def test_a_dry_run_begins_nothing(project):
     assert status(project, one)["status"] == "pending"
 
 
-@pytest.mark.parametrize("command, why", [("exit 1", "the command failed"), ("true", "was not completed"),
+@pytest.mark.parametrize("command, why", [("exit 1", "the command failed"), ("true", "without completing"),
                                           ("kill -9 $$", "the command failed")])
 def test_what_is_not_completed_is_blocked(project, command, why):
     one, = tasks(project, "one")
@@ -88,7 +88,7 @@ def test_what_takes_too_long_is_ended(project):
     done = loop(project, "--command", f"trap 'touch {project.out}/asked; exit' TERM; while :; do sleep 0.05; done",
                 "--task-timeout", "1s")
     assert done["results"][0]["status"] == "timeout" and (project.out / "asked").exists()
-    assert time.monotonic() - began < patience(5) and "too long" in status(project, one)["blocked_reason"]
+    assert time.monotonic() - began < patience(5) and "time limit" in status(project, one)["blocked_reason"]
 
 
 def test_the_hook_after_each_task(project):

@@ -213,11 +213,12 @@ static enum err agent_guard_deny(struct call *c, const struct body *in,
 		  moment_format(&c->mem, f->held.expires_ms).p,
 		  more ? arena_fmt(&c->mem, ", and %zu more like it", more).p : "");
 	if (f->owner == LIVENESS_ACTIVE)
-		return call_step(
-			c,
-			"Leave the file out, or wait until it is free: bb agent wait --agent " STR_FMT
-			" --freed " STR_FMT,
-			STR_ARG(agent), STR_ARG(spawn_word(&c->mem, f->held.scope)));
+		return call_step(c,
+				 "Leave the file out, ask " STR_FMT
+				 " for it, or wait until it is free: bb agent wait --agent " STR_FMT
+				 " --freed " STR_FMT,
+				 STR_ARG(f->held.agent), STR_ARG(agent),
+				 STR_ARG(spawn_word(&c->mem, f->held.scope)));
 	return call_step(c,
 			 "Its owner is %s. If the owner is no longer at work, take the scope over: "
 			 "bb agent reserve --takeover-stale --agent " STR_FMT " --bead " STR_FMT
