@@ -236,7 +236,7 @@ def test_a_git_process_that_dies_is_not_called_badly_installed(world):
     done = world.anna.run("sync", "--json")
     if done.code:
         assert "install" not in done.error["hint"], done.out
-        assert "git process died; it was fetching from 'origin'" in done.error["message"] or "pack" in done.error["message"]
+        assert "git process died while fetching from 'origin'" in done.error["message"] or "pack" in done.error["message"]
     for suffix in (".idx", ".pack"):
         pack.with_suffix(suffix).unlink()
     assert sync(world.anna)["durability"] == "remote"

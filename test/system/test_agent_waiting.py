@@ -205,7 +205,7 @@ def test_time_is_over(project):
     (["inbox", "--agent", "nobody-here", "--wait", "1s"], "AGENT_NOT_FOUND"),
     (["inbox", "--agent", "cobalt-harbor", "--wait", "1"], "INVALID_ARGS")])
 def test_what_cannot_be_waited_for(project, args, code):
-    done = project.run("agent", *args, "--json", program="bb", timeout=5)
+    done = project.run("agent", *args, "--json", program="bb", timeout=5, env={"BD_ACTOR": ""})
     assert done.code and done.json["error"]["code"] == code
 
 

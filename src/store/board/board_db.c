@@ -422,7 +422,7 @@ static enum err board_db_make(struct call *c, struct board *b, enum board_made *
 	*made = state == USABLE            ? BOARD_THERE :
 		before || state != MISSING ? BOARD_REPLACED :
 					     BOARD_MADE;
-	if (!e && !(e = file_remove_leftovers(c, board_db_database(c, b->root))))
+	if (!e)
 		e = file_remove_leftovers(c, ignore);
 	if (!e)
 		e = clear_place(c, board_db_database(c, b->root), state, aside);

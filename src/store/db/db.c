@@ -461,7 +461,7 @@ enum err db_make(struct call *c, struct str path, const char *const *schema)
 	if (!e)
 		e = db_serialize(c, db, &content);
 	db_close(db);
-	if (!e && !(e = db_files_set_logs_aside(c, path)))
+	if (!e && !(e = file_remove_leftovers(c, path)) && !(e = db_files_set_logs_aside(c, path)))
 		e = file_own_replace(c, path, content, 0600);
 	c->stored = before; /* creating an empty database is not a stored change */
 	return e;
