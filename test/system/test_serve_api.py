@@ -76,7 +76,7 @@ READS = [  # path with its question; program; words
 def printed(service, program, words):
     """What a command prints, without the envelope of its family."""
     done = service.repo.run(*(["--json"] if program != "vybe" else []), *words, program=program,
-                            env={"BD_ACTOR": ""} if program == "bb" else None).ok().json
+                            env={"BD_ACTOR": ""} if program in ("bb", "vybe") else None).ok().json
     if program == "vybe" or (isinstance(done, dict) and {"ok", "command", "data"} <= set(done)):
         return done["data"]
     return done
