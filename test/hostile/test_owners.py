@@ -215,7 +215,7 @@ def test_a_store_that_another_user_put_into_a_shared_git_directory_is_refused(re
         done = repo.run(*(["--json"] if program == "bd" else []), *words, program=program)
         assert done.code and f"'{git_dir / 'abacus'}' belongs to another user, nobody" in done.out + done.err
     step = repo.bd("--json", "list").error["hint"]
-    command = step.split("'. Then")[0].removeprefix("Move it away: '")
+    command = step.split(": ", 1)[1]
     subprocess.run(["sh", "-c", command], check=True, cwd="/")
     assert not (git_dir / "abacus").exists() and list(git_dir.glob("abacus.theirs*"))
     repo.bd("init").ok()

@@ -453,9 +453,8 @@ enum err db_make(struct call *c, struct str path, const char *const *schema)
 	struct db *db = NULL;
 	enum err e = db_check_path(c, path);
 
-	if (!e)
+	if (!e && !(e = db_files_check(c, path, false)))
 		e = db_open(c, STR(":memory:"), DB_CREATE, 0, &db);
-
 	for (; !e && *schema; schema++)
 		e = db_exec(c, db, *schema);
 	if (!e)
