@@ -34,8 +34,8 @@ static enum err named_refuse(struct call *c, struct str path, const char *why)
 
 	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' %s", STR_ARG(path), why);
 	return call_step(c,
-			 "Move it away: 'mv " STR_FMT " " STR_FMT
-			 "'. Then run the command again, or choose another file with --db-path.",
+			 "Choose another file with --db-path, or move this one away and run the "
+			 "command again: mv " STR_FMT " " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
 }
 

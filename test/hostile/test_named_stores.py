@@ -97,7 +97,7 @@ def test_a_folder_that_this_program_did_not_make_is_refused(tmp_path):
 
 def test_the_command_of_the_hint_works(tmp_path):
     project = unpacked(tmp_path, helper(tmp_path / "remote"))
-    command = is_refused(project, *WRITE)["suggested_action"].split("'. Then")[0].removeprefix("Move it away: '")
+    command = is_refused(project, *WRITE)["suggested_action"].split(": ", 1)[1]
     subprocess.run(["sh", "-c", command], check=True, cwd="/")
     vybe(project, *WRITE).ok()
     assert [t["title"] for t in vybe(project, *READ).json["data"]["tasks"]] == ["a private task"]
