@@ -122,7 +122,7 @@ def project(plain_repo, tmp_path):
 
 def start(project, argv, **env):
     return subprocess.run(argv, cwd=project.path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
-                          env=environment(**{**project.env, **env}))
+                          env=environment(**{**project.env, "BD_ACTOR": "", **env}))
 
 
 def verify(project, model, host, done):
