@@ -64,7 +64,8 @@ static int take_tree(struct fetching *f, const git_oid *oid, const char *name, i
 	if (depth > REPO_DEPTH || !first_time(f, oid))
 		return 0;
 	code = repo_copy_take(f, oid, name);
-	if (!code && git_tree_lookup(&tree, f->from, oid))
+	/* libgit2 reports a file that it failed to open as missing, so a failure is retried once */
+	if (!code && git_tree_lookup(&tree, f->from, oid) && git_tree_lookup(&tree, f->from, oid))
 		return 0;
 	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++) {
 		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
