@@ -134,13 +134,14 @@ static bool sync_take_known(struct sync *s, struct str commit)
 
 static void say_lost(struct sync *s, const struct merge *m)
 {
+	size_t lost = m->count + m->meta_changed;
+
 	sync_warn(s,
 		  arena_fmt(&s->c->mem,
 			    "commit %.10s of '" STR_FMT
-			    "' lacked %zu changes that had been published before; they were "
-			    "restored",
+			    "' lacked %zu published change%s, which %s restored",
 			    m->side[0].commit.p, STR_ARG(s->remote.url.p ? s->remote.name : s->ref),
-			    m->count + m->meta_changed));
+			    lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were"));
 }
 
 /* Takes in a commit when there is a base; merges the two unless the commit contains the base. */
