@@ -85,3 +85,13 @@ struct str number_canonical(struct arena *mem, struct str text)
 		return STR("0");
 	return isfinite(v) ? number_ecmascript(mem, v) : text;
 }
+
+struct str number_size(struct arena *mem, int64_t bytes)
+{
+	int64_t most = (int64_t)1 << 20;
+
+	while (most < bytes && most < (int64_t)1 << 50)
+		most *= 2;
+	return most < (int64_t)1 << 30 ? arena_fmt(mem, "%lldm", (long long)(most >> 20)) :
+					 arena_fmt(mem, "%lldg", (long long)(most >> 30));
+}

@@ -1,8 +1,11 @@
 #include "beads/git_process.h"
 
+#include "base/number.h"
+#include "base/system/path.h"
 #include "base/system/platform.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "beads/config.h"
 
 struct str git_process_path(struct arena *mem)
 {
@@ -32,6 +35,20 @@ static bool git_process_starved(const struct git_process *h, const struct spawn 
 	return platform_memory_limit() < ENOUGH && (unstarted || s->status == ARENA_EXHAUSTED);
 }
 
+static enum err git_process_no_memory(struct call *c, const struct git_process *h)
+{
+	struct str home = path_join(&c->mem, str_of(h->words[1]), STR("abacus"));
+	int64_t most = 0;
+
+	config_size(c, home, CONFIG_SYNC_MAX_FILE, &most);
+	call_forgive(c);
+	call_fail(c, ERR_SYNC_FAILED, "the git process needs more memory than its limit");
+	return call_step(c,
+			 "Nothing was lost. The limit is 512 MB plus four times sync.max_file; "
+			 "raise it with 'bd config set sync.max_file " STR_FMT "'.",
+			 STR_ARG(number_size(&c->mem, most + 1)));
+}
+
 static enum err git_process_broken(struct call *c, const struct git_process *h,
 				   const struct spawn *s)
 {
@@ -41,12 +58,8 @@ static enum err git_process_broken(struct call *c, const struct git_process *h,
 		return call_fail(c, ERR_SYNC_TIMEOUT, "it took longer than %lld s, while " STR_FMT,
 				 (long long)(h->timeout_ms + 999) / 1000,
 				 STR_ARG(h->doing.n ? h->doing : STR("starting")));
-	if (s->status == ARENA_EXHAUSTED) {
-		call_fail(c, ERR_SYNC_FAILED, "the git process needs more memory than its limit");
-		return call_step(c, "Nothing was lost. The limit is 512 MB plus four times "
-				    "sync.max_file; raise it with 'bd config set sync.max_file "
-				    "1g'.");
-	}
+	if (s->status == ARENA_EXHAUSTED)
+		return git_process_no_memory(c, h);
 	if (s->status < 0) {
 		call_fail(c, ERR_SYNC_FAILED, "the git process died while " STR_FMT,
 			  STR_ARG(h->doing.n ? h->doing : STR("starting")));

@@ -3,6 +3,7 @@
  * enforces. A merge is therefore checked before anything is written; if it does not fit, the sync
  * is refused and nothing changes.
  */
+#include "base/number.h"
 #include "beads/model/lines.h"
 #include "beads/model/record.h"
 #include "beads/model/state.h"
@@ -142,8 +143,10 @@ enum err sync_refuse(struct sync *s, const struct snapshot *files, const struct 
 	if (misfit->file == FILE_META)
 		return call_step(s->c, "Your own work is safe. Run 'bd repair --apply', which "
 				       "takes that file as it is.");
-	return call_step(s->c, "Your own work is safe. If that size is expected, raise the "
-			       "limit: 'bd config set sync.max_file 1g'.");
+	return call_step(s->c,
+			 "Your own work is safe. If that size is expected, raise the limit: 'bd "
+			 "config set sync.max_file " STR_FMT "'.",
+			 STR_ARG(number_size(&s->c->mem, s->file_most + 1)));
 }
 
 enum err sync_fits(struct sync *s, const struct merge *m)

@@ -3,6 +3,7 @@
 #include <git2.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "base/system/fault.h"
 #include "base/system/file.h"
 #include "store/repo/repo_parts.h"
@@ -265,8 +266,10 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid, co
 		call_fail(c, ERR_REMOTE_DAMAGED,
 			  "%s of commit %.10s has %zu bytes; at most %lld are read", name, commit.p,
 			  size, (long long)r->file_most);
-		return call_step(c, "Nothing was changed. If that size is expected, raise the "
-				    "limit: 'bd config set sync.max_file 1g'.");
+		return call_step(c,
+				 "Nothing was changed. If that size is expected, raise the limit: "
+				 "'bd config set sync.max_file " STR_FMT "'.",
+				 STR_ARG(number_size(&c->mem, (int64_t)size)));
 	}
 	if (git_odb_read(&object, r->odb, oid))
 		return fail_to_read(c, "read", str_of(name));

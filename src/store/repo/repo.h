@@ -101,13 +101,14 @@ enum { REPO_DEPTH = 100 };
 /* What is wrong with a history: the commit, and a sentence that names the commit. */
 struct repo_fault {
 	struct str commit, why; /* absent: nothing */
+	size_t size;            /* of a file that is larger than repo_limit_files() allows; or 0 */
 };
 
 /*
  * Can Git read the whole history from `tip` back to the commits that `known` (or absent) reaches?
  * Every commit must be parsable with dates that Git can represent, its trees and files must exist
- * and have the right type, and `git fsck` must accept its commits and trees. The content of files
- * is not read. The time grows with the number of new commits.
+ * have the right type and size, and `git fsck` must accept its commits and trees. The content of
+ * files is not read. The time grows with the number of new commits.
  */
 enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str known,
 		    struct repo_fault *fault);

@@ -4,15 +4,13 @@
  * range makes `git gc` loop for ever, and one malformed commit or tree makes `git fsck` fail from
  * then on.
  */
-#include <git2.h>
 #include <git2/sys/path.h>
 #include <stdarg.h>
 
-#include "base/map.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
-#include "store/repo/repo.h"
 #include "store/repo/repo_fsck.h"
+#include "store/repo/repo_parts.h"
 
 enum {
 	KNOWN_STEPS = 4, /* commits that are known, for each one that is checked */
@@ -33,6 +31,7 @@ struct todo {
 struct check {
 	struct call *c;
 	struct arena mem;
+	struct repo *repo;
 	git_repository *git;
 	git_odb *odb;
 	struct map commits; /* known or already checked */
@@ -142,8 +141,6 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 	if (type != wanted)
 		return repo_check_blame(k, "%s is a %s", repo_check_naming(k, kind, oid),
 					git_object_type2string(type));
-	if (wanted == GIT_OBJECT_BLOB)
-		return true;
 	k->bytes += size;
 	if (size > most)
 		return repo_check_blame(k, "%s has %zu bytes; at most %zu are read",
@@ -152,6 +149,29 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 		return repo_check_blame(k, "the commits up to %s have more than %zu bytes of names",
 					repo_check_hex(k, k->commit).p, READ_MOST);
 	return true;
+}
+
+/* Like check_object(), for a file. */
+static bool check_file(struct check *k, const git_tree_entry *entry)
+{
+	const git_oid *oid = git_tree_entry_id(entry);
+	void **left_out = map_find(&k->repo->left_out, repo_check_key_of(oid));
+	git_object_t type = GIT_OBJECT_BLOB;
+	size_t size = left_out ? *(size_t *)*left_out : 0;
+	int code = left_out ? 0 : repo_check_header(k, oid, &size, &type);
+
+	if (code)
+		return repo_check_unreadable(k, code, "blob", oid);
+	if (type != GIT_OBJECT_BLOB)
+		return repo_check_blame(k, "%s is a %s", repo_check_naming(k, "blob", oid),
+					git_object_type2string(type));
+	if ((int64_t)size <= k->repo->file_most)
+		return true;
+	k->fault->size = size;
+	return repo_check_blame(k,
+				"the file '%s' of commit %s has %zu bytes; at most %lld are read",
+				git_tree_entry_name(entry), repo_check_hex(k, k->commit).p, size,
+				(long long)k->repo->file_most);
 }
 
 /* Applies the checks of `git fsck`; its wording is used for the fault. */
@@ -247,7 +267,7 @@ static bool check_entry(struct check *k, const git_tree_entry *entry, const git_
 		return true;
 	if (type == GIT_OBJECT_TREE)
 		return check_tree(k, oid, before ? git_tree_entry_id(before) : NULL, depth + 1);
-	return check_object(k, oid, GIT_OBJECT_BLOB);
+	return check_file(k, entry);
 }
 
 /* Was this tree already checked at this depth or deeper? */
@@ -455,7 +475,7 @@ static enum err repo_check_begin(struct call *c, struct repo *r, struct repo_fau
 				 struct check *k)
 {
 	*fault = (struct repo_fault){ 0 };
-	*k = (struct check){ .c = c, .git = repo_git(r), .fault = fault };
+	*k = (struct check){ .c = c, .repo = r, .git = repo_git(r), .fault = fault };
 	k->commits.mem = k->trees.mem = k->shallow.mem = &k->mem;
 	if (git_repository_odb(&k->odb, k->git))
 		return repo_fail(c, ERR_INTERNAL_ERROR, "open the objects of",

@@ -14,6 +14,7 @@ struct fetching {
 	struct arena mem;
 	git_repository *from;
 	git_odb *there, *here;
+	struct repo *into; /* has the limit for files; NULL: no limit */
 	git_packbuilder *pack;
 	struct map seen;
 	git_oid *todo; /* commits to visit */
@@ -56,6 +57,30 @@ static int repo_copy_take(struct fetching *f, const git_oid *oid, const char *na
 	return f->checked ? 0 : repo_copy_lost(oid);
 }
 
+static bool repo_copy_too_large(struct fetching *f, const git_oid *oid, size_t *size)
+{
+	git_object_t type;
+
+	return f->into && !git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH) &&
+	       !git_odb_read_header(size, &type, f->there, oid) &&
+	       (int64_t)*size > f->into->file_most;
+}
+
+/* A few bytes of a pack can inflate to gigabytes, and the pack builder holds them in memory. */
+static int take_file(struct fetching *f, const git_oid *oid, const char *name)
+{
+	struct map *left_out = f->into ? &f->into->left_out : NULL;
+	struct str key = { (const char *)oid->id, GIT_OID_RAWSZ };
+	size_t size, *kept;
+
+	if (!repo_copy_too_large(f, oid, &size))
+		return repo_copy_take(f, oid, name);
+	kept = arena_new(left_out->mem, size_t);
+	*kept = size;
+	*map_put(left_out, arena_copy(left_out->mem, key)) = kept;
+	return 0;
+}
+
 static int take_tree(struct fetching *f, const git_oid *oid, const char *name, int depth)
 {
 	git_tree *tree = NULL;
@@ -75,7 +100,7 @@ static int take_tree(struct fetching *f, const git_oid *oid, const char *name, i
 		if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
 			code = take_tree(f, id, name, depth + 1);
 		else if (git_tree_entry_type(entry) == GIT_OBJECT_BLOB)
-			code = repo_copy_take(f, id, name);
+			code = take_file(f, id, name);
 	}
 	git_tree_free(tree);
 	return code;
@@ -190,7 +215,7 @@ int repo_copy_objects(git_repository *from, git_odb *to, struct str commit, cons
 int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 		   const struct str *known, size_t count)
 {
-	struct fetching f = { .from = repo_git(there), .here = here->odb };
+	struct fetching f = { .from = repo_git(there), .here = here->odb, .into = here };
 	int code = repo_copy_collect(&f, commit, known, count);
 
 	if (!code)

@@ -3,6 +3,7 @@
 
 #include <git2.h>
 
+#include "base/map.h"
 #include "store/repo/repo.h"
 
 /* Shared by the files of this folder only. */
@@ -18,6 +19,7 @@ struct repo {
 	git_odb *own;                 /* the user's objects, while there is a quarantine; or NULL */
 	struct call *call;            /* the call that opened the quarantine */
 	struct str haves[REPO_HAVES]; /* commits that existed before the fetch; or absent */
+	struct map left_out; /* files that a fetch did not copy, being too large; value: size_t */
 };
 
 /* Git's objects folder. */
@@ -36,7 +38,8 @@ void repo_show_all(git_repository *git, git_refdb *before);
 
 /*
  * Copies the objects of a commit in another folder that are missing here. Stops at the commits in
- * `known`, which are complete here.
+ * `known`, which are complete here. Files that are too large are left out; repo_check() reports
+ * them.
  */
 int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 		   const struct str *known, size_t count);

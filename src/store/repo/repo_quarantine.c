@@ -52,6 +52,7 @@ enum err repo_keep_apart(struct call *c, struct repo *r, const struct str haves[
 	}
 	for (size_t i = 0; i < REPO_HAVES; i++)
 		r->haves[i] = haves[i];
+	r->left_out = (struct map){ .mem = &c->mem };
 	r->own = r->odb;
 	r->odb = apart;
 	r->call = c;
@@ -66,6 +67,7 @@ void repo_turn_away(struct repo *r)
 	git_odb_free(r->odb);
 	r->odb = r->own;
 	r->own = NULL;
+	r->left_out = (struct map){ 0 };
 	repo_sweep_fetched(r->call, r);
 }
 

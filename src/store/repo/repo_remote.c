@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/number.h"
 #include "base/system/fault.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
@@ -408,11 +409,31 @@ static enum err repo_remote_no_room(struct call *c, struct remote *m, struct str
 		STR_ARG(spawn_word(&c->mem, arena_fmt(&c->mem, ":" STR_FMT, STR_ARG(other)))));
 }
 
+/* The user decides whether the file belongs there: a team may have raised the limit. */
+static enum err repo_remote_too_large(struct call *c, struct remote *m, struct str ref,
+				      struct str commit, const struct repo_fault *fault)
+{
+	m->broken = true;
+	m->unusable = str_eq(fault->commit, commit) ? commit : STR_NONE;
+	m->why = fault->why;
+	call_fail(c, ERR_REMOTE_DAMAGED,
+		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") cannot be used: " STR_FMT,
+		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url),
+		  STR_ARG(repo_remote_shown(c, m, fault->why)));
+	return call_step(c,
+			 "Your own work is safe. If a file of that size is expected, run 'bd "
+			 "config set sync.max_file " STR_FMT
+			 "'. If not, run 'bd repair --apply' to leave that commit out.",
+			 STR_ARG(number_size(&c->mem, (int64_t)fault->size)));
+}
+
 enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct str commit,
 		       const struct repo_fault *fault)
 {
 	struct str why = repo_remote_shown(c, m, fault->why);
 
+	if (fault->size)
+		return repo_remote_too_large(c, m, ref, commit, fault);
 	if (str_eq(fault->commit, commit))
 		return repo_remote_broken(
 			c, m, ref, commit,
@@ -658,6 +679,10 @@ static enum err fetch_failed(struct call *c, struct remote *m, int code, struct 
 			    .p) != ERR_SYNC_FAILED)
 		return c->code;
 	m->cut_short = true;
+	if (!m->known)
+		return call_step(c, "Nothing was lost. Run 'bd sync' again. If it fails in the "
+				    "same way each time, run 'git fsck' in the repository there, "
+				    "and 'bd repair --apply' in a clone that has its beads.");
 	return call_step(
 		c,
 		"Nothing was lost: your changes are on this disk. Run 'bd sync' again. If "
@@ -774,6 +799,7 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 	struct repo *there;
 	enum err e;
 
+	m->known = known.p;
 	m->broken = m->cut_short = false;
 	m->unusable = m->why = m->shared = m->leads_to = STR_NONE;
 	e = look_at_folder(c, m, ref, true, commit, &there);

@@ -20,6 +20,8 @@ struct remote {
 	bool replaces; /* a push may replace a damaged ref instead of building on it */
 	bool mirror; /* a mirror: 'git push' refuses refs for it unless mirroring is switched off */
 
+	bool known; /* this clone has had a commit of the remote */
+
 	/* results of the last fetch */
 	struct str unusable; /* the object that the ref points to, if it cannot be used */
 	struct str why;      /* what is wrong with it; "is at the blob …" */

@@ -188,6 +188,28 @@ static void number_int_takes_64_bits_and_no_more(void **state)
 	assert_false(number_int(STR("1\0"), &(int64_t){ 0 }));
 }
 
+static void number_size_is_the_next_power_of_two(void **state)
+{
+	static const struct {
+		int64_t bytes;
+		const char *text;
+	} row[] = {
+		{ 0, "1m" },
+		{ 1 << 20, "1m" },
+		{ (1 << 20) + 1, "2m" },
+		{ 300 << 20, "512m" },
+		{ (INT64_C(1) << 30) - 1, "1g" },
+		{ INT64_C(2500) << 20, "4g" },
+		{ INT64_MAX, "1048576g" },
+	};
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++)
+		assert_string_equal(number_size(&mem, row[i].bytes).p, row[i].text);
+	arena_release(&mem);
+}
+
 int number_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +217,7 @@ int number_group(void)
 		cmocka_unit_test(number_canonical_follows_ecmascript),
 		cmocka_unit_test(number_canonical_reads_back_and_is_shortest_at_powers_of_two),
 		cmocka_unit_test(number_int_takes_64_bits_and_no_more),
+		cmocka_unit_test(number_size_is_the_next_power_of_two),
 	};
 
 	return cmocka_run_group_tests_name("number", tests, NULL, NULL);
