@@ -292,6 +292,16 @@ static struct str agent_guard_script(struct call *c, const struct body *in, stru
 			 names_word(&policies, in->on_error), STR_ARG(self), after);
 }
 
+static const struct git_section section = {
+	.begin = "# >>> abacus guard >>> ('bb agent guard uninstall' removes this)\n",
+	.end = "# <<< abacus guard <<<\n",
+	.by_hand = "Call 'bb agent guard --staged' (pre-commit) or 'bb agent guard --pushed' "
+		   "(pre-push) in it, and stop if that fails.",
+	.by_hand_there = "Unset core.hooksPath for this repository, or let the hooks there call "
+			 "'bb agent guard' yourself.",
+};
+static const char *const hook_names[] = { "pre-commit", "pre-push", NULL };
+
 /* A pre-push hook can read its input only once, so ours passes it on to the hooks after it. */
 static void make_hooks(struct call *c, const struct body *in, struct str project,
 		       struct git_hook out[2])
@@ -309,73 +319,6 @@ static void make_hooks(struct call *c, const struct body *in, struct str project
 				   "\texec </dev/null\n"
 				   "fi\n"),
 	};
-}
-
-static bool agent_guard_is_within(struct call *c, struct str dir, struct str real)
-{
-	struct str root = path_real(&c->mem, dir);
-
-	return root.p && path_within(root, real) && !place_is_reserved(c, root, real);
-}
-
-/*
- * Checks the path with all links followed: a hook may be a link, but not to an arbitrary file of
- * the user. In the Git directory only the folder of the hooks is allowed, or one that the user's
- * configuration names: a link that came with a commit must not lead to other files there.
- */
-static bool is_inside(struct call *c, const struct repository *repo, struct str path)
-{
-	struct str real = path_real_part(&c->mem, path), common = path_real(&c->mem, repo->common);
-	struct str hooks = path_join(&c->mem, common, STR("hooks"));
-
-	if (path_within(common, real))
-		return path_within(hooks, real) || str_eq(real, path);
-	return agent_guard_is_within(c, repo->tree, real) ||
-	       agent_guard_is_within(c, repo->main, real);
-}
-
-static enum err check_links(struct call *c, const struct repository *repo, struct str dir)
-{
-	static const char *const names[] = { "pre-commit", "pre-push" };
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		struct str hook = path_join(&c->mem, dir, str_of(names[i]));
-
-		if (!path_is_link(&c->mem, hook) ||
-		    (path_real(&c->mem, hook).p && is_inside(c, repo, hook)))
-			continue;
-		call_fail(c, ERR_UNSAFE_PATH,
-			  "'" STR_FMT
-			  "' is a link that leads out of this repository, or to nothing",
-			  STR_ARG(hook));
-		return call_step(c, "This shows where it leads: ls -l " STR_FMT,
-				 STR_ARG(spawn_word(&c->mem, hook)));
-	}
-	return ERR_OK;
-}
-
-/* A hooks folder outside of the repository serves all of the user's repositories. */
-static enum err hooks_dir(struct call *c, struct str *out, struct str *main)
-{
-	struct str dir = agent_guard_where(c);
-	struct repository repo;
-	enum err e = place_repository(c, dir, &repo);
-
-	*main = repo.main;
-
-	if (e)
-		return e;
-	if (!repo.tree.p)
-		return call_fail(c, ERR_NOT_A_REPOSITORY,
-				 "'" STR_FMT "' is not in a Git repository", STR_ARG(dir));
-	if ((e = git_hooks_dir(c, repo.tree, out)))
-		return e;
-	if (is_inside(c, &repo, *out))
-		return check_links(c, &repo, *out);
-	call_fail(c, ERR_INVALID_INPUT,
-		  "the hooks are in '" STR_FMT "', outside of this repository", STR_ARG(*out));
-	return call_step(c, "Unset core.hooksPath for this repository, or let the hooks there call "
-			    "'bb agent guard' yourself.");
 }
 
 static void put_hook(struct call *c, struct json *reply, struct str dir,
@@ -397,13 +340,13 @@ static enum err agent_guard_run_install(struct call *c, struct stores *s, const 
 	enum err e = spawn_need_self(c, &self);
 
 	if (!e)
-		e = hooks_dir(c, &dir, &main);
+		e = git_hooks_find(c, agent_guard_where(c), &section, hook_names, &dir, &main);
 	make_hooks(c, body, !e && root.p && !str_eq(root, main) ? root : STR_NONE, hooks);
 	for (int i = 0; !e && i < 2; i++)
-		e = git_hook_check(c, dir, &hooks[i]);
+		e = git_hook_check(c, &section, dir, &hooks[i]);
 	json_array(reply);
 	for (int i = 0; !e && i < 2; i++)
-		if (!(e = git_hook_add(c, dir, &hooks[i], &change)))
+		if (!(e = git_hook_add(c, &section, dir, &hooks[i], &change)))
 			put_hook(c, reply, dir, &hooks[i], change);
 	json_end(reply);
 	return e;
@@ -415,12 +358,12 @@ static enum err agent_guard_run_uninstall(struct call *c, struct stores *s, cons
 	static const struct git_hook hooks[] = { { "pre-commit", { 0 } }, { "pre-push", { 0 } } };
 	enum hook_change change;
 	struct str dir, main;
-	enum err e = hooks_dir(c, &dir, &main);
+	enum err e = git_hooks_find(c, agent_guard_where(c), &section, hook_names, &dir, &main);
 
 	(void)s, (void)body;
 	json_array(reply);
 	for (int i = 0; !e && i < 2; i++)
-		if (!(e = git_hook_remove(c, dir, &hooks[i], &change)))
+		if (!(e = git_hook_remove(c, &section, dir, &hooks[i], &change)))
 			put_hook(c, reply, dir, &hooks[i], change);
 	json_end(reply);
 	return e;

@@ -8,8 +8,16 @@
 
 struct body {
 	bool dry, no_push, no_pull, status;
+	bool flush_only, import_only, ignored;
 	int64_t timeout;
+	struct str ignored_text;
 };
+
+#define IGNORED(name, kind, member)                                          \
+	{                                                                    \
+		name, kind, offsetof(struct body, member), FIELD_HIDDEN,     \
+			.help = "accepted for compatibility, without effect" \
+	}
 
 static const struct field fields[] = {
 	{ "dry_run", &kind_bool, offsetof(struct body, dry), .role = ROLE_DRY_RUN, .letter = 'n',
@@ -22,6 +30,15 @@ static const struct field fields[] = {
 	  .help = "show the last syncs and what is waiting to be pushed" },
 	{ "timeout", &kind_duration, offsetof(struct body, timeout), .min = 1000, .max = 3600000,
 	  .preset = "30s", .help = "maximum time to wait" },
+	{ "flush_only", &kind_bool, offsetof(struct body, flush_only), FIELD_CLI | FIELD_HIDDEN,
+	  .help = "only write .beads/issues.jsonl, if it is kept up to date" },
+	{ "import_only", &kind_bool, offsetof(struct body, import_only), FIELD_CLI | FIELD_HIDDEN,
+	  .also = "import", .help = "only take in .beads/issues.jsonl, if it is kept up to date" },
+	IGNORED("full", &kind_bool, ignored),
+	IGNORED("squash", &kind_bool, ignored),
+	IGNORED("force", &kind_bool, ignored),
+	{ "message", &kind_str, offsetof(struct body, ignored_text), FIELD_CLI | FIELD_HIDDEN,
+	  .letter = 'm', .help = "accepted for compatibility, without effect" },
 	{ 0 },
 };
 
@@ -75,6 +92,24 @@ static enum err check_ttl(struct call *c)
 			 (long long)SYNC_TTL_LEAST_MS);
 }
 
+/* Upstream's hooks run 'bd sync --flush-only' and '--import-only', and stop Git if they fail. The
+ * store needs neither, so only its state is shown. */
+static enum err bead_sync_exchange(struct call *c, struct json *reply)
+{
+	struct beads b;
+	enum err e = beads_open(c, BEADS_READ, &b);
+
+	json_object(reply);
+	if (!e) {
+		e = put_sync_status(c, &b, reply);
+		beads_close(&b);
+	} else if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
+		e = call_forgive(c);
+	}
+	json_end(reply);
+	return e;
+}
+
 static enum err bead_sync_run(struct call *c, struct stores *s, const void *body,
 			      struct json *reply)
 {
@@ -90,6 +125,8 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 	(void)s;
 	if (e)
 		return e;
+	if (in->flush_only || in->import_only)
+		return bead_sync_exchange(c, reply);
 	e = beads_open(c, BEADS_READ, &b);
 	if ((e == ERR_INTERNAL_ERROR || e == ERR_DAMAGED) &&
 	    !in->status) { /* the remote may have the lost records */

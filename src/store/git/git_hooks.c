@@ -6,9 +6,10 @@
 #include "base/names.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/spawn.h"
+#include "store/git/git_tool.h"
+#include "store/place.h"
 
-#define BEGIN   "# >>> abacus guard >>> ('bb agent guard uninstall' removes this)\n"
-#define END     "# <<< abacus guard <<<\n"
 #define SHEBANG "#!/bin/sh\n"
 
 static const char *const words[] = {
@@ -27,9 +28,10 @@ static struct str git_hooks_path_of(struct call *c, struct str dir, const struct
 }
 
 /* The text before the section and after it; false: there is no section. */
-static bool git_hooks_cut(struct str text, struct str *before, struct str *after)
+static bool git_hooks_cut(const struct git_section *section, struct str text, struct str *before,
+			  struct str *after)
 {
-	const char *from = str_find(text, STR(BEGIN)), *to;
+	const char *from = str_find(text, str_of(section->begin)), *to;
 
 	*before = text;
 	*after = STR("");
@@ -37,11 +39,11 @@ static bool git_hooks_cut(struct str text, struct str *before, struct str *after
 		return false;
 	*before = (struct str){ text.p, (size_t)(from - text.p) };
 	*after = str_skip(text, before->n);
-	if (!(to = str_find(*after, STR(END)))) {
+	if (!(to = str_find(*after, str_of(section->end)))) {
 		*before = text;
 		return false;
 	}
-	*after = str_skip(*after, (size_t)(to - after->p) + sizeof END - 1);
+	*after = str_skip(*after, (size_t)(to - after->p) + strlen(section->end));
 	return true;
 }
 
@@ -68,14 +70,15 @@ static bool is_shell(struct str text)
 	       str_is(program, "zsh") || str_is(program, "ksh") || str_is(program, "ash");
 }
 
-static enum err git_hooks_refuse(struct call *c, struct str path, const char *why)
+static enum err git_hooks_refuse(struct call *c, const struct git_section *section, struct str path,
+				 const char *why)
 {
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' %s", STR_ARG(path), why);
-	return call_step(c, "Call 'bb agent guard --staged' (pre-commit) or 'bb agent guard "
-			    "--pushed' (pre-push) in it, and stop if that fails.");
+	return call_step(c, "%s", section->by_hand);
 }
 
-enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *hook)
+enum err git_hook_check(struct call *c, const struct git_section *section, struct str dir,
+			const struct git_hook *hook)
 {
 	struct str path = git_hooks_path_of(c, dir, hook), text;
 	struct stat st;
@@ -84,12 +87,14 @@ enum err git_hook_check(struct call *c, struct str dir, const struct git_hook *h
 	if (e || !text.p)
 		return e;
 	if (stat(arena_cstr(&c->mem, path), &st) == 0 && !(st.st_mode & 0111))
-		return git_hooks_refuse(c, path, "is not executable, so Git does not run it");
-	return is_shell(text) ? ERR_OK : git_hooks_refuse(c, path, "is not a shell script");
+		return git_hooks_refuse(c, section, path,
+					"is not executable, so Git does not run it");
+	return is_shell(text) ? ERR_OK :
+				git_hooks_refuse(c, section, path, "is not a shell script");
 }
 
-enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hook,
-		      enum hook_change *out)
+enum err git_hook_add(struct call *c, const struct git_section *section, struct str dir,
+		      const struct git_hook *hook, enum hook_change *out)
 {
 	struct str path = git_hooks_path_of(c, dir, hook), text, before, after, first;
 	struct buf b = { .mem = &c->mem };
@@ -98,7 +103,7 @@ enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hoo
 
 	if (e)
 		return e;
-	ours = git_hooks_cut(text, &before, &after);
+	ours = git_hooks_cut(section, text, &before, &after);
 	*out = !text.p ? HOOK_MADE : ours ? HOOK_RENEWED : HOOK_ADDED;
 	if (!text.p) {
 		before = STR(SHEBANG);
@@ -113,9 +118,9 @@ enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hoo
 	buf_put(&b, before);
 	if (b.n && b.p[b.n - 1] != '\n')
 		buf_char(&b, '\n');
-	buf_put(&b, STR(BEGIN));
+	buf_put(&b, str_of(section->begin));
 	buf_put(&b, hook->script);
-	buf_put(&b, STR(END));
+	buf_put(&b, str_of(section->end));
 	buf_put(&b, after);
 	if (text.p && str_eq(buf_str(&b), text)) {
 		*out = HOOK_SAME;
@@ -128,15 +133,15 @@ enum err git_hook_add(struct call *c, struct str dir, const struct git_hook *hoo
 	return e;
 }
 
-enum err git_hook_remove(struct call *c, struct str dir, const struct git_hook *hook,
-			 enum hook_change *out)
+enum err git_hook_remove(struct call *c, const struct git_section *section, struct str dir,
+			 const struct git_hook *hook, enum hook_change *out)
 {
 	struct str path = git_hooks_path_of(c, dir, hook), text, before, after;
 	struct buf b = { .mem = &c->mem };
 	enum err e = file_read_regular(c, path, &text);
 
 	*out = HOOK_SAME;
-	if (e || !text.p || !git_hooks_cut(text, &before, &after))
+	if (e || !text.p || !git_hooks_cut(section, text, &before, &after))
 		return e;
 	*out = HOOK_TAKEN_OUT;
 	buf_put(&b, before);
@@ -150,4 +155,69 @@ enum err git_hook_remove(struct call *c, struct str dir, const struct git_hook *
 	if (!e)
 		call_stored(c, STORED_PART);
 	return e;
+}
+
+/* --- the folder --- */
+
+static bool git_hooks_within(struct call *c, struct str dir, struct str real)
+{
+	struct str root = path_real(&c->mem, dir);
+
+	return root.p && path_within(root, real) && !place_is_reserved(c, root, real);
+}
+
+/*
+ * Checks the path with all links followed: a hook may be a link, but not to an arbitrary file of
+ * the user. In the Git directory only the folder of the hooks is allowed, or one that the user's
+ * configuration names: a link that came with a commit must not lead to other files there.
+ */
+static bool git_hooks_inside(struct call *c, const struct repository *repo, struct str path)
+{
+	struct str real = path_real_part(&c->mem, path), common = path_real(&c->mem, repo->common);
+	struct str hooks = path_join(&c->mem, common, STR("hooks"));
+
+	if (path_within(common, real))
+		return path_within(hooks, real) || str_eq(real, path);
+	return git_hooks_within(c, repo->tree, real) || git_hooks_within(c, repo->main, real);
+}
+
+static enum err git_hooks_check_links(struct call *c, const struct repository *repo, struct str dir,
+				      const char *const *names)
+{
+	for (; *names; names++) {
+		struct str hook = path_join(&c->mem, dir, str_of(*names));
+
+		if (!path_is_link(&c->mem, hook) ||
+		    (path_real(&c->mem, hook).p && git_hooks_inside(c, repo, hook)))
+			continue;
+		call_fail(c, ERR_UNSAFE_PATH,
+			  "'" STR_FMT
+			  "' is a link that leads out of this repository, or to nothing",
+			  STR_ARG(hook));
+		return call_step(c, "This shows where it leads: ls -l " STR_FMT,
+				 STR_ARG(spawn_word(&c->mem, hook)));
+	}
+	return ERR_OK;
+}
+
+/* A hooks folder outside of the repository serves all of the user's repositories. */
+enum err git_hooks_find(struct call *c, struct str dir, const struct git_section *section,
+			const char *const *names, struct str *out, struct str *main)
+{
+	struct repository repo;
+	enum err e = place_repository(c, dir, &repo);
+
+	*main = repo.main;
+	if (e)
+		return e;
+	if (!repo.tree.p)
+		return call_fail(c, ERR_NOT_A_REPOSITORY,
+				 "'" STR_FMT "' is not in a Git repository", STR_ARG(dir));
+	if ((e = git_hooks_dir(c, repo.tree, out)))
+		return e;
+	if (git_hooks_inside(c, &repo, *out))
+		return git_hooks_check_links(c, &repo, *out, names);
+	call_fail(c, ERR_INVALID_INPUT,
+		  "the hooks are in '" STR_FMT "', outside of this repository", STR_ARG(*out));
+	return call_step(c, "%s", section->by_hand_there);
 }

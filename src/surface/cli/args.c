@@ -256,7 +256,7 @@ static enum err unknown_flag(struct args_parser *p, const char *arg)
 
 	for (size_t i = 0; i < 2; i++)
 		for (const struct field *f = sets[i]; f && f->name; f++)
-			if (field_on_cli(f) && !(f->flags & FIELD_PLACE))
+			if (field_shown(f) && !(f->flags & FIELD_PLACE))
 				args_consider(&near, field_flag(&c->mem, f));
 	call_fail(c, ERR_USAGE, "%s%s" STR_FMT " has no option '%s'", out->face->name,
 		  out->words.n ? " " : "", STR_ARG(out->words), arg);
@@ -264,6 +264,12 @@ static enum err unknown_flag(struct args_parser *p, const char *arg)
 		return call_step(c, "Did you mean --" STR_FMT "?", STR_ARG(near.best));
 	return call_step(c, "Run '%s%s" STR_FMT " --help' to see its options.", out->face->name,
 			 out->words.n ? " " : "", STR_ARG(out->words));
+}
+
+/* Does the command ignore what it does not know? */
+static bool args_loose(const struct args_parser *p)
+{
+	return p->out->command && (p->out->command->flags & COMMAND_LOOSE);
 }
 
 /* --- values --- */
@@ -368,7 +374,7 @@ static enum err parse_letters(struct args_parser *p, size_t *i)
 		bool value = f && f->kind->arg && at[1];
 
 		if (!f)
-			return unknown_flag(p, arg);
+			return args_loose(p) ? ERR_OK : unknown_flag(p, arg);
 		e = set_flag(p, f, value ? str_of(at + 1 + (at[1] == '=')) : STR_NONE, i);
 		if (f->kind->arg)
 			break;
@@ -385,7 +391,7 @@ static enum err parse_flag(struct args_parser *p, size_t *i)
 	if (arg[1] != '-')
 		return parse_letters(p, i);
 	if (!f)
-		return unknown_flag(p, arg);
+		return args_loose(p) ? ERR_OK : unknown_flag(p, arg);
 	flag_name(arg, &value);
 	return set_flag(p, f, value, i);
 }
@@ -417,6 +423,8 @@ static enum err parse_place(struct args_parser *p, const char *arg)
 	f = next_place(p);
 	if (f)
 		return args_set(p, f, str_of(arg));
+	if (args_loose(p))
+		return ERR_OK;
 	if (begins_command(p->out->face, p->out->words) && !p->place && !p->only_text)
 		for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++) {
 			struct str full = str_of(cmd->words);
@@ -489,6 +497,8 @@ enum err args_parse(struct call *c, const struct face *face, char **argv, struct
 		out->request = request_new(c, out->command->op);
 	if ((e = parse_all(&p)))
 		return e;
+	if (out->globals.all && !out->globals.help)
+		return unknown_flag(&p, "--all");
 	if (out->globals.help || out->globals.version || out->globals.mcp)
 		return ERR_OK;
 	if (out->command && (e = read_piped(&p)))

@@ -6,6 +6,7 @@
 #include "store/git/git_config.h"
 #include "store/place.h"
 #include "surface/cli/face.h"
+#include "surface/upstream/habits.h"
 #include "surface/view/bd_view.h"
 
 #define AT(member) offsetof(struct globals, member)
@@ -33,6 +34,7 @@ static const struct field globals[] = {
 	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only the result" },
 	{ "version", &kind_bool, AT(version), .letter = 'V', .help = "print the version" },
 	{ "help", &kind_bool, AT(help), .letter = 'h', .help = "show this help" },
+	{ "all", &kind_bool, AT(all), FIELD_HIDDEN, .help = "with help: list every command" },
 	IGNORED("no_daemon"),
 	IGNORED("no_auto_flush"),
 	IGNORED("no_auto_import"),
@@ -43,6 +45,12 @@ static const struct field globals[] = {
 	IGNORED_TEXT("db"),
 	{ 0 },
 };
+
+/* A command for users of upstream bd. */
+#define HABIT(words, operation, ...) { words, &op_##operation, __VA_ARGS__ },
+#define HIDDEN                       (COMMAND_ALIAS | COMMAND_HABIT)
+#define LOOSE                        (HIDDEN | COMMAND_LOOSE)
+#define GROUP                        .group = "For users of upstream bd"
 
 /* The members of a bead that a table row shows. */
 #define ROW "id,title,status,priority,type,assignee,assignee_expires,parent"
@@ -111,6 +119,7 @@ static const struct command commands[] = {
 	{ "validate", &op_bead_validate, .view = bd_view_validate, .flags = COMMAND_CHECKS },
 	{ "repair", &op_bead_repair, .view = bd_view_repair },
 	{ "version", &op_bead_version, .view = bd_view_version },
+#include "surface/upstream/habits.def"
 	{ 0 },
 };
 

@@ -476,7 +476,7 @@ static int print_help(struct call *c, const struct args *a)
 	if (a->command)
 		help_command(&v, a->face, a->command);
 	else
-		help_face(&v, a->face, a->words);
+		help_face(&v, a->face, a->words, a->globals.all);
 	return out_view(&v, 0);
 }
 

@@ -53,6 +53,8 @@ static void next_words(struct buf *b, const struct face *face, struct str words)
 	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
 		struct str rest = str_of(cmd->words), next;
 
+		if (cmd->flags & COMMAND_HABIT)
+			continue;
 		if (words.n) {
 			if (!str_starts(rest, words) || rest.n == words.n || rest.p[words.n] != ' ')
 				continue;

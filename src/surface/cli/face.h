@@ -22,6 +22,8 @@ enum command_flags {
 	COMMAND_SILENT = 1 << 8,   /* print no errors, and exit with 0 */
 	COMMAND_VERDICT = 1 << 7,  /* 1 means "denied"; 3 that the check itself failed */
 	COMMAND_PREVIEWS = 1 << 4, /* on a terminal, show a preview and ask, unless forced */
+	COMMAND_HABIT = 1 << 9,    /* for users of upstream bd; only 'help --all' lists it */
+	COMMAND_LOOSE = 1 << 10,   /* unknown options and arguments are ignored */
 };
 
 struct command {
@@ -41,6 +43,7 @@ struct command {
 /* Options that every command takes, under the names that each face gives them. */
 struct globals {
 	bool json, quiet, help, version, mcp, silent;
+	bool all; /* with help: list the commands for users of upstream bd too */
 	struct str actor, dir, request_id, store;
 	bool ignored; /* options of other versions, accepted and ignored */
 	struct str ignored_text;

@@ -160,28 +160,28 @@ void help_command(struct view *v, const struct face *face, const struct command 
 		view_line(v, "  %s", *e);
 }
 
-static bool help_begins(const struct command *cmd, struct str words)
+static bool help_begins(const struct command *cmd, struct str words, bool all)
 {
 	struct str full = str_of(cmd->words);
 
-	if (cmd->flags & COMMAND_ALIAS)
+	if ((cmd->flags & COMMAND_HABIT) ? !all : (cmd->flags & COMMAND_ALIAS) != 0)
 		return false;
 	return !words.n ||
 	       (str_starts(full, words) && (full.n == words.n || full.p[words.n] == ' '));
 }
 
 /* The commands that begin with `words`, each group under its title. */
-static void help_commands(struct view *v, const struct face *face, struct str words)
+static void help_commands(struct view *v, const struct face *face, struct str words, bool all)
 {
 	const char *title = NULL;
 	size_t column = 0;
 
 	for (const struct command *cmd = face->commands; cmd->words; cmd++)
-		if (help_begins(cmd, words) && strlen(cmd->words) + GAP > column)
+		if (help_begins(cmd, words, all) && strlen(cmd->words) + GAP > column)
 			column = strlen(cmd->words) + GAP;
 	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
 		title = cmd->group ? cmd->group : title;
-		if (!help_begins(cmd, words))
+		if (!help_begins(cmd, words, all))
 			continue;
 		if (title)
 			help_title(v, title);
@@ -190,12 +190,21 @@ static void help_commands(struct view *v, const struct face *face, struct str wo
 	}
 }
 
-void help_face(struct view *v, const struct face *face, struct str words)
+/* Has the face commands that only 'help --all' lists? */
+static bool help_hides(const struct face *face)
+{
+	for (const struct command *cmd = face->commands; cmd->words; cmd++)
+		if (cmd->flags & COMMAND_HABIT)
+			return true;
+	return false;
+}
+
+void help_face(struct view *v, const struct face *face, struct str words, bool all)
 {
 	view_line(v, "%s: %s", face->name, face->about);
 	help_title(v, "Usage");
 	view_line(v, "  %s COMMAND [ARGUMENTS] [OPTIONS]", face->name);
-	help_commands(v, face, words);
+	help_commands(v, face, words, all);
 	help_options(v, "Global options", face->globals,
 		     option_column(v->out.mem, face->globals, 0));
 	if (face->environment)
@@ -204,4 +213,9 @@ void help_face(struct view *v, const struct face *face, struct str words)
 		view_line(v, "  %-24s%s", e[0], e[1]);
 	buf_char(&v->out, '\n');
 	view_line(v, "Run '%s COMMAND --help' for details.", face->name);
+	if (!all && help_hides(face))
+		view_line(v,
+			  "'%s help --all' also lists the commands that users of upstream %s "
+			  "know.",
+			  face->name, face->name);
 }

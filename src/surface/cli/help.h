@@ -5,8 +5,9 @@
 
 struct view;
 
-/* Prints the help of a face, a group of commands, or one command. */
-void help_face(struct view *v, const struct face *face, struct str group);
+/* Prints the help of a face, a group of commands, or one command; `all`: also the commands for users
+ * of upstream bd. */
+void help_face(struct view *v, const struct face *face, struct str group, bool all);
 void help_command(struct view *v, const struct face *face, const struct command *cmd);
 
 /* "bb status set [TASK] [--progress N] …", as one line. */

@@ -203,7 +203,7 @@ static int help_start(struct call *c, const struct request *r)
 	struct view v = { .out.mem = &c->mem, .width = 80 };
 
 	(void)r;
-	help_face(&v, &face_vybe, STR(""));
+	help_face(&v, &face_vybe, STR(""), false);
 	return out_view(&v, 0);
 }
 

@@ -63,6 +63,8 @@ void bd_view_sync(struct view *v, const struct value *data)
 			   *lost = value_find(data, "lost_claims");
 	struct str warning = value_str(data, "warning");
 
+	if (!data->count) /* there is no store, and Git's hooks of upstream's bd must not fail */
+		return;
 	if (value_find(data, "failures")) {
 		bd_sync_state(v, data);
 		return;

@@ -1,0 +1,276 @@
+#include "beads/exchange/jsonl_merge.h"
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/moment.h"
+#include "base/names.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+
+enum { BASE, OURS, THEIRS, VERSIONS };
+
+/* A line in its versions; a version is absent if that file does not have the line. */
+struct jsonl_line {
+	struct str text[VERSIONS];
+};
+
+struct jsonl_merger {
+	struct arena *mem, scratch;
+	struct map lines; /* struct jsonl_line, by id, or by the text of a line without one */
+	bool sorted;      /* the issues of both sides are sorted by id */
+};
+
+/* The id of the issue; absent if the line is not an issue. Parsing takes many times the memory of the
+ * line, so it has memory of its own. */
+static struct str jsonl_id(struct jsonl_merger *m, struct str text)
+{
+	struct str id;
+
+	arena_reset(&m->scratch);
+	id = value_str(value_read(&m->scratch, text), "id");
+	return id.p ? arena_copy(m->mem, id) : id;
+}
+
+static struct jsonl_line *jsonl_at(struct jsonl_merger *m, struct str key)
+{
+	void **at = map_put(&m->lines, key);
+
+	if (!*at) {
+		struct jsonl_line *line = arena_new(m->mem, struct jsonl_line);
+
+		*line = (struct jsonl_line){ 0 };
+		*at = line;
+	}
+	return *at;
+}
+
+/* Adds the lines of a version. A second line with the same id counts as a line without an id, so
+ * that it is not lost. */
+static void jsonl_add(struct jsonl_merger *m, struct str text, int version)
+{
+	struct str line, last = STR("");
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct str id = jsonl_id(m, line);
+		struct jsonl_line *at;
+
+		if (!str_trim(line).n)
+			continue;
+		at = jsonl_at(m, id.p ? id : line);
+		if (at->text[version].p)
+			at = jsonl_at(m, line);
+		at->text[version] = line;
+		m->sorted = m->sorted && id.p && str_cmp(last, id) <= 0;
+		last = id.p ? id : last;
+	}
+}
+
+/* --- members --- */
+
+static struct str jsonl_member_text(struct arena *mem, const struct value *v)
+{
+	struct json j = json_new(mem);
+
+	if (!v || v->type == VALUE_NULL)
+		return STR_NONE;
+	json_canonical(&j, v);
+	return json_text(&j);
+}
+
+static bool jsonl_same(struct arena *mem, const struct value *a, const struct value *b)
+{
+	struct str x = jsonl_member_text(mem, a), y = jsonl_member_text(mem, b);
+
+	return !x.p == !y.p && str_eq(x, y);
+}
+
+static bool jsonl_has(struct arena *mem, const struct value *list, const struct value *item)
+{
+	for (size_t i = 0; list && i < list->count; i++)
+		if (jsonl_same(mem, &list->item[i], item))
+			return true;
+	return false;
+}
+
+/* The items of `side` that are not in `said`, and that the other side did not remove. */
+static void jsonl_put_items(struct json *j, const struct value *side, const struct value *base,
+			    const struct value *other, const struct value *said)
+{
+	struct arena *mem = j->out.mem;
+
+	for (size_t i = 0; side && i < side->count; i++) {
+		const struct value *one = &side->item[i];
+
+		if (jsonl_has(mem, said, one) ||
+		    (jsonl_has(mem, base, one) && !jsonl_has(mem, other, one)))
+			continue;
+		json_value(j, one);
+	}
+}
+
+static const char *const text_words[] = { "description", "design", "acceptance_criteria", "notes" };
+static const struct names texts = { text_words, sizeof text_words / sizeof *text_words, NULL };
+
+/* Two versions of an issue, and which of them is newer. */
+struct jsonl_pair {
+	const struct value *base, *newer, *older;
+};
+
+static void jsonl_put_both(struct json *j, struct str key, const struct jsonl_pair *v)
+{
+	struct str a = value_text(v->older), b = value_text(v->newer);
+
+	if (v->newer && v->newer->type == VALUE_ARRAY && v->older &&
+	    v->older->type == VALUE_ARRAY) {
+		json_array(j);
+		jsonl_put_items(j, v->newer, v->base, v->older, NULL);
+		jsonl_put_items(j, v->older, v->base, v->newer, v->newer);
+		json_end(j);
+	} else if (names_exact(&texts, key) >= 0 && a.n && b.n && !str_has(b, a)) {
+		json_str(j, str_has(a, b) ? a :
+					    arena_fmt(j->out.mem, STR_FMT "\n\n---\n\n" STR_FMT,
+						      STR_ARG(a), STR_ARG(b)));
+	} else {
+		json_value(j, v->newer);
+	}
+}
+
+static void jsonl_put_member(struct json *j, struct str key, const struct jsonl_pair *of)
+{
+	struct jsonl_pair v = { value_member(of->base, key), value_member(of->newer, key),
+				value_member(of->older, key) };
+	bool newer_same = jsonl_same(j->out.mem, v.base, v.newer),
+	     older_same = jsonl_same(j->out.mem, v.base, v.older);
+	const struct value *one = newer_same && !older_same ? v.older : v.newer;
+
+	if (newer_same || older_same || jsonl_same(j->out.mem, v.newer, v.older)) {
+		if (!one)
+			return;
+		json_key(j, key);
+		json_value(j, one);
+		return;
+	}
+	if (!v.newer && !v.older)
+		return;
+	json_key(j, key);
+	if (v.newer && v.older)
+		jsonl_put_both(j, key, &v);
+	else
+		json_value(j, v.newer ? v.newer : v.older);
+}
+
+/* --- issues --- */
+
+static int64_t jsonl_updated(const struct value *issue)
+{
+	int64_t ms;
+
+	return moment_parse(value_str(issue, "updated_at"), &ms) ? ms : 0;
+}
+
+/* How final a status is: a deleted issue stays deleted, and a closed one closed. */
+static int jsonl_rank(const struct value *issue)
+{
+	struct str status = value_str(issue, "status");
+
+	return str_is(status, "tombstone") ? 2 : str_is(status, "closed") ? 1 : 0;
+}
+
+/* Members that go with the status, so they come from the same side. */
+static bool jsonl_goes_with_status(struct str key)
+{
+	static const char *const words[] = { "status",        "closed_at",    "close_reason",
+					     "closed_reason", "closed_by",    "deleted_at",
+					     "deleted_by",    "delete_reason" };
+	static const struct names names = { words, sizeof words / sizeof *words, NULL };
+
+	return names_exact(&names, key) >= 0;
+}
+
+/* The side whose status counts: the one that changed it, else the more final one. */
+static const struct value *jsonl_status_side(struct arena *mem, const struct jsonl_pair *of)
+{
+	const struct value *base = value_find(of->base, "status");
+	bool newer = of->base && jsonl_same(mem, base, value_find(of->newer, "status")),
+	     older = of->base && jsonl_same(mem, base, value_find(of->older, "status"));
+
+	if (newer != older)
+		return newer ? of->older : of->newer;
+	return jsonl_rank(of->older) > jsonl_rank(of->newer) ? of->older : of->newer;
+}
+
+static void jsonl_put_key(struct json *j, struct str key, const struct jsonl_pair *of)
+{
+	const struct value *v;
+
+	if (str_is(key, "updated_at") && value_find(of->newer, "updated_at"))
+		v = value_find(of->newer, "updated_at");
+	else if (jsonl_goes_with_status(key))
+		v = value_member(jsonl_status_side(j->out.mem, of), key);
+	else {
+		jsonl_put_member(j, key, of);
+		return;
+	}
+	if (!v)
+		return;
+	json_key(j, key);
+	json_value(j, v);
+}
+
+static struct str jsonl_join(struct arena *mem, const struct jsonl_line *line)
+{
+	const struct value *ours = value_read(mem, line->text[OURS]),
+			   *theirs = value_read(mem, line->text[THEIRS]);
+	int64_t later = jsonl_updated(theirs) - jsonl_updated(ours);
+	bool swap = later ? later > 0 : str_cmp(line->text[THEIRS], line->text[OURS]) > 0;
+	struct jsonl_pair of = { line->text[BASE].p ? value_read(mem, line->text[BASE]) : NULL,
+				 swap ? theirs : ours, swap ? ours : theirs };
+	struct json j = json_new(mem);
+
+	json_object(&j);
+	for (size_t i = 0; i < of.newer->count; i++)
+		jsonl_put_key(&j, of.newer->item[i].key, &of);
+	for (size_t i = 0; i < of.older->count; i++)
+		if (!value_member(of.newer, of.older->item[i].key))
+			jsonl_put_key(&j, of.older->item[i].key, &of);
+	json_end(&j);
+	return json_text(&j);
+}
+
+/* The merged line; absent if it was removed. */
+static struct str jsonl_line_merge(struct arena *mem, const struct jsonl_line *line)
+{
+	const struct str *t = line->text;
+
+	if (t[OURS].p && t[THEIRS].p) {
+		if (str_eq(t[OURS], t[THEIRS]) || (t[BASE].p && str_eq(t[BASE], t[THEIRS])))
+			return t[OURS];
+		return t[BASE].p && str_eq(t[BASE], t[OURS]) ? t[THEIRS] : jsonl_join(mem, line);
+	}
+	if (t[BASE].p && (str_eq(t[BASE], t[OURS]) || str_eq(t[BASE], t[THEIRS])))
+		return STR_NONE;
+	return t[OURS].p ? t[OURS] : t[THEIRS];
+}
+
+struct str jsonl_merge(struct arena *mem, const struct jsonl_sides *sides)
+{
+	struct jsonl_merger m = { .mem = mem, .lines.mem = mem, .sorted = true };
+	struct buf out = { .mem = mem };
+	const struct map_entry **order;
+	bool sorted;
+
+	jsonl_add(&m, sides->ours, OURS);
+	jsonl_add(&m, sides->theirs, THEIRS);
+	sorted = m.sorted;
+	jsonl_add(&m, sides->base, BASE);
+	arena_release(&m.scratch);
+	order = map_sorted(&m.lines, mem);
+	for (size_t i = 0; i < m.lines.count; i++) {
+		struct str line =
+			jsonl_line_merge(mem, sorted ? order[i]->value : m.lines.entry[i].value);
+
+		if (line.p)
+			buf_fmt(&out, STR_FMT "\n", STR_ARG(line));
+	}
+	return buf_str(&out);
+}

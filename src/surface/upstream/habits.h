@@ -1,0 +1,31 @@
+#ifndef SURFACE_UPSTREAM_HABITS_H
+#define SURFACE_UPSTREAM_HABITS_H
+
+#include "op/op.h"
+
+struct value;
+struct view;
+
+/*
+ * The commands of bd that exist for users of upstream's bd: its hooks call them, its settings run
+ * them, or its documentation teaches them. habits.def has one row for each.
+ */
+
+/* Runs a Git hook. Its status is that of the user's own hook, which upstream's bd chained to it. */
+int habit_hook_start(struct call *c, const struct request *r);
+
+/* Prints the text, or nothing. The exit status is always 0, because a failing hook would stop the
+ * host. */
+int habit_prime_start(struct call *c, const struct request *r);
+
+/* The answer to a command that does not exist here: a sentence, and what to use instead. */
+int habit_absent_start(struct call *c, const struct request *r);
+
+extern const struct op op_habit_daemon, op_habit_dolt, op_habit_gate, op_habit_migrate,
+	op_habit_molecule, op_habit_tracker;
+
+void habit_view_merge(struct view *v, const struct value *data);
+void habit_view_daemon(struct view *v, const struct value *data);
+void habit_view_hooks(struct view *v, const struct value *data);
+
+#endif
