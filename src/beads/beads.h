@@ -26,6 +26,7 @@ struct beads {
 	struct cache cache;
 	struct cache_about about;
 	struct state *change;   /* the sum of beads_put() in this command */
+	struct state *before;   /* the values that it replaces, for 'bd undo'; NULL: none */
 	struct receipt receipt; /* written with the record, unless its `id` is absent */
 	int64_t lease_ms;       /* duration of a claim; only a writer reads it */
 	bool writing;

@@ -10,6 +10,7 @@
 #include "beads/lost.h"
 #include "beads/model/limits.h"
 #include "beads/model/state.h"
+#include "beads/undo/before.h"
 
 /* A bead whose last stamp is the latest possible one cannot be written to again: a wrong clock, or
  * somebody on purpose, has used up its stamps. */
@@ -52,7 +53,8 @@ enum err beads_put(struct call *c, struct beads *b, struct state *change)
 	for (size_t i = 0; i < change->slots.count; i++)
 		if ((e = beads_check_slot(c, change->slots.entry[i].value)))
 			return e;
-	if ((e = apply_write(c, &b->cache, change, b->repairs ? APPLY_REPAIR : APPLY_COMMAND,
+	if ((e = before_note(c, b, change)) ||
+	    (e = apply_write(c, &b->cache, change, b->repairs ? APPLY_REPAIR : APPLY_COMMAND,
 			     &b->about.beads)))
 		return e;
 	beads_choose_prefix(c, b, change);
@@ -71,7 +73,9 @@ void beads_forget(struct beads *b)
  */
 static enum err beads_write_record(struct call *c, struct beads *b, int *fd)
 {
+	struct undo_note undo = { .actor = c->actor, .before = b->before, .final = b->repairs };
 	struct record record = { .change = b->change,
+				 .undo = b->before ? &undo : NULL,
 				 .receipts = &b->receipt,
 				 .receipt_count = b->receipt.id.p ? 1 : 0 };
 	struct str json;

@@ -1,6 +1,6 @@
 /*
  * Shortens the journal. A new segment begins with the unpublished changes, joined to one record,
- * and the base; receipts move to receipts.db. A writer or a sync does this once the journal has
+ * and the base, which carries what 'bd undo' needs; receipts move to receipts.db. A writer or a sync does this once the journal has
  * grown enough.
  */
 #include "base/system/file.h"
@@ -8,6 +8,7 @@
 #include "base/system/spawn.h"
 #include "beads/beads_parts.h"
 #include "beads/model/state.h"
+#include "beads/undo/undo_log.h"
 #include "store/db/receipt_db.h"
 
 enum err beads_encode_record(struct call *c, const struct record *r, struct str *json)
@@ -72,6 +73,7 @@ struct receipts beads_receipts(struct beads *b)
 struct cutting {
 	struct replay replay; /* with the new base */
 	struct receipt_db receipts;
+	struct undo_log undo;
 };
 
 static enum err cut_put_receipts(struct call *c, struct cutting *k, const struct record *r)
@@ -91,6 +93,7 @@ static enum err cut_record(struct call *c, const struct journal_record *r, void 
 
 	bool known = replay_has(&k->replay, r);
 
+	undo_log_add(&k->undo, r->json);
 	if (known && !str_has(r->json, STR("\"receipt")))
 		return ERR_OK;
 	if ((e = replay_decode(c, &k->replay, r, &record)) || (e = cut_put_receipts(c, k, &record)))
@@ -113,6 +116,7 @@ static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
 		e = receipt_db_commit(c, &k->receipts);
 	receipt_db_close(&k->receipts);
 	arena_release(&k->replay.scratch);
+	arena_release(&k->undo.scratch);
 	return e;
 }
 
@@ -122,7 +126,7 @@ static enum err cut_records(struct call *c, struct beads *b, struct cutting *k)
 enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct state *instead,
 		   int *fd)
 {
-	struct cutting k = { .replay = { .b = b, .base = *r } };
+	struct cutting k = { .replay = { .b = b, .base = *r }, .undo = { .mem = &c->mem } };
 	struct record rest = { 0 };
 	struct str json[2];
 	size_t count = 0;
@@ -137,6 +141,7 @@ enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct sta
 		b->about.place.segment + 1; /* the base has everything before the new segment */
 	r->offset = 0;
 	r->anew = !r->base.p;
+	r->undos = undo_log_list(&k.undo, &r->undo_count);
 	if (!record_empty(rest.change) && (e = beads_encode_record(c, &rest, &json[count++])))
 		return e;
 	if ((e = beads_encode_record(c, r, &json[count++])) ||

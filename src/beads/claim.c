@@ -142,6 +142,17 @@ enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms)
 	return ERR_OK;
 }
 
+void claim_restore(struct edit *e, const struct bead *before)
+{
+	struct str name = bead_text(&e->c->mem, before, MEMBER_ASSIGNEE);
+
+	edit_set(e, MEMBER_ASSIGNEE, before->member[MEMBER_ASSIGNEE]);
+	edit_set(e, MEMBER_ASSIGNEE_AT, before->member[MEMBER_ASSIGNEE_AT]);
+	edit_set(e, MEMBER_ASSIGNEE_EXPIRES, before->member[MEMBER_ASSIGNEE_EXPIRES]);
+	if (before->member[MEMBER_ASSIGNEE_EXPIRES].p && str_eq(name, e->c->actor))
+		claim_set_end(e, e->b->lease_ms);
+}
+
 void claim_drop(struct edit *e)
 {
 	edit_set(e, MEMBER_ASSIGNEE, STR_NONE);

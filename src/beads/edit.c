@@ -162,6 +162,38 @@ enum err edit_bury(struct edit *e, struct state *change, struct str reason)
 	return ERR_OK;
 }
 
+static enum err edit_nothing_left(struct call *c, struct str id)
+{
+	call_fail(c, ERR_NOT_FOUND, "of '" STR_FMT "' nothing is left but that it was deleted",
+		  STR_ARG(id));
+	return call_step(c, "The program that deleted the bead did not keep its content. Create "
+			    "the bead again under another id.");
+}
+
+enum err edit_begin_buried(struct call *c, struct beads *b, struct str id, struct str tombstone,
+			   struct edit *out, struct mark *deleted)
+{
+	const struct value *line = value_read(&c->mem, tombstone), *bead = value_find(line, "bead");
+	struct bead_row *row = arena_new(&c->mem, struct bead_row);
+
+	if (!bead || !stamp_decode_deletion(value_find(line, "deleted_at"), &deleted->at))
+		return edit_nothing_left(c, id);
+	deleted->by = value_str(line, "deleted_by");
+	row->id = id;
+	row->line = canonical(&c->mem, bead);
+	return edit_begin(c, b, row, out);
+}
+
+void edit_unbury(struct edit *e, struct state *change, struct mark deleted)
+{
+	edit_after(e, deleted);
+	for (int m = 0; m < MEMBERS; m++)
+		if (member_reg((enum member)m) == REG_STATUS)
+			e->change.member[m] = e->now.member[m];
+	e->change.mark[REG_STATUS] = e->mark;
+	state_put_bead(change, &e->change);
+}
+
 /* --- closing --- */
 
 /* Open children or blockers, because of which the bead cannot be closed. */

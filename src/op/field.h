@@ -74,17 +74,18 @@ enum field_flags {
 /* The meaning of a field to the code that runs and shows operations. */
 enum field_role {
 	ROLE_NONE,
-	ROLE_CLAIM,   /* also claims the beads that are listed */
-	ROLE_CONFIRM, /* without it, the operation only shows what it would do */
-	ROLE_DRY_RUN, /* with it, the operation only shows what it would do */
-	ROLE_FIELDS,  /* the members that the reply has */
-	ROLE_FORCE,   /* runs without asking for confirmation */
-	ROLE_FORMAT,  /* the format of the view */
-	ROLE_INPUT,   /* the JSON that a host passes to its hook */
-	ROLE_LIMIT,   /* maximum number of results */
-	ROLE_LONG,    /* shows more columns */
-	ROLE_PEEK,    /* reads without marking anything as read */
-	ROLE_TREE,    /* draws a tree */
+	ROLE_CLAIM,    /* also claims the beads that are listed */
+	ROLE_CONFIRM,  /* without it, the operation only shows what it would do */
+	ROLE_DRY_RUN,  /* with it, the operation only shows what it would do */
+	ROLE_EXPECTED, /* what a preview has shown; refuses to do anything else */
+	ROLE_FIELDS,   /* the members that the reply has */
+	ROLE_FORCE,    /* runs without asking for confirmation */
+	ROLE_FORMAT,   /* the format of the view */
+	ROLE_INPUT,    /* the JSON that a host passes to its hook */
+	ROLE_LIMIT,    /* maximum number of results */
+	ROLE_LONG,     /* shows more columns */
+	ROLE_PEEK,     /* reads without marking anything as read */
+	ROLE_TREE,     /* draws a tree */
 };
 
 /*

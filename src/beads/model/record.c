@@ -112,6 +112,33 @@ static bool record_buries(const struct state *s)
 	return false;
 }
 
+static void record_put_undo(struct json *j, const struct undo_note *undo)
+{
+	json_put_object(j, "undo");
+	json_put_str(j, "actor", undo->actor);
+	json_put_object(j, "before");
+	if (undo->before->slots.count)
+		record_put_beads(j, undo->before);
+	if (undo->before->edges.count)
+		record_put_edges(j, undo->before);
+	if (record_buries(undo->before))
+		put_tombstones(j, undo->before);
+	json_end(j);
+	if (undo->final)
+		json_put_bool(j, "final", true);
+	json_end(j);
+}
+
+static void record_put_undos(struct json *j, const struct record *r)
+{
+	if (!r->undo_count)
+		return;
+	json_put_array(j, "undos");
+	for (size_t i = 0; i < r->undo_count; i++)
+		json_raw(j, r->undos[i]);
+	json_end(j);
+}
+
 struct str record_encode(struct call *c, const struct record *r)
 {
 	struct json j = json_new(&c->mem);
@@ -129,6 +156,9 @@ struct str record_encode(struct call *c, const struct record *r)
 	put_joined(&j, r);
 	if (record_buries(r->change))
 		put_tombstones(&j, r->change);
+	if (r->undo)
+		record_put_undo(&j, r->undo);
+	record_put_undos(&j, r);
 	json_end(&j);
 	return json_text(&j);
 }

@@ -24,6 +24,17 @@ struct record {
 	bool repaired;    /* a repair wrote it; records before the place may be lost */
 	int64_t joined;   /* records that were joined to this one; 0: it is a single one */
 	int64_t since_ms; /* when the first of these was written */
+	/* for encoding only; beads/undo/undo_log.h decodes both */
+	const struct undo_note *undo; /* what the command replaced; or NULL */
+	const struct str *undos;      /* in a shortened journal: each actor's last note, as JSON */
+	size_t undo_count;
+};
+
+/* What 'bd undo' needs to know about the command that wrote a record. */
+struct undo_note {
+	struct str actor;
+	const struct state *before; /* the values that the command replaced */
+	bool final;                 /* a repair, which can't be undone */
 };
 
 struct str record_encode(struct call *c, const struct record *r);

@@ -1,6 +1,4 @@
 #include "base/text/json.h"
-#include "base/text/value.h"
-#include "beads/model/line.h"
 #include "beads/repair/restamp.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
@@ -26,47 +24,18 @@ struct undeleting {
 	size_t copies;
 };
 
-static enum err undelete_nothing_left(struct call *c, struct str id)
-{
-	call_fail(c, ERR_NOT_FOUND, "of '" STR_FMT "' nothing is left but that it was deleted",
-		  STR_ARG(id));
-	return call_step(c, "The program that deleted the bead did not keep its content. Create "
-			    "the bead again under another id.");
-}
-
-/* Writes the bead again, unchanged, with a later mark than the deletion. */
-static void undelete_restore(struct undeleting *u, struct edit *edit, struct mark deleted)
-{
-	edit_after(edit, deleted);
-	for (int m = 0; m < MEMBERS; m++)
-		if (member_reg((enum member)m) == REG_STATUS)
-			edit->change.member[m] = edit->now.member[m];
-	edit->change.mark[REG_STATUS] = edit->mark;
-	state_put_bead(u->change, &edit->change);
-}
-
 static enum err undelete_one(struct undeleting *u, struct str text, struct str *id)
 {
-	const struct value *bead, *tombstone;
 	struct mark deleted;
-	struct bead_row row = { 0 };
 	struct edit edit;
 	struct str line;
 	enum err e = find_buried(u->c, u->b, text, id, &line);
 
-	if (e)
+	if (e || (e = edit_begin_buried(u->c, u->b, *id, line, &edit, &deleted)) ||
+	    (e = edit_guard(&edit, u->guard)))
 		return e;
-	tombstone = value_read(&u->c->mem, line);
-	bead = value_find(tombstone, "bead");
-	if (!bead || !stamp_decode_deletion(value_find(tombstone, "deleted_at"), &deleted.at))
-		return undelete_nothing_left(u->c, *id);
-	row.id = *id;
-	row.line = canonical(&u->c->mem, bead);
-	if ((e = edit_begin(u->c, u->b, &row, &edit)) || (e = edit_guard(&edit, u->guard)))
-		return e;
-	deleted.by = value_str(tombstone, "deleted_by");
 	if (stamp_has_later(deleted.at))
-		undelete_restore(u, &edit, deleted);
+		edit_unbury(&edit, u->change, deleted);
 	else
 		u->copied[u->copies++] = *id;
 	return ERR_OK;

@@ -77,6 +77,7 @@ static const struct command commands[] = {
 	{ "reopen", &op_bead_reopen, .view = bd_view_updated },
 	{ "delete", &op_bead_delete, .view = bd_view_deleted, .flags = COMMAND_PREVIEWS },
 	{ "undelete", &op_bead_undelete, .view = bd_view_updated },
+	{ "undo", &op_bead_undo, .view = bd_view_undo, .flags = COMMAND_PREVIEWS },
 	{ "deleted", &op_bead_deleted, .view = bd_view_tombstones },
 	{ "comment", &op_bead_comment, .view = bd_view_comment },
 	{ "comments add", &op_bead_comment, .view = bd_view_comment, .flags = COMMAND_ALIAS },

@@ -425,8 +425,21 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 	return print_error(c, a, reply);
 }
 
+/* Another command may run while the person reads the preview: only what it showed may be done. */
+static void cli_expect(struct call *c, const struct args *a, struct str preview)
+{
+	struct request run = a->request;
+	struct json j = json_new(&c->mem);
+	const struct value *write = value_find(value_read(&c->mem, preview), "write");
+
+	if (!write || !request_value(&run, ROLE_EXPECTED))
+		return;
+	json_value(&j, write);
+	request_set_role(c, &run, ROLE_EXPECTED, json_text(&j));
+}
+
 /*
- * On a terminal, shows a preview of the deletion and asks for confirmation. Without a terminal
+ * On a terminal, shows a preview of the command and asks for confirmation. Without a terminal
  * there is nobody to ask, so the command just runs.
  */
 static bool cli_agrees(struct call *c, const struct args *a)
@@ -456,6 +469,7 @@ static bool cli_agrees(struct call *c, const struct args *a)
 		return true;
 	}
 	out_view(&v, 0);
+	cli_expect(c, a, json_text(&reply));
 	return answers_yes();
 }
 

@@ -302,11 +302,19 @@ void bd_view_blame(struct view *v, const struct value *data)
 	table_print(&t);
 }
 
-void bd_view_diff(struct view *v, const struct value *data)
+static void history_put_edges(struct view *v, const struct value *edges)
 {
-	const struct value *beads = value_find(data, "beads"),
-			   *edges = value_find(data, "dependencies");
+	for (size_t i = 0; i < edges->count; i++)
+		view_line(v,
+			  STR_FMT " dependency: " STR_FMT " depends on " STR_FMT " (" STR_FMT ")",
+			  STR_ARG(value_str(&edges->item[i], "change")),
+			  STR_ARG(value_str(&edges->item[i], "from")),
+			  STR_ARG(value_str(&edges->item[i], "to")),
+			  STR_ARG(value_str(&edges->item[i], "kind")));
+}
 
+static void history_put_beads(struct view *v, const struct value *beads)
+{
 	for (size_t i = 0; i < beads->count; i++) {
 		const struct value *one = &beads->item[i];
 
@@ -315,12 +323,23 @@ void bd_view_diff(struct view *v, const struct value *data)
 		view_line(v, ": " STR_FMT, STR_ARG(value_str(one, "title")));
 		history_put_fields(v, one);
 	}
-	for (size_t i = 0; i < edges->count; i++)
-		view_line(v, STR_FMT " dependency: " STR_FMT " " STR_FMT " " STR_FMT,
-			  STR_ARG(value_str(&edges->item[i], "change")),
-			  STR_ARG(value_str(&edges->item[i], "from")),
-			  STR_ARG(value_str(&edges->item[i], "kind")),
-			  STR_ARG(value_str(&edges->item[i], "to")));
+}
+
+void bd_view_diff(struct view *v, const struct value *data)
+{
+	const struct value *beads = value_find(data, "beads"),
+			   *edges = value_find(data, "dependencies");
+
+	history_put_beads(v, beads);
+	history_put_edges(v, edges);
 	if (!beads->count && !edges->count)
 		view_line(v, "No difference.");
+}
+
+void bd_view_undo(struct view *v, const struct value *data)
+{
+	view_line(v, "%s your last change (%s):", view_yes(data, "undone") ? "Undid" : "Would undo",
+		  view_age(v, value_str(data, "written_at")).p);
+	history_put_beads(v, value_find(data, "beads"));
+	history_put_edges(v, value_find(data, "dependencies"));
 }

@@ -48,6 +48,7 @@ void bd_view_commits(struct view *v, const struct value *data);
 void bd_view_history(struct view *v, const struct value *data);
 void bd_view_blame(struct view *v, const struct value *data);
 void bd_view_diff(struct view *v, const struct value *data);
+void bd_view_undo(struct view *v, const struct value *data);
 
 /* --- bd_store_view.c: the store as a whole --- */
 

@@ -1,0 +1,92 @@
+#include "beads/undo/undo.h"
+#include "base/text/json.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct undo_options options;
+	bool dry_run;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field undo_fields[] = {
+	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
+	  .help = "show what would be undone without undoing it" },
+	{ "force", &kind_bool, AT(options.force), .role = ROLE_FORCE, .letter = 'f',
+	  .help = "overwrite later changes of others, and do not ask" },
+	{ "write", &kind_stamp, AT(options.expected), .role = ROLE_EXPECTED,
+	  .help = "expected \"write\" of --dry-run; refuse to undo another change" },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd undo --dry-run",
+	"bd undo",
+	NULL,
+};
+
+static const struct prop undo_field_props[] = {
+	{ "field", PROP_STR, 0, NULL },
+	{ "old", PROP_ANY, 0, NULL },
+	{ "new", PROP_ANY, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop undo_bead_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "title", PROP_STR, PROP_NULL, NULL },
+	{ "change", PROP_STR, 0, NULL },
+	{ "fields", PROP_OBJECT, PROP_LIST, undo_field_props },
+	{ 0 },
+};
+
+static const struct prop undo_edge_props[] = {
+	{ "change", PROP_STR, 0, NULL },
+	{ "from", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, 0, NULL },
+	{ "kind", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const struct prop undo_props[] = {
+	{ "undone", PROP_BOOL, 0, NULL },
+	{ "write", PROP_ANY, 0, NULL },
+	{ "written_at", PROP_STR, 0, NULL },
+	{ "beads", PROP_OBJECT, PROP_LIST, undo_bead_props },
+	{ "dependencies", PROP_OBJECT, PROP_LIST, undo_edge_props },
+	{ 0 },
+};
+
+static enum err bead_undo_run(struct call *c, struct stores *s, const void *body,
+			      struct json *reply)
+{
+	const struct body *in = body;
+	enum err e;
+
+	json_object(reply);
+	json_put_bool(reply, "undone", !in->dry_run);
+	if ((e = undo_run(c, s->beads, &in->options, reply)))
+		return e;
+	json_end(reply);
+	if (in->dry_run)
+		beads_forget(s->beads);
+	return ERR_OK;
+}
+
+const struct op op_bead_undo = {
+	.name = "bead undo",
+	.help = "Undo your last change",
+	.more = "Every field that the last command of the actor changed in this clone gets the "
+		"value that it had before; a created bead is deleted, a deleted bead is restored. "
+		"The undo is a change like any other, so another 'bd undo' restores the change. "
+		"Comments are append-only and stay. If somebody has changed the same field since, "
+		"nothing is undone. On a terminal, the command shows what it would do and asks, "
+		"unless --force is given.",
+	.examples = examples,
+	.flags = BEAD_WRITE,
+	.body_size = sizeof(struct body),
+	.fields = undo_fields,
+	.reply = &(const struct prop){ "undo", PROP_OBJECT, 0, undo_props },
+	.run = bead_undo_run,
+};
