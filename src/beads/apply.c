@@ -49,6 +49,7 @@ static struct bead_row apply_row(struct arena *mem, const struct bead *b)
 		.created_n = b->created.at.n,
 		.updated = bead_top(b).at.ms,
 		.lease = bead_int(b, MEMBER_ASSIGNEE_EXPIRES, 0),
+		.deferred = bead_deferred(mem, b),
 		.line = line_text(mem, b),
 		.text = search_text(mem, b),
 	};

@@ -88,11 +88,15 @@ static enum err draft_make_bead(struct call *c, struct beads *b, const struct dr
 	enum err e = place_branch(c, &b->repo, &branch);
 
 	*out = (struct bead){ .id = d->id, .created = mark };
-	for (int i = 0; i < REGS; i++)
-		out->mark[i] = mark;
+	bead_mark_all(out, mark);
 	for (int i = 0; i < MEMBERS; i++)
 		if (d->text[i].p)
 			bead_put_text(mem, out, (enum member)i, d->text[i]);
+	for (int i = 0; i < MEMBERS; i++)
+		if (d->extension[i].p && !str_is(d->extension[i], "null")) {
+			bead_put(out, (enum member)i, d->extension[i]);
+			out->mark[member_reg((enum member)i)] = mark;
+		}
 	bead_put_text(mem, out, MEMBER_STATUS, str_of(names_word(&bead_statuses, BEAD_OPEN)));
 	bead_put_text(mem, out, MEMBER_TYPE, str_of(names_word(&bead_types, d->type)));
 	bead_put_int(mem, out, MEMBER_PRIORITY, d->priority);

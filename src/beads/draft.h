@@ -10,7 +10,8 @@ enum { TITLE_MOST = 1000, WORD_MOST = 200, NAME_MOST = 256, TEXT_MOST = 1024 * 1
 
 /* A bead to create. */
 struct draft {
-	struct str text[MEMBERS]; /* text members with a register of their own */
+	struct str text[MEMBERS];      /* text members with a register of their own */
+	struct str extension[MEMBERS]; /* extensions, as canonical JSON */
 	struct str assignee;
 	struct str id; /* absent: an id is generated */
 	int type;      /* enum bead_type */

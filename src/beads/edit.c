@@ -417,6 +417,8 @@ void edit_end(struct edit *e, struct state *change)
 {
 	claim_go_on(e);
 	edit_drop_unchanged(e);
+	if (e->change.mark[REG_STATUS].by.p && !e->change.mark[REG_ORIGINAL_STATUS].by.p)
+		edit_set(e, MEMBER_ORIGINAL_STATUS, STR_NONE);
 	if (!bead_blank(&e->change))
 		state_put_bead(change, &e->change);
 }

@@ -84,6 +84,7 @@ static const struct {
 #define MEMBER(NAME, key, place, rule, look, flags)   { #key, LOOK_##look, flags },
 #define PART(NAME, key, place, rule, look, flags, OF) { #key, LOOK_##look, flags },
 #define FIXED(key, place, look, flags)                { #key, LOOK_##look, flags },
+#define EXTENSION(NAME, key, type, flags)
 #include "beads/model/members.def"
 };
 
@@ -127,6 +128,7 @@ static const struct public_member {
 #define PART(NAME, key, place, rule, look, flags, OF) [place] = { #key, #key, LOOK_##look, flags },
 #define FIXED(key, place, look, flags)                [place] = { #key, #key, LOOK_##look, flags },
 #define ALIAS(key, place, look, flags, from)          [place] = { #key, #from, LOOK_##look, flags },
+#define EXTENSION(NAME, key, type, flags)
 #include "beads/model/members.def"
 };
 
@@ -199,7 +201,7 @@ static bool public_known(struct str key)
 	return names_exact(&names, key) >= 0;
 }
 
-/* Unknown members are copied. */
+/* Unknown members are copied, and so are extensions that are set. */
 static void public_put_extras(struct json *j, const struct value *line, const struct shape *shape)
 {
 	if (shape && shape->brief && !shape->field_count)

@@ -448,6 +448,28 @@ static enum err moment_from_text(struct call *c, const struct field *f, struct s
 	return call_step(c, "Write 2026-01-31, 2026-01-31T12:00:00Z, or 7d for a week ago.");
 }
 
+/* A date, a date with a time, or a duration from now; nothing removes the time. */
+static enum err later_from_text(struct call *c, const struct field *f, struct str text, void *at)
+{
+	struct str span = text.n && text.p[0] == '+' ? str_skip(text, 1) : text;
+	int64_t *ms = at, later;
+
+	*ms = 0;
+	if (!text.n)
+		return ERR_OK;
+	if (str_is(text, "tomorrow"))
+		span = STR("1d");
+	if (date_parse(c, text, ms) && *ms > 0)
+		return ERR_OK;
+	if (duration_parse(span, &later) && later <= MOMENT_LAST - c->now_ms) {
+		*ms = c->now_ms + later;
+		return ERR_OK;
+	}
+	call_fail(c, INVALID(f), "%s must be a date, not '" STR_FMT "'", field_label(c, f),
+		  STR_ARG(text));
+	return call_step(c, "Write 2026-01-31, 2026-01-31T12:00:00Z, or 7d for a week from now.");
+}
+
 static void moment_to_json(struct json *j, const struct field *f, const void *at)
 {
 	int64_t v = *(const int64_t *)at;
@@ -455,6 +477,16 @@ static void moment_to_json(struct json *j, const struct field *f, const void *at
 	(void)f;
 	json_str(j, v == ABSENT ? STR_NONE : moment_format(j->out.mem, v));
 }
+
+const struct kind kind_later = {
+	.type = "string",
+	.arg = "TIME",
+	.size = sizeof(int64_t),
+	.clear = int_clear,
+	.from_text = later_from_text,
+	.from_json = string_from_json,
+	.to_json = moment_to_json,
+};
 
 const struct kind kind_moment = {
 	.type = "string",

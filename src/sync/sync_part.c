@@ -43,8 +43,7 @@ static struct bead outline_of(const struct bead *b)
 	static const enum member kept[] = { MEMBER_TITLE, MEMBER_TYPE, MEMBER_PRIORITY };
 	struct bead out = { .id = b->id, .created = b->created };
 
-	for (int i = 0; i < REGS; i++)
-		out.mark[i] = b->created;
+	bead_mark_all(&out, b->created);
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
 		out.member[kept[i]] = b->member[kept[i]];
 		out.mark[member_reg(kept[i])] = b->mark[member_reg(kept[i])];

@@ -416,9 +416,9 @@ class Maker:
                     marks[member] = [self.stamp(), self.actor()]
             if said or much > 1:
                 line.update({member: self.value(member) for member in members})
-        for key in ("alpha", "\U0001f600", "\ue000"):
+        for key in ("alpha", "\U0001f600", "\ue000", "due_at", "metadata"):  # extensions join as unknown members
             if self.maybe(0.1):
-                line[key] = self.one(None, 1, {"\U0001f600": 1, "\ue000": ["v"]})
+                line[key] = self.one(None, "", 1, 12, {"\U0001f600": 1, "\ue000": ["v"]})
             if self.maybe(0.1):
                 marks[key] = [self.stamp(), self.actor()]
         if marks:

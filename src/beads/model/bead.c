@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/moment.h"
 #include "base/number.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
@@ -34,6 +35,17 @@ const char *reg_word(enum reg r)
 	};
 
 	return words[leads[r]];
+}
+
+bool reg_is_extension(enum reg r)
+{
+	static const bool is[REGS] = {
+#define MEMBER(NAME, key, place, rule, look, flags) [REG_##NAME] = false,
+#define EXTENSION(NAME, key, type, flags)           [REG_##NAME] = true,
+#include "beads/model/members.def"
+	};
+
+	return is[r];
 }
 
 unsigned member_flags(enum member m)
@@ -126,9 +138,16 @@ bool bead_blank(const struct bead *b)
 bool bead_whole(const struct bead *b)
 {
 	for (int i = 0; i < REGS; i++)
-		if (!b->mark[i].by.p)
+		if (!b->mark[i].by.p && !reg_is_extension((enum reg)i))
 			return false;
 	return true;
+}
+
+void bead_mark_all(struct bead *b, struct mark mark)
+{
+	for (int i = 0; i < REGS; i++)
+		if (!reg_is_extension((enum reg)i))
+			b->mark[i] = mark;
 }
 
 void bead_put(struct bead *b, enum member m, struct str text)
@@ -214,6 +233,18 @@ struct stamp bead_stamp(const struct bead *b, enum member m)
 	stamp_decode(bead_parsed(&mem, b->member[m]), &s);
 	arena_release(&mem);
 	return s;
+}
+
+int64_t bead_deferred(struct arena *mem, const struct bead *b)
+{
+	struct str until = bead_text(mem, b, MEMBER_DEFER_UNTIL);
+	int64_t ms;
+
+	if (bead_status(b) == BEAD_CLOSED)
+		return 0;
+	if (until.p && moment_parse(until, &ms) && ms > 0)
+		return ms;
+	return str_is(b->member[MEMBER_ORIGINAL_STATUS], "\"deferred\"") ? MOMENT_LAST : 0;
 }
 
 /* The word between the quotes: neither of these sets needs an escape. */

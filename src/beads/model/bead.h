@@ -52,7 +52,8 @@ struct member_option {
 const struct member_option *member_option(enum member m);
 
 enum reg member_reg(enum member m);
-const char *reg_word(enum reg r); /* its key in `_v` */
+const char *reg_word(enum reg r);  /* its key in `_v` */
+bool reg_is_extension(enum reg r); /* a bead may be whole without it; see members.def */
 
 /* A member that this program does not know, and keeps unchanged. */
 struct extra {
@@ -89,8 +90,11 @@ bool bead_live(const struct bead *b);
 /* Has only a lineage: it stands for the end of an edge. */
 bool bead_blank(const struct bead *b);
 
-/* Has every register, so it is not only a change. */
+/* Has every register but extensions, so it is not only a change. */
 bool bead_whole(const struct bead *b);
+
+/* Sets the mark of every register but extensions. */
+void bead_mark_all(struct bead *b, struct mark mark);
 
 /* Sets a member. The caller sets the mark of its register. */
 void bead_put(struct bead *b, enum member m, struct str canonical);
@@ -106,6 +110,12 @@ void bead_put_extra(struct arena *mem, struct bead *b, struct str key, struct st
 struct str bead_text(struct arena *mem, const struct bead *b, enum member m);
 int64_t bead_int(const struct bead *b, enum member m, int64_t otherwise);
 struct stamp bead_stamp(const struct bead *b, enum member m);
+
+/*
+ * The moment before which the bead is deferred; 0: it is not deferred. MOMENT_LAST: until it is
+ * undeferred, because it is called deferred without a time.
+ */
+int64_t bead_deferred(struct arena *mem, const struct bead *b);
 int bead_status(const struct bead *b); /* enum bead_status */
 int bead_type(const struct bead *b);   /* enum bead_type */
 

@@ -8,6 +8,10 @@ static struct str reg_value(struct arena *mem, const struct bead *b, enum reg re
 {
 	struct json j = json_new(mem);
 
+	/* as join_extra() does, which joins the same member where the program does not know it */
+	for (int m = 0; reg_is_extension(reg) && m < MEMBERS; m++)
+		if (member_reg((enum member)m) == reg)
+			return b->member[m].p ? b->member[m] : STR("null");
 	json_object(&j);
 	for (int m = 0; m < MEMBERS; m++)
 		if (member_reg((enum member)m) == reg && b->member[m].p)

@@ -76,6 +76,15 @@ static bool is_labels(const struct value *v)
 	return true;
 }
 
+static bool is_any(const struct value *v)
+{
+	return value_depth(v) <= LIMIT_DEPTH;
+}
+
+#define RULE_ANY                                       \
+	{                                              \
+		is_any, "nested at most 64 deep", NULL \
+	}
 #define RULE_TEXT                                          \
 	{                                                  \
 		is_text, "a string of at most 8 MiB", NULL \
@@ -156,8 +165,13 @@ static bool decode_marks(struct decoder *d)
 {
 	bool seen[REGS] = { false };
 
-	for (int i = 0; i < REGS; i++)
-		d->out->mark[i] = d->last;
+	bead_mark_all(d->out, d->last);
+	for (size_t i = 0; i < d->line->count; i++) {
+		int m = names_exact(&bead_members, d->line->item[i].key);
+
+		if (m >= 0 && reg_is_extension(member_reg((enum member)m)))
+			d->out->mark[member_reg((enum member)m)] = d->last;
+	}
 	for (size_t i = 0; d->v && i < d->v->count; i++) {
 		const struct value *entry = &d->v->item[i];
 		int m = names_exact(&bead_members, entry->key);
@@ -195,7 +209,8 @@ static bool line_decode_member(struct decoder *d, int m, const struct value *v)
 		return line_refuse(d, names_word(&bead_members, m), rules[m].want);
 	if (m == MEMBER_LABELS)
 		*out = labels_of(d, v);
-	else if (v->type != VALUE_STRING || v->text.n)
+	else if (v->type != VALUE_STRING || v->text.n ||
+		 reg_is_extension(member_reg((enum member)m)))
 		*out = canonical(d->mem, v);
 	return true;
 }
@@ -495,9 +510,14 @@ void line_encode(struct json *j, const struct bead *b)
 		line_add(&p, STR("_by"), line_quoted(mem, last.by));
 	}
 	add_marks(&p, b, last);
-	for (int m = 0; m < MEMBERS; m++)
-		if (b->member[m].p)
-			line_add(&p, str_of(names_word(&bead_members, m)), b->member[m]);
+	for (int m = 0; m < MEMBERS; m++) {
+		enum reg reg = member_reg((enum member)m);
+		bool cleared = reg_is_extension(reg) && b->mark[reg].by.p;
+
+		if (b->member[m].p || cleared)
+			line_add(&p, str_of(names_word(&bead_members, m)),
+				 b->member[m].p ? b->member[m] : STR("null"));
+	}
 	for (size_t i = 0; i < b->extras; i++)
 		line_add(&p, b->extra[i].key, b->extra[i].value);
 	if (b->notes)

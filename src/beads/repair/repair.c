@@ -218,7 +218,7 @@ static struct bead repair_completed(struct arena *mem, const struct bead *b)
 		bead_put_text(mem, &out, MEMBER_TITLE,
 			      arena_fmt(mem, STR_FMT " (its title was lost)", STR_ARG(b->id)));
 	for (int i = 0; i < REGS; i++)
-		if (!b->mark[i].by.p)
+		if (!b->mark[i].by.p && !reg_is_extension((enum reg)i))
 			out.mark[i] = before;
 	return out;
 }

@@ -45,6 +45,7 @@ enum {
 #define PART(NAME, key, place, rule, look, flags, OF) +1
 #define FIXED(key, place, look, flags)                +1
 #define ALIAS(key, place, look, flags, from)          +1
+#define EXTENSION(NAME, key, type, flags)
 #include "beads/model/members.def"
 };
 
@@ -53,6 +54,7 @@ const struct prop bead_props[] = {
 #define PART(NAME, key, place, rule, look, flags, OF) [place] = PROP_ROW(key, flags, TYPE_##look),
 #define FIXED(key, place, look, flags)                [place] = PROP_ROW(key, flags, TYPE_##look),
 #define ALIAS(key, place, look, flags, from)          [place] = PROP_ROW(key, flags, TYPE_##look),
+#define EXTENSION(NAME, key, type, flags)
 #include "beads/model/members.def"
 	[MEMBER_PROPS] = { "content_hash", PROP_STR, OPT, NULL },
 	{ "comments", PROP_OBJECT, OPT | PROP_LIST, comment_props },
@@ -73,6 +75,9 @@ const struct prop bead_props[] = {
 	{ "open_children", PROP_INT, OPT, NULL },
 	{ "why", PROP_STR, OPT, NULL },
 	{ "remap", PROP_OBJECT, OPT | PROP_LIST, NULL },
+/* extensions, where they are set */
+#define EXTENSION(NAME, key, type, flags) PROP_ROW(key, flags, TYPE_##type),
+#include "beads/model/members.def"
 	{ 0 },
 };
 static const struct prop deleted_props[] = {

@@ -1,11 +1,12 @@
 #include "base/text/json.h"
 #include "beads/draft.h"
-#include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
+#include "ops/plan/extension.h"
 
 struct body {
 	struct str title, description, body_file, assignee, id, parent, file;
 	struct str text[MEMBERS]; /* members with an option of their own */
+	struct extension_body extension;
 	struct list labels, deps;
 	int type;
 	int64_t priority;
@@ -35,6 +36,7 @@ static const struct field fields[] = {
 #define TEXT(NAME, key, place, flags, ...) TEXT_FIELD(struct body, NAME, __VA_ARGS__),
 #define LINE(NAME, key, place, flags, ...) LINE_FIELD(struct body, NAME, __VA_ARGS__),
 #include "beads/model/members.def"
+	EXTENSION_FIELDS(struct body, extension),
 	{ "id", &kind_bead, AT(id), .help = "id (default: generated)" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
 	  .help = "show the result without creating anything" },
@@ -72,6 +74,8 @@ static enum err bead_create_draft(struct call *c, struct beads *b, const struct 
 	memcpy(d->text, in->text, sizeof d->text);
 	d->text[MEMBER_TITLE] = in->title;
 	d->text[MEMBER_DESCRIPTION] = in->body_file.p ? in->body_file : in->description;
+	if ((e = extension_values(c, &in->extension, d->extension)))
+		return e;
 	for (size_t i = 0; i < in->deps.n; i++)
 		if ((e = draft_need_text(c, d, dep[i])))
 			return e;
@@ -85,9 +89,14 @@ static enum err bead_create_draft(struct call *c, struct beads *b, const struct 
 
 static bool bead_create_only_file(const struct body *in)
 {
+	const struct extension_body *x = &in->extension;
+
 	for (int i = 0; i < MEMBERS; i++)
 		if (in->text[i].p)
 			return false;
+	if (x->due != ABSENT || x->defer != ABSENT || x->estimate != ABSENT || x->metadata.p ||
+	    x->notes.p || x->spec_id.p)
+		return false;
 	return !in->title.p && !in->description.p && !in->body_file.p && !in->assignee.p &&
 	       !in->id.p && !in->parent.p && !in->labels.n && !in->deps.n && in->type < 0 &&
 	       in->priority == ABSENT;

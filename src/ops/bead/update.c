@@ -1,13 +1,14 @@
 #include "base/text/json.h"
 #include "beads/claim.h"
-#include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
+#include "ops/plan/extension.h"
 
 struct body {
 	struct list ids, add_labels, remove_labels, set_labels;
 	struct guard guard;
 	struct str title, description, body_file, note, assignee, parent;
 	struct str text[MEMBERS]; /* members with an option of their own */
+	struct extension_body extension;
 	int status, type;
 	int64_t priority, lease;
 	bool claim;
@@ -30,7 +31,8 @@ static const struct field fields[] = {
 #define TEXT(NAME, key, place, flags, ...) TEXT_FIELD(struct body, NAME, __VA_ARGS__),
 #define LINE(NAME, key, place, flags, ...) LINE_FIELD(struct body, NAME, __VA_ARGS__),
 #include "beads/model/members.def"
-	{ "append_notes", &kind_str, AT(note), .also = "notes", .min = 1, .max = MAX_TEXT,
+	EXTENSION_FIELDS(struct body, extension),
+	{ "append_notes", &kind_str, AT(note), .min = 1, .max = MAX_TEXT,
 	  .help = "comment to add" },
 	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME", .max = MAX_NAME,
 	  .help = "assignee; \"\" removes it" },
@@ -118,6 +120,8 @@ static enum err bead_update_set_status(struct edit *e, int status)
 	int now = bead_status(&e->now);
 	enum err err;
 
+	if (status >= 0)
+		edit_set(e, MEMBER_ORIGINAL_STATUS, STR_NONE);
 	if (status < 0 || status == now)
 		return ERR_OK;
 	if (status == BEAD_CLOSED) {
@@ -148,6 +152,8 @@ static void bead_update_set_texts(struct edit *e, const struct body *in)
 		edit_int(e, MEMBER_PRIORITY, in->priority);
 	if (in->type >= 0)
 		edit_word(e, MEMBER_TYPE, &bead_types, in->type);
+	if (in->type >= 0)
+		edit_set(e, MEMBER_ORIGINAL_TYPE, STR_NONE);
 }
 
 static enum err bead_update_step(struct edit *e, struct state *change, const void *body)
@@ -161,6 +167,8 @@ static enum err bead_update_step(struct edit *e, struct state *change, const voi
 				 "--body-file");
 	bead_update_set_texts(e, in);
 	bead_update_set_labels(e, in);
+	if ((err = extension_edit(e, &in->extension)))
+		return err;
 	if (in->claim && in->status >= 0 && in->status != BEAD_IN_PROGRESS)
 		return call_fail(e->c, ERR_INVALID_INPUT,
 				 "--claim sets the status to in_progress, so it can't be "

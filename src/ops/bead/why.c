@@ -98,6 +98,12 @@ static enum err bead_why_put_blockers(struct call *c, struct beads *b, const str
 				 "of parents"));
 	if (!e && !row->blockers)
 		bead_why_put(j, "unblocked", STR_NONE, STR("nothing blocks it"));
+	if (!e && row->deferred > c->now_ms)
+		bead_why_put(j, "deferred", STR_NONE,
+			     row->deferred == MOMENT_LAST ?
+				     STR("it is deferred until 'bd undefer'") :
+				     arena_fmt(&c->mem, "it is deferred until %s",
+					       moment_format(&c->mem, row->deferred).p));
 	if (!e && row->children)
 		bead_why_put(j, "container", STR_NONE,
 			     arena_fmt(&c->mem,

@@ -16,7 +16,7 @@
 #include "store/db/db.h"
 
 enum {
-	VERSION = 4,
+	VERSION = 5,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* page size of the database file */
 };
@@ -30,7 +30,7 @@ static const char schema[] =
 	"CREATE TABLE beads ("
 	"    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status INTEGER NOT NULL,"
 	"    priority INTEGER NOT NULL, type INTEGER NOT NULL, assignee TEXT,"
-	"    lease INTEGER, created INTEGER NOT NULL, created_n INTEGER NOT NULL,"
+	"    lease INTEGER, deferred INTEGER, created INTEGER NOT NULL, created_n INTEGER NOT NULL,"
 	"    updated INTEGER NOT NULL, closed INTEGER,"
 	"    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER NOT NULL DEFAULT 0,"
 	"    dependents INTEGER NOT NULL DEFAULT 0,"
@@ -349,6 +349,7 @@ static void bind_row(struct stmt *st, const struct bead_row *row)
 	stmt_bind_int(st, row->type);
 	stmt_bind_str(st, row->assignee);
 	bind_nonzero(st, row->lease);
+	bind_nonzero(st, row->deferred);
 	stmt_bind_int(st, row->created);
 	stmt_bind_int(st, row->created_n);
 	stmt_bind_int(st, row->updated);
@@ -370,12 +371,12 @@ static void bind_counts(struct stmt *st, const struct bead_row *row)
 
 static enum err insert_row(struct call *c, struct cache *cache, const struct bead_row *row)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "INSERT INTO beads (status, priority, type, assignee, lease,"
-				   " created, created_n, updated, closed, title, hash, line, id,"
-				   " blockers, dependencies, dependents, children, parent, waits)"
-				   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-				   " ?)");
+	AUTO_STMT *st = db_stmt(
+		cache->db, "INSERT INTO beads (status, priority, type, assignee, lease,"
+			   " deferred, created, created_n, updated, closed, title, hash, line, id,"
+			   " blockers, dependencies, dependents, children, parent, waits)"
+			   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+			   " ?, ?)");
 
 	bind_row(st, row);
 	stmt_bind_str(st, row->id);
@@ -387,9 +388,9 @@ static enum err update_row(struct call *c, struct cache *cache, const struct bea
 			   int64_t n)
 {
 	AUTO_STMT *st = db_stmt(cache->db, "UPDATE beads SET status = ?, priority = ?, type = ?,"
-					   " assignee = ?, lease = ?, created = ?, created_n = ?,"
-					   " updated = ?, closed = ?, title = ?, hash = ?, line = ?"
-					   " WHERE n = ?");
+					   " assignee = ?, lease = ?, deferred = ?, created = ?,"
+					   " created_n = ?, updated = ?, closed = ?, title = ?,"
+					   " hash = ?, line = ? WHERE n = ?");
 
 	bind_row(st, row);
 	stmt_bind_int(st, n);
@@ -609,15 +610,15 @@ enum err cache_drop_receipts(struct call *c, struct cache *cache)
 }
 
 static const char *const everything[] = {
-	"SELECT id, status, priority, type, assignee, lease, created, created_n, updated,"
-	" closed, blockers, dependencies, dependents, children, parent, waits, title,"
+	"SELECT id, status, priority, type, assignee, lease, deferred, created, created_n,"
+	" updated, closed, blockers, dependencies, dependents, children, parent, waits, title,"
 	" line FROM beads"
 	" ORDER BY id",
 	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
 };
-static const int widths[] = { 18, 2, 5, 3 };
+static const int widths[] = { 19, 2, 5, 3 };
 
 static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width, bool *same)
 {

@@ -74,6 +74,7 @@ struct bead_row {
 	int64_t priority;
 	int64_t created, created_n, updated; /* ms; the count within them */
 	int64_t closed, lease;               /* ms; 0: not closed; no lease */
+	int64_t deferred;                    /* ms: not ready before this moment; 0: not deferred */
 	struct str line;
 	struct str hash;    /* absent: not computed since the cache was built */
 	struct str text;    /* other text for the search */

@@ -155,6 +155,8 @@ static void with_half(struct query *q, const struct bead_filter *f, enum half ha
 		bead_query_sql(q, " AND " READY_HELD_SQL);
 		with_number(q, " AND b.lease <= ?", f->now);
 	}
+	if (half != HALF_NONE)
+		with_number(q, " AND (b.deferred IS NULL OR b.deferred <= ?)", f->now);
 }
 
 static void bead_query_conditions(struct query *q, const struct bead_filter *f, enum half half)
@@ -247,6 +249,7 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 	r->updated = stmt_int(st);
 	r->closed = stmt_int(st);
 	r->lease = stmt_int(st);
+	r->deferred = stmt_int(st);
 	r->line = stmt_str(st, &c->mem);
 	r->hash = stmt_str(st, &c->mem);
 	r->blockers = stmt_int(st);

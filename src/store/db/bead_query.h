@@ -116,9 +116,9 @@ enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out);
 /* All labels in use, with the number of beads of each. */
 enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
 
-#define BEAD_COLUMNS_WITH(line, hash)                                                 \
-	" b.n, b.id, b.title, b.assignee, b.status, b.type, b.priority, b.created,"   \
-	" b.created_n, b.updated, b.closed, b.lease, " line ", " hash ", b.blockers," \
+#define BEAD_COLUMNS_WITH(line, hash)                                                             \
+	" b.n, b.id, b.title, b.assignee, b.status, b.type, b.priority, b.created,"               \
+	" b.created_n, b.updated, b.closed, b.lease, b.deferred, " line ", " hash ", b.blockers," \
 	" b.dependencies, b.dependents, b.children, b.parent, b.waits"
 #define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
 

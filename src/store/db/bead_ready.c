@@ -1,5 +1,7 @@
 #include "store/db/bead_ready.h"
 
+#include "base/moment.h"
+
 enum holding bead_row_holding(const struct bead_row *row, struct str actor, int64_t now)
 {
 	bool live = row->lease > now;
@@ -19,7 +21,8 @@ bool edge_blocks(struct str kind, int status)
 
 bool bead_row_ready(const struct bead_row *row, struct str actor, int64_t now)
 {
-	return bead_row_holding(row, actor, now) <= HOLDING_ENDED && !row->blockers;
+	return bead_row_holding(row, actor, now) <= HOLDING_ENDED && !row->blockers &&
+	       row->deferred <= now;
 }
 
 bool bead_row_free(const struct bead_row *row, struct str actor, int64_t now)
@@ -29,7 +32,13 @@ bool bead_row_free(const struct bead_row *row, struct str actor, int64_t now)
 
 int64_t bead_row_free_from(const struct bead_row *row, struct str actor)
 {
+	int64_t later = row->lease > row->deferred ? row->lease : row->deferred;
+
 	if (bead_row_free(row, actor, 0))
 		return 0;
-	return row->lease && bead_row_free(row, actor, row->lease) ? row->lease : FREE_NEVER;
+	if (later == MOMENT_LAST)
+		return FREE_NEVER;
+	if (row->deferred && bead_row_free(row, actor, row->deferred))
+		return row->deferred;
+	return later && bead_row_free(row, actor, later) ? later : FREE_NEVER;
 }

@@ -7,14 +7,14 @@
  * The rule for ready beads, as C for rows and as SQL conditions.
  *
  * A bead is ready for an actor if no open bead blocks it, and it is either open and not under
- * another actor's live lease, or in progress with an expired lease. A bead that is assigned to an
- * agent must also have no open child, because then the work is in the children. 'bd ready' lists
+ * another actor's live lease, or in progress with an expired lease. A deferred bead is not ready
+ * before its time. A bead that is assigned to an agent must also have no open child, because then the work is in the children. 'bd ready' lists
  * both kinds.
  */
 
 /*
- * Both halves of the ready beads, as conditions on the table `beads`. Leases are compared by the
- * query, because they depend on the time.
+ * Both halves of the ready beads, as conditions on the table `beads`. Leases and deferrals are
+ * compared by the query, because they depend on the time.
  */
 #define READY_OPEN_SQL "status = 0 AND blockers = 0"
 #define READY_HELD_SQL "status = 1 AND blockers = 0"

@@ -213,6 +213,19 @@ static void bead_put_options(struct view *v, const struct value *bead)
 	}
 }
 
+static void bead_put_plan(struct view *v, const struct value *bead)
+{
+	int64_t minutes;
+
+	bead_put_fact(v, "was", value_str(bead, "original_status"));
+	bead_put_fact(v, "due", value_str(bead, "due_at"));
+	bead_put_fact(v, "deferred", value_str(bead, "defer_until"));
+	if (value_int(bead, "estimated_minutes", &minutes))
+		bead_put_fact(v, "estimate", arena_fmt(v->out.mem, "%" PRId64 " minutes", minutes));
+	bead_put_fact(v, "spec", value_str(bead, "spec_id"));
+	bead_put_fact(v, "owner", value_str(bead, "owner"));
+}
+
 static void bead_put_page(struct view *v, const struct value *bead)
 {
 	struct arena *mem = v->out.mem;
@@ -234,6 +247,7 @@ static void bead_put_page(struct view *v, const struct value *bead)
 	bead_put_fact(v, "labels", bead_joined(v, value_find(bead, "labels")));
 	bead_put_fact(v, "parent", value_str(bead, "parent"));
 	bead_put_fact(v, "external", value_str(bead, "external_ref"));
+	bead_put_plan(v, bead);
 	bead_put_fact(v, "created", bead_dated(v, bead, "created_at", "created_by"));
 	bead_put_fact(v, "changed", bead_dated(v, bead, "updated_at", "updated_by"));
 	bead_put_fact(v, "closed", bead_dated(v, bead, "closed_at", "closed_by"));
@@ -243,6 +257,7 @@ static void bead_put_page(struct view *v, const struct value *bead)
 	bead_put_remaps(v, bead);
 	bead_put_section(v, "Description", value_str(bead, "description"));
 	bead_put_options(v, bead);
+	bead_put_section(v, "Working notes", value_str(bead, "notes_text"));
 	bead_put_links(v, "Depends on", value_find(bead, "dependencies"));
 	bead_put_links(v, "Needed by", value_find(bead, "dependents"));
 	if (comments && comments->count) {

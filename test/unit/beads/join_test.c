@@ -112,6 +112,10 @@ static void check_rows(const struct row *row, size_t count)
 #define V(reg, at, by)           "'" reg "':[[" #at ",0],'" by "']"
 #define TITLE(who, at, by, text) "{'_v':{" V("title", at, by) "}," who ",'title':'" text "'}"
 
+#define NEW_LINE(at, text)                                                                        \
+	"{'_at':[" #at ",0],'_by':'x'," FIRST ",'priority':2,'status':'open','title':'" text "'," \
+	"'type':'task'}"
+
 /* --- registers --- */
 
 static void a_register_is_what_was_written_last(void **state)
@@ -159,6 +163,35 @@ static void different_registers_are_both_kept(void **state)
 		  "bead {'_v':{" V("priority", 9, "y") "}," FIRST ",'priority':0}\n",
 		  "bead {'_v':{" V("priority", 9, "y") "," V("title", 5, "x") "}," FIRST
 		  ",'priority':0,'title':'t'}\n" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	check_rows(row, COUNT(row));
+}
+
+/* A program that does not know an extension writes lines without it, or keeps what it read. */
+static void a_line_without_an_extension_leaves_it_as_it_is(void **state)
+{
+	/* clang-format off */
+	static const struct row row[] = {
+		/* a whole line that is newer */
+		{ "bead {'_v':{" V("due_at", 5, "x") "},'due_at':'d'," FIRST "}\n"
+		  "bead " NEW_LINE(4, "old") "\n",
+		  "bead " NEW_LINE(9, "new") "\n",
+		  "bead {'_at':[9,0],'_by':'x','_v':{" V("due_at", 5, "x") "},'created_at':[1,0],"
+		  "'created_by':'x','due_at':'d','id':'a-1','priority':2,'status':'open','title':'new',"
+		  "'type':'task'}\n" },
+		/* removed later */
+		{ "bead {'_v':{" V("due_at", 5, "x") "},'due_at':'d'," FIRST "}\n",
+		  "bead {'_v':{" V("due_at", 6, "x") "},'due_at':null," FIRST "}\n",
+		  "bead {'_v':{" V("due_at", 6, "x") "},'created_at':[1,0],'created_by':'x',"
+		  "'due_at':null,'id':'a-1'}\n" },
+		/* of one mark, the value that is greater as text, as for unknown members */
+		{ "bead {'_v':{" V("estimated_minutes", 5, "x") "},'estimated_minutes':1," FIRST "}\n",
+		  "bead {'_v':{" V("estimated_minutes", 5, "x") "},'estimated_minutes':12," FIRST "}\n",
+		  "bead {'_v':{" V("estimated_minutes", 5, "x") "},'created_at':[1,0],"
+		  "'created_by':'x','estimated_minutes':12,'id':'a-1'}\n" },
 	};
 	/* clang-format on */
 
@@ -868,6 +901,7 @@ int join_group(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_register_is_what_was_written_last),
 		cmocka_unit_test(different_registers_are_both_kept),
+		cmocka_unit_test(a_line_without_an_extension_leaves_it_as_it_is),
 		cmocka_unit_test(labels_are_one_value),
 		cmocka_unit_test(members_of_one_register_go_together),
 		cmocka_unit_test(fields_not_known_here_survive),

@@ -18,8 +18,7 @@ static struct bead bead_of(struct arena *mem, struct size size)
 	const size_t count = sizeof texts / sizeof *texts, bytes = (size_t)size.text / count;
 	char *text = arena_array(mem, bytes + 1, 1);
 
-	for (int i = 0; i < REGS; i++)
-		b.mark[i] = mark;
+	bead_mark_all(&b, mark);
 	bead_put_text(mem, &b, MEMBER_TITLE, STR("title"));
 	memset(text, 'x', bytes);
 	for (size_t i = 0; i < count; i++)
