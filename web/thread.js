@@ -15,6 +15,7 @@ const changed = {
   closed: (v) => `closed the bead${v.closed_reason ? `: ${v.closed_reason}` : ""}`,
   claimed: () => "claimed the bead",
   released: () => "released the claim",
+  renewed: () => "renewed the claim",
   status: (v) => `set status to ${String(v.status ?? "open").replace("_", " ")}`,
   changed: (v, fields) => `changed ${fields.map((f) => f.replaceAll("_", " ")).join(", ")}`,
 };

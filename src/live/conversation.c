@@ -18,6 +18,7 @@
 #include "board/artifacts.h"
 #include "board/posts.h"
 #include "continuity/continuity.h"
+#include "live/changes.h"
 #include "store/board/board_db.h"
 
 enum { MOST = 1000 }; /* items of each kind, newest first */
@@ -33,7 +34,7 @@ struct thread {
 	struct str id, brief; /* of the bead; `brief` is without the prefix */
 	struct conversation_item *item;
 	size_t count;
-	struct map changes;  /* by mark: struct change */
+	struct changes changes;
 	struct map messages; /* by id: struct mail */
 	struct map mail;     /* by content: struct mail_item */
 	struct mail_item *first_mail, **mail_end;
@@ -62,59 +63,6 @@ static bool conversation_about(const struct thread *t, struct str bead)
 
 /* --- changes --- */
 
-/* One write to the bead, from the bead's marks and from the journal. */
-struct change {
-	struct mark mark;
-	struct str member[MEMBERS]; /* canonical JSON */
-	unsigned regs;              /* bit r: the write has set register r */
-	bool created;
-};
-
-static struct change *change_at(struct thread *t, struct mark m)
-{
-	struct arena *mem = &t->c->mem;
-	struct str key = arena_fmt(mem, "%lld.%lld." STR_FMT, (long long)m.at.ms, (long long)m.at.n,
-				   STR_ARG(m.by));
-	void **at = map_put(&t->changes, key);
-	struct change *change;
-
-	if (!*at) {
-		*at = change = arena_new(mem, struct change);
-		change->mark = (struct mark){ m.at, arena_copy(mem, m.by) };
-	}
-	return *at;
-}
-
-static void note_changes(struct thread *t, const struct bead *b)
-{
-	if (b->created.by.p)
-		change_at(t, b->created)->created = true;
-	for (int r = 0; r < REGS; r++)
-		if (b->mark[r].by.p)
-			change_at(t, b->mark[r])->regs |= 1u << r;
-	for (int m = 0; m < MEMBERS; m++) {
-		struct mark mark = b->mark[member_reg((enum member)m)];
-
-		if (mark.by.p && b->member[m].p)
-			change_at(t, mark)->member[m] = arena_copy(&t->c->mem, b->member[m]);
-	}
-}
-
-static struct str what_changed(const struct change *c)
-{
-	struct str status = c->member[MEMBER_STATUS];
-
-	if (c->created)
-		return STR("created");
-	if ((c->regs & 1u << REG_STATUS) && str_is(status, "\"closed\""))
-		return STR("closed");
-	if (c->regs & 1u << REG_ASSIGNEE)
-		return c->member[MEMBER_ASSIGNEE].p ? STR("claimed") : STR("released");
-	if (c->regs & 1u << REG_STATUS)
-		return STR("status");
-	return STR("changed");
-}
-
 /* Long texts are not repeated in the thread. */
 static bool is_short(enum member m)
 {
@@ -130,7 +78,7 @@ static void conversation_put_change(struct thread *t, const struct change *c)
 	if (!c->regs)
 		return;
 	conversation_begin(&j, "change", c->mark.at.ms, c->mark.by);
-	json_put_str(&j, "what", what_changed(c));
+	json_put_str(&j, "what", change_word(c));
 	json_put_array(&j, "fields");
 	for (int r = 0; r < REGS; r++)
 		if (c->regs & 1u << r)
@@ -156,7 +104,7 @@ static enum err conversation_see_record(struct call *c, const struct journal_rec
 		return ERR_OK;
 	slot = state_find(record.change, t->id);
 	if (slot && slot->bead)
-		note_changes(t, slot->bead);
+		changes_note(&t->changes, slot->bead);
 	return ERR_OK;
 }
 
@@ -187,14 +135,14 @@ static enum err conversation_put_bead(struct thread *t, struct beads *b, const s
 	json_key(j, STR("bead"));
 	public_encode(j, row, &all);
 	if (line_decode(&t->c->mem, value_read(&t->c->mem, row->line), &bead, &why)) {
-		note_changes(t, &bead);
+		changes_note(&t->changes, &bead);
 		conversation_put_notes(t, &bead);
 	}
 	e = journal_each(t->c, b->home, &start, conversation_see_record, t);
 	if (e)
 		call_forgive(t->c); /* the journal was cut meanwhile, or is damaged */
-	for (size_t i = 0; i < t->changes.count; i++)
-		conversation_put_change(t, t->changes.entry[i].value);
+	for (size_t i = 0; i < t->changes.by_mark.count; i++)
+		conversation_put_change(t, t->changes.by_mark.entry[i].value);
 	return ERR_OK;
 }
 
@@ -460,8 +408,7 @@ static void put_whole(struct thread *t, const char *kind, struct stamp at, struc
 	conversation_add(t, at, &j);
 }
 
-/* Whether the text has the id as a whole word, not as a part of a longer id. */
-static bool conversation_names(struct str text, struct str id)
+bool conversation_names(struct str text, struct str id)
 {
 	const char *found;
 
@@ -565,7 +512,7 @@ static int by_time(const void *a, const void *b)
 enum err conversation_encode(struct call *c, struct str bead, struct json *j)
 {
 	struct thread t = {
-		.c = c, .changes.mem = &c->mem, .messages.mem = &c->mem, .mail.mem = &c->mem
+		.c = c, .changes.by_mark.mem = &c->mem, .messages.mem = &c->mem, .mail.mem = &c->mem
 	};
 	enum err e;
 

@@ -11,4 +11,7 @@ struct json;
  */
 enum err conversation_encode(struct call *c, struct str bead, struct json *j);
 
+/* Whether the text has the id as a whole word, not as a part of a longer id. */
+bool conversation_names(struct str text, struct str id);
+
 #endif

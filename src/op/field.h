@@ -80,6 +80,7 @@ enum field_role {
 	ROLE_DRY_RUN,  /* with it, the operation only shows what it would do */
 	ROLE_EXPECTED, /* what a preview has shown; refuses to do anything else */
 	ROLE_FIELDS,   /* the members that the reply has */
+	ROLE_FOLLOW,   /* keeps printing what is new */
 	ROLE_FORCE,    /* runs without asking for confirmation */
 	ROLE_FORMAT,   /* the format of the view */
 	ROLE_INPUT,    /* the JSON that a host passes to its hook */

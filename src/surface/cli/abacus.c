@@ -1,11 +1,13 @@
 #include "ops/ops.h"
 #include "surface/cli/face.h"
+#include "surface/cli/follow.h"
 #include "surface/cli/pipe.h"
 #include "surface/cli/service.h"
 #include "surface/cli/top.h"
 #include "surface/docs/docs.h"
 #include "surface/mcp/mcp.h"
 #include "surface/view/bb_view.h"
+#include "surface/view/log_view.h"
 #include "surface/view/session_view.h"
 #include "surface/view/view.h"
 
@@ -112,6 +114,7 @@ static void view_doctor(struct view *v, const struct value *data)
 static const struct command commands[] = {
 	{ "sessions", &op_sessions, .view = view_sessions, .group = "Overview" },
 	{ "conversation", &op_conversation, .view = view_conversation },
+	{ "log", &op_project_log, .view = view_activity, .follow = follow_log },
 	{ "top", &op_top, .start = top_start },
 	{ "open", &op_open, .view = view_open },
 	{ "whoami", &op_project_whoami, .view = view_whoami },

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/moment.h"
@@ -20,6 +19,7 @@
 #include "surface/cli/args.h"
 #include "surface/cli/help.h"
 #include "surface/cli/out.h"
+#include "surface/cli/screen.h"
 #include "surface/cli/settings.h"
 #include "surface/cli/vybe.h"
 #include "surface/view/view.h"
@@ -103,22 +103,6 @@ static enum err cli_identify(struct call *c, const struct args *a)
 		return call_fail(c, ERR_INVALID_INPUT, "%s is not valid UTF-8", face->dir_variable);
 	cli_name_actor(c, a);
 	return ERR_OK;
-}
-
-static struct view view_new(struct call *c)
-{
-	struct winsize size = { 0 };
-	bool terminal = isatty(STDOUT_FILENO);
-
-	if (!terminal || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		size.ws_col = 80;
-	return (struct view){
-		.out.mem = &c->mem,
-		.colour =
-			terminal && !getenv("NO_COLOR") && !str_is(str_of(getenv("TERM")), "dumb"),
-		.width = size.ws_col,
-		.now_ms = c->now_ms,
-	};
 }
 
 /* Whether the command wraps its JSON in an envelope, for errors too. All `bb agent` commands do. */
@@ -350,7 +334,7 @@ static int print_json(struct call *c, const struct args *a, struct str reply, in
 
 static int print_reply(struct call *c, const struct args *a, struct str reply)
 {
-	struct view v = view_new(c);
+	struct view v = screen_view(c);
 	int status = cli_verdict(c, a->command, reply);
 	bool ids = a->globals.silent || (a->command->flags & COMMAND_IDS);
 
@@ -403,7 +387,7 @@ static bool only_looked(struct call *c, const struct command *cmd, struct str re
 /* Shows what would be done, and does it after confirmation on a terminal. */
 static int cli_confirm(struct call *c, struct args *a, struct str reply)
 {
-	struct view v = view_new(c);
+	struct view v = screen_view(c);
 	bool ask = (a->command->flags & COMMAND_ASKS) && isatty(STDIN_FILENO) &&
 		   isatty(STDERR_FILENO) && !a->globals.json;
 	struct json done = json_new(&c->mem);
@@ -445,7 +429,7 @@ static void cli_expect(struct call *c, const struct args *a, struct str preview)
 static bool cli_agrees(struct call *c, const struct args *a)
 {
 	struct request look = a->request;
-	struct view v = view_new(c);
+	struct view v = screen_view(c);
 	struct json reply = json_new(&c->mem);
 	struct str id = c->request_id;
 	bool failed;
@@ -485,7 +469,7 @@ static void ask_less(struct call *c, struct args *a)
 
 static int print_help(struct call *c, const struct args *a)
 {
-	struct view v = view_new(c);
+	struct view v = screen_view(c);
 
 	if (a->command)
 		help_command(&v, a->face, a->command);
@@ -520,6 +504,11 @@ static int cli_run(struct call *c, struct args *a)
 		return print_error(c, a, STR_NONE);
 	if (a->command->start) {
 		int status = a->command->start(c, &a->request);
+
+		return status < 0 ? print_error(c, a, STR_NONE) : status;
+	}
+	if (a->command->follow && request_bool(&a->request, ROLE_FOLLOW)) {
+		int status = a->command->follow(c, &a->request, a->globals.json);
 
 		return status < 0 ? print_error(c, a, STR_NONE) : status;
 	}

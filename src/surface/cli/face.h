@@ -34,6 +34,8 @@ struct command {
 	 * Runs the command itself and returns the exit status, or -1 if the call failed; or NULL.
 	 */
 	int (*start)(struct call *c, const struct request *r);
+	/* The same for --follow, as JSON or as text; NULL: the command has no such option. */
+	int (*follow)(struct call *c, const struct request *r, bool json);
 	unsigned flags;
 	const char *fields; /* the fields of a bead that the view shows; NULL: all */
 	const char

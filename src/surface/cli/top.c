@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include "ops/ops.h"
 #include "store/db/db.h"
 #include "surface/cli/out.h"
+#include "surface/cli/stopping.h"
 #include "surface/view/session_view.h"
 #include "surface/view/view.h"
 
@@ -31,38 +31,7 @@ enum {
 	PAUSE_MS = 150, /* wait for further changes, to draw them together */
 };
 
-static volatile sig_atomic_t stopped;
 static struct termios before; /* the terminal's settings at the start */
-
-static void top_stop(int signal)
-{
-	(void)signal;
-	stopped = 1;
-}
-
-static void top_ignore(int signal)
-{
-	(void)signal; /* only needed to interrupt the sleep */
-}
-
-/* Blocks signals except during the sleep, so that the terminal is always restored. */
-static void top_hold_signals(void)
-{
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction act = { .sa_handler = top_stop };
-	sigset_t held;
-
-	sigemptyset(&act.sa_mask);
-	sigemptyset(&held);
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-		sigaddset(&held, ends[i]);
-		sigaction(ends[i], &act, NULL);
-	}
-	sigaddset(&held, SIGWINCH);
-	act.sa_handler = top_ignore;
-	sigaction(SIGWINCH, &act, NULL);
-	sigprocmask(SIG_BLOCK, &held, NULL);
-}
 
 /*
  * Switches to the alternate screen, which keeps the old content; hides the cursor; turns line
@@ -187,7 +156,7 @@ static void top_press(struct screen *s, struct str keys)
 		struct str rest = str_skip(keys, i);
 
 		if (rest.p[0] == 'q' || rest.p[0] == 3 || rest.p[0] == 4)
-			stopped = 1;
+			stopping_now();
 		else if (rest.p[0] == 'j' || str_starts(rest, STR("\033[B")))
 			s->first++;
 		else if (rest.p[0] == 'k' || str_starts(rest, STR("\033[A")))
@@ -215,7 +184,7 @@ static void top_hear(struct screen *s)
 		return;
 	got = read(STDIN_FILENO, keys, sizeof keys);
 	if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
-		stopped = 1; /* the terminal is gone */
+		stopping_now(); /* the terminal is gone */
 	else if (got > 0)
 		top_press(s, (struct str){ keys, (size_t)got });
 }
@@ -253,7 +222,7 @@ static void top_look(const struct call *start, const struct request *r, struct s
 	end = watch_wait(&w, LOOK_MS, STDIN_FILENO);
 	if (end == WATCH_CHANGED)
 		end = watch_wait(&w, PAUSE_MS, STDIN_FILENO);
-	if (end == WATCH_INPUT && !stopped)
+	if (end == WATCH_INPUT && !stopping())
 		top_hear(s);
 	call_release(&c);
 }
@@ -278,9 +247,9 @@ int top_start(struct call *c, const struct request *asked)
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return print_once(c, &r);
 	db_keep();
-	top_hold_signals();
+	stopping_hold();
 	take_terminal();
-	while (!stopped)
+	while (!stopping())
 		top_look(c, &r, &s);
 	give_terminal_back();
 	return 0;

@@ -1,0 +1,156 @@
+/*
+ * Every source is read from its end, as far as needed. Acts that are older than the oldest entry of
+ * a source that has more entries may be missing from the list, so they do not count: if too few are
+ * left, all sources are read again, further back.
+ */
+#include "live/activity_parts.h"
+
+#include <stdlib.h>
+
+#include "agents/mail.h"
+#include "base/moment.h"
+#include "base/text/json.h"
+
+static const char *const kind_words[] = {
+	[ACT_BEAD] = "bead",     [ACT_MAIL] = "mail",         [ACT_POST] = "post",
+	[ACT_STATUS] = "status", [ACT_ARTIFACT] = "artifact", [ACT_RESERVATION] = "reservation",
+	[ACT_AGENT] = "agent",   [ACT_NOTE] = "note",
+};
+const struct names act_kinds = { kind_words, ACT_NOTE + 1, NULL };
+
+static const char *const what_words[] = {
+	[ACT_CREATED] = "created",       [ACT_CHANGED] = "changed", [ACT_CLAIMED] = "claimed",
+	[ACT_RELEASED] = "released",     [ACT_CLOSED] = "closed",   [ACT_REOPENED] = "reopened",
+	[ACT_COMMENTED] = "commented",   [ACT_DELETED] = "deleted", [ACT_LINKED] = "linked",
+	[ACT_UNLINKED] = "unlinked",     [ACT_SENT] = "sent",       [ACT_ACCEPTED] = "accepted",
+	[ACT_POSTED] = "posted",         [ACT_SET] = "set",         [ACT_ADDED] = "added",
+	[ACT_RESERVED] = "reserved",     [ACT_EXPIRED] = "expired", [ACT_OVERLAPPED] = "overlapped",
+	[ACT_REGISTERED] = "registered", [ACT_RESUMED] = "resumed", [ACT_NOTED] = "noted",
+};
+const struct names act_words = { what_words, ACT_NOTED + 1, NULL };
+
+bool activity_about(const struct activity *a, struct str bead)
+{
+	return !a->bead.p || str_eq(bead, a->bead) || (a->brief.n && str_eq(bead, a->brief));
+}
+
+static bool activity_concerns(const struct act *act, struct str agent)
+{
+	if (!agent.p || str_eq(act->by, agent))
+		return true;
+	for (size_t i = 0; i < act->to_count; i++)
+		if (str_eq(act->to[i], agent))
+			return true;
+	return false;
+}
+
+struct act *activity_add(struct activity *a, const struct act *act)
+{
+	void **at = map_find(&a->acts, act->key);
+
+	if (at)
+		return *at;
+	if (act->at.ms < a->ask->since_ms || !activity_about(a, act->bead))
+		return NULL;
+	at = map_put(&a->acts, act->key);
+	*at = arena_new(&a->c->mem, struct act);
+	*(struct act *)*at = *act;
+	return *at;
+}
+
+void act_add_recipient(struct activity *a, struct act *act, struct str agent)
+{
+	for (size_t i = 0; i < act->to_count; i++)
+		if (str_eq(act->to[i], agent))
+			return;
+	act->to = arena_room(&a->c->mem, act->to, act->to_count, sizeof *act->to);
+	act->to[act->to_count++] = agent;
+}
+
+void activity_has_more(struct activity *a, int64_t oldest_ms)
+{
+	if (oldest_ms > a->horizon)
+		a->horizon = oldest_ms;
+}
+
+static int act_order(const void *a, const void *b)
+{
+	const struct act *x = *(struct act *const *)a, *y = *(struct act *const *)b;
+	int order = stamp_cmp(x->at, y->at);
+
+	return order ? order : str_cmp(x->key, y->key);
+}
+
+/* The acts that were asked for and that no unread entry may precede, oldest first. */
+static size_t activity_sort(struct activity *a, struct act ***out)
+{
+	struct act **list = arena_array(&a->c->mem, a->acts.count + 1, sizeof *list);
+	size_t count = 0;
+
+	for (size_t i = 0; i < a->acts.count; i++) {
+		struct act *act = a->acts.entry[i].value;
+
+		if (act->at.ms >= a->horizon && activity_concerns(act, a->ask->agent))
+			list[count++] = act;
+	}
+	if (count)
+		qsort(list, count, sizeof *list, act_order);
+	*out = list;
+	return count;
+}
+
+static enum err activity_read_all(struct activity *a)
+{
+	enum err e;
+
+	if ((e = activity_read_beads(a)) || (e = activity_read_agents(a)) ||
+	    (e = activity_read_board(a)))
+		return e;
+	return activity_read_notes(a);
+}
+
+enum err activity_read(struct call *c, const struct activity_ask *ask, struct act ***out,
+		       size_t *count)
+{
+	enum { LEAST = 32, FURTHER = 8, MOST = 1 << 24 };
+	struct activity a = { .c = c, .ask = ask, .most = ask->limit > LEAST ? ask->limit : LEAST };
+	enum err e;
+
+	if (ask->bead.p) /* few acts are about one bead, and they may be anywhere */
+		a.most = MOST;
+
+	for (;; a.most *= FURTHER) {
+		a.acts = (struct map){ .mem = &c->mem };
+		a.horizon = INT64_MIN;
+		if ((e = activity_read_all(&a)))
+			return e;
+		*count = activity_sort(&a, out);
+		if (*count >= ask->limit || a.horizon <= ask->since_ms || a.most >= MOST)
+			break;
+	}
+	if (*count > ask->limit) {
+		*out += *count - ask->limit;
+		*count = ask->limit;
+	}
+	return ERR_OK;
+}
+
+void act_encode(struct json *j, const struct act *act)
+{
+	json_object(j);
+	json_put_str(j, "id", act->key);
+	json_put_moment(j, "at", act->at.ms);
+	json_put_word(j, "kind", &act_kinds, (int)act->kind);
+	json_put_word(j, "what", &act_words, (int)act->what);
+	json_put_str(j, "by", act->by);
+	json_put_str(j, "bead_id", act->bead);
+	json_put_str(j, "title", act->title);
+	json_put_array(j, "to");
+	for (size_t i = 0; i < act->to_count; i++)
+		json_str(j, act->to[i]);
+	json_end(j);
+	json_put_str(j, "category",
+		     act->category < 0 ? STR_NONE : str_of(names_word(&categories, act->category)));
+	json_put_str(j, "text", act->text);
+	json_end(j);
+}

@@ -1,0 +1,155 @@
+/* The acts in the agents' records: mail, reservations, registrations, incursions. */
+#include "agents/mailbox.h"
+#include "agents/protocol.h"
+#include "agents/reservation.h"
+#include "base/hash.h"
+#include "base/moment.h"
+#include "base/text/value.h"
+#include "live/activity_parts.h"
+
+static int64_t line_time(const struct value *v, const char *key)
+{
+	int64_t at = 0;
+
+	return moment_parse(value_str(v, key), &at) ? at : 0;
+}
+
+/* Reads one line; returns its time, or 0. */
+typedef int64_t agent_line_see(struct activity *a, const struct value *v);
+
+static enum err activity_read_record(struct activity *a, const struct agent_files *f,
+				     struct str name, agent_line_see *see)
+{
+	struct lines_back back = { .f = f, .name = name };
+	struct str line;
+	int64_t oldest = 0;
+	size_t count = 0;
+	enum err e;
+
+	while (!(e = lines_back(a->c, &back, &line)) && line.p) {
+		const struct value *v = agent_line_parse(&a->c->mem, line);
+		int64_t at = v ? see(a, v) : 0;
+
+		oldest = at ? at : oldest;
+		if (++count == a->most)
+			break;
+	}
+	if (!e && line.p && lines_back_at(&back))
+		activity_has_more(a, oldest);
+	return e;
+}
+
+/* A line is a message after a step. A broadcast is one act with several recipients. */
+static int64_t see_mail_line(struct activity *a, const struct value *v)
+{
+	int64_t sent = line_time(v, "created_at"), accepted = line_time(v, "acked_at");
+	struct str from = value_str(v, "from_agent"), to = value_str(v, "to_agent"),
+		   subject = value_str(v, "subject");
+	struct act act = { .at.ms = sent,
+			   .kind = ACT_MAIL,
+			   .what = ACT_SENT,
+			   .by = from,
+			   .bead = value_str(v, "bead_id"),
+			   .text = subject,
+			   .category = names_exact(&categories, value_str(v, "category")) };
+	struct act *known;
+
+	act.key = arena_fmt(&a->c->mem, "sent %lld " STR_FMT " %08x", (long long)sent,
+			    STR_ARG(from), (unsigned)crc32c(crc32c(0, act.bead), subject));
+	if ((known = activity_add(a, &act)))
+		act_add_recipient(a, known, to);
+	if (!accepted)
+		return sent;
+	act.at.ms = accepted;
+	act.what = ACT_ACCEPTED;
+	act.by = to;
+	act.key = arena_fmt(&a->c->mem, "accepted " STR_FMT, STR_ARG(value_str(v, "message_id")));
+	if ((known = activity_add(a, &act)))
+		act_add_recipient(a, known, from);
+	return accepted;
+}
+
+static int64_t see_reservation_line(struct activity *a, const struct value *v)
+{
+	int state = names_exact(&reservation_states, value_str(v, "state"));
+	bool active = state == RESERVATION_ACTIVE, released = state == RESERVATION_RELEASED;
+	int64_t at = line_time(v, active ? "created_at" : released ? "released_at" : "expires_at");
+
+	if (state < 0)
+		return 0;
+	activity_add(a, &(struct act){ .at.ms = at,
+				       .key = arena_fmt(&a->c->mem, "%s " STR_FMT,
+							names_word(&reservation_states, state),
+							STR_ARG(value_str(v, "reservation_id"))),
+				       .kind = ACT_RESERVATION,
+				       .what = active   ? ACT_RESERVED :
+					       released ? ACT_RELEASED :
+							  ACT_EXPIRED,
+				       .by = value_str(v, "agent_id"),
+				       .bead = value_str(v, "bead_id"),
+				       .text = value_str(v, "scope"),
+				       .category = -1 });
+	return at;
+}
+
+static int64_t see_agent_line(struct activity *a, const struct value *v)
+{
+	int64_t at = line_time(v, "created_at");
+	struct str id = value_str(v, "agent_id");
+
+	activity_add(
+		a, &(struct act){ .at.ms = at,
+				  .key = arena_fmt(&a->c->mem, "registered " STR_FMT, STR_ARG(id)),
+				  .kind = ACT_AGENT,
+				  .what = ACT_REGISTERED,
+				  .by = id,
+				  .text = value_str(v, "role"),
+				  .category = -1 });
+	return at;
+}
+
+/* HANDOFF and BLOCKED are mail, too, and are read as such. */
+static int64_t see_event_line(struct activity *a, const struct value *v)
+{
+	int type = names_exact(&event_types, value_str(v, "event_type"));
+	int64_t at = line_time(v, "created_at");
+	struct str scope = value_str(v, "scope"), id = value_str(v, "id");
+	struct act act = { .at.ms = at,
+			   .key = arena_fmt(&a->c->mem, "event " STR_FMT, STR_ARG(id)),
+			   .kind = type == EVENT_RESUME ? ACT_AGENT : ACT_RESERVATION,
+			   .what = type == EVENT_RESUME ? ACT_RESUMED : ACT_OVERLAPPED,
+			   .by = value_str(v, "from_agent"),
+			   .bead = value_str(v, "bead_id"),
+			   .text = scope,
+			   .category = -1 },
+		   *known;
+
+	if (type != EVENT_INCURSION && type != EVENT_RESUME)
+		return at;
+	if ((known = activity_add(a, &act)) && type == EVENT_INCURSION)
+		act_add_recipient(a, known, value_str(v, "to_agent"));
+	return at;
+}
+
+enum err activity_read_agents(struct activity *a)
+{
+	struct agent_files f;
+	struct str *agents;
+	size_t count = 0;
+	enum err e = agent_files_open(a->c, AGENTS_READ, &f);
+
+	if (e || !f.home.p)
+		return e;
+	if ((e = activity_read_record(a, &f, STR("agents/history.jsonl"), see_agent_line)) ||
+	    (e = activity_read_record(a, &f, STR("reservations/history.jsonl"),
+				      see_reservation_line)) ||
+	    (e = activity_read_record(a, &f, STR("events.jsonl"), see_event_line)))
+		return e;
+	e = mailbox_list(a->c, &f, &agents, &count);
+	for (size_t i = 0; !e && i < count; i++)
+		e = activity_read_record(
+			a, &f,
+			arena_fmt(&a->c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agents[i])),
+			see_mail_line);
+	return e;
+}

@@ -1,0 +1,32 @@
+#ifndef LIVE_ACTIVITY_PARTS_H
+#define LIVE_ACTIVITY_PARTS_H
+
+#include "base/map.h"
+#include "live/activity.h"
+
+/* Shared by the files that read the activity: activity.c asks, one file for each store reads. */
+struct activity {
+	struct call *c;
+	const struct activity_ask *ask;
+	struct str bead, brief; /* the id of the bead that is asked for; without its prefix */
+	struct map acts;        /* by key: struct act */
+	size_t most;            /* how many entries to read of each source */
+	int64_t horizon;        /* before this time, acts may be missing */
+};
+
+/* Adds an act, unless it is known already or was not asked for; returns the one that is known. */
+struct act *activity_add(struct activity *a, const struct act *act);
+void act_add_recipient(struct activity *a, struct act *act, struct str agent);
+
+/* A source has more entries, all of them older than this. */
+void activity_has_more(struct activity *a, int64_t oldest_ms);
+
+/* Is it about the bead that is asked for? The writer may have left out the prefix of the id. */
+bool activity_about(const struct activity *a, struct str bead);
+
+enum err activity_read_beads(struct activity *a);
+enum err activity_read_agents(struct activity *a);
+enum err activity_read_board(struct activity *a);
+enum err activity_read_notes(struct activity *a);
+
+#endif

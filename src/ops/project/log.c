@@ -1,0 +1,86 @@
+#include "base/text/json.h"
+#include "live/activity.h"
+#include "op/op.h"
+#include "ops/ops.h"
+
+/* abacus log: what agents and people did, from all stores, in one order. */
+
+struct body {
+	int64_t since, limit;
+	struct str agent, bead;
+	bool follow, exact;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "follow", &kind_bool, AT(follow), FIELD_CLI | FIELD_LOOK, .role = ROLE_FOLLOW,
+	  .letter = 'f', .help = "wait for new activity and print it; Ctrl-C ends" },
+	{ "since", &kind_moment, AT(since), .arg = "TIME",
+	  .help = "only activity since then: 30m, 2d, or 2026-01-31T12:00:00Z" },
+	{ "agent", &kind_str, AT(agent), .arg = "NAME", .min = 1, .max = 200,
+	  .help = "only activity of this agent, and messages to it" },
+	{ "bead", &kind_bead, AT(bead), .arg = "ID", .help = "only activity about this bead" },
+	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 1, .max = 10000,
+	  .preset = "30", .help = "maximum number of lines" },
+	{ "long", &kind_bool, AT(exact), FIELD_CLI | FIELD_LOOK, .role = ROLE_LONG,
+	  .help = "print exact times, and whole lines" },
+	{ 0 },
+};
+
+static const struct prop act_props[] = {
+	{ "id", PROP_STR, 0, NULL },
+	{ "at", PROP_STR, 0, NULL },
+	{ "kind", PROP_STR, 0, NULL },
+	{ "what", PROP_STR, 0, NULL },
+	{ "by", PROP_STR, PROP_NULL, NULL },
+	{ "bead_id", PROP_STR, PROP_NULL, NULL },
+	{ "title", PROP_STR, PROP_NULL, NULL },
+	{ "to", PROP_STR, PROP_LIST, NULL },
+	{ "category", PROP_STR, PROP_NULL, NULL },
+	{ "text", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static enum err project_log_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
+{
+	const struct body *in = body;
+	struct activity_ask ask = { .agent = in->agent,
+				    .bead = in->bead,
+				    .since_ms = in->since,
+				    .limit = (size_t)in->limit };
+	struct act **acts;
+	size_t count;
+	enum err e = activity_read(c, &ask, &acts, &count);
+
+	(void)s;
+	if (e)
+		return e;
+	json_array(reply);
+	for (size_t i = 0; i < count; i++)
+		act_encode(reply, acts[i]);
+	json_end(reply);
+	return ERR_OK;
+}
+
+static const char *const examples[] = {
+	"abacus log",
+	"abacus log -f",
+	"abacus log --since 2h --agent amber-otter",
+	"abacus log --bead a1b2 --json",
+	NULL,
+};
+
+const struct op op_project_log = {
+	.name = "log",
+	.help = "Show recent activity, newest last",
+	.more = "Lists changes of beads, comments, mail, posts, statuses, artifacts and "
+		"reservations in one order. With -f, waits for new activity and prints it, with "
+		"the time of day in UTC; with --json, one object per line.",
+	.examples = examples,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "activity", PROP_OBJECT, PROP_LIST, act_props },
+	.run = project_log_run,
+};

@@ -1,0 +1,258 @@
+"""abacus log: the activity of all stores in one order."""
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BIN, environment
+from harness import patience
+from remotes import bare, clone
+
+NOW = 1_800_000_000_000
+MINUTE = 60_000
+
+
+@pytest.fixture
+def busy(repo):
+    """A project in which each act has a minute of its own."""
+    repo.clock = NOW - 60 * MINUTE
+    repo.env["ABACUS_NOW"] = NOW
+
+    def act(*args, program="bd", by="alice"):
+        repo.clock += MINUTE
+        return repo.run(*args, program=program, env={"ABACUS_NOW": repo.clock, "BD_ACTOR": by, "BB_AGENT_ID": by}).ok()
+
+    repo.act = act
+    for name in ("amber-otter", "cobalt-harbor"):
+        act("agent", "register", "--name", name, "--role", "ui", program="bb")
+    act("init", program="bb")
+    repo.bead = act("create", "Fix login", "--json").json["id"]
+    repo.other = act("create", "Ship it", "--json").json["id"]
+    return repo
+
+
+def log(repo, *args):
+    return repo.json("log", *args, program="abacus")
+
+
+def acts(found):
+    return [(one["by"], one["what"], one["bead_id"], one["title"] or one["text"]) for one in found]
+
+
+def send(repo, sender, to, category="INFO", subject="Hello", bead=None):
+    repo.act("agent", "send", "--from", sender, "--to", to, "--bead", bead or repo.bead, "--category", category,
+             "--subject", subject, "--body", "b", program="bb")
+
+
+def test_all_stores_are_in_one_order_newest_last(busy):
+    bead, other = busy.bead, busy.other
+    busy.act("dep", "add", other, bead)
+    busy.act("claim", bead, by="amber-otter")
+    busy.act("agent", "reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", bead, program="bb")
+    busy.act("post", "Which way?", program="bb", by="cobalt-harbor")
+    busy.act("comment", bead, "Nearly there", by="amber-otter")
+    busy.act("update", bead, "--priority", "0", by="amber-otter")
+    send(busy, "amber-otter", "cobalt-harbor", "HANDOFF", "Yours now")
+    busy.act("status", "set", "Reviewing", "--progress", "10", program="bb", by="cobalt-harbor")
+    busy.act("agent", "release", "--agent", "amber-otter", "--scope", "src/*", program="bb")
+    busy.act("close", bead, by="amber-otter")
+    busy.act("delete", other, "--force")
+    assert [one["text"] for one in log(busy) if one["what"] in ("linked", "changed", "commented")] == [
+        f"blocked by {bead}", "Nearly there", "priority"]
+    assert acts(log(busy)) == [
+        ("amber-otter", "registered", None, "ui"),
+        ("cobalt-harbor", "registered", None, "ui"),
+        ("alice", "created", bead, "Fix login"),
+        ("alice", "created", other, "Ship it"),
+        ("alice", "linked", other, "Ship it"),
+        ("amber-otter", "claimed", bead, "Fix login"),
+        ("amber-otter", "reserved", bead, "src/*"),
+        ("cobalt-harbor", "posted", None, "Which way?"),
+        ("amber-otter", "commented", bead, "Fix login"),
+        ("amber-otter", "changed", bead, "Fix login"),
+        ("amber-otter", "sent", bead, "Yours now"),
+        ("cobalt-harbor", "set", None, "idle, 10%: Reviewing"),
+        ("amber-otter", "released", bead, "src/*"),
+        ("amber-otter", "closed", bead, "Fix login"),
+        ("alice", "deleted", other, "Ship it"),
+    ]
+
+
+def test_the_limit_keeps_the_newest(busy):
+    for i in range(50):
+        busy.act("comment", busy.bead, f"Number {i}")
+    assert len(log(busy)) == 30
+    assert [one["text"] for one in log(busy, "--limit", "2")] == ["Number 48", "Number 49"]
+    assert len(log(busy, "--limit", "1000")) == 54
+
+
+@pytest.mark.parametrize("limit", [1, 7, 40, 200])
+def test_a_filter_finds_as_much_as_a_full_read(busy, limit):
+    """Far back behind many acts of others."""
+    for i in range(5):
+        busy.act("comment", busy.other, f"Early {i}", by="amber-otter")
+        send(busy, "amber-otter", "cobalt-harbor", subject=f"Early mail {i}")
+    for i in range(45):
+        busy.act("comment", busy.bead, f"Later {i}")
+    everything = [one for one in log(busy, "--limit", "10000") if one["by"] == "amber-otter" or "amber-otter" in one["to"]]
+    assert log(busy, "--agent", "amber-otter", "--limit", str(limit)) == everything[-limit:]
+
+
+def test_one_bead_has_its_mail_posts_and_reservations(busy):
+    busy.act("agent", "reserve", "--agent", "amber-otter", "--scope", "a", "--bead", busy.bead, program="bb")
+    busy.act("agent", "reserve", "--agent", "amber-otter", "--scope", "b", "--bead", busy.other, program="bb")
+    busy.act("post", f"See {busy.bead}.", program="bb")
+    busy.act("post", f"See {busy.bead}x.", program="bb")
+    send(busy, "amber-otter", "cobalt-harbor", bead=busy.bead.split("-", 1)[1])
+    found = log(busy, "--bead", busy.bead.split("-", 1)[1])
+    assert [one["what"] for one in found] == ["created", "reserved", "posted", "sent"]
+
+
+def test_since_takes_a_duration_or_a_time(busy):
+    assert log(busy, "--since", "1m") == []
+    assert len(log(busy, "--since", "55m")) == 1
+    assert len(log(busy, "--since", "2000-01-01")) == 4
+
+
+def test_a_renewed_lease_is_no_act_and_keeps_the_claim(busy):
+    busy.act("claim", busy.bead, by="amber-otter")
+    busy.act("comment", busy.bead, "Still here", by="amber-otter")
+    busy.act("renew", busy.bead, by="amber-otter")
+    assert [one["what"] for one in log(busy, "--bead", busy.bead)] == ["created", "claimed", "commented"]
+
+
+def test_a_broadcast_is_one_act_with_its_recipients(busy):
+    busy.act("agent", "register", "--name", "violet-comet", "--role", "ui", program="bb")
+    send(busy, "amber-otter", "broadcast", "HANDOFF")
+    [sent] = [one for one in log(busy) if one["kind"] == "mail"]
+    assert sorted(sent["to"]) == ["cobalt-harbor", "violet-comet"]
+    [message] = busy.json("agent", "inbox", "--agent", "cobalt-harbor", program="bb")["data"]
+    busy.act("agent", "ack", "--agent", "cobalt-harbor", "--message", message["message_id"], program="bb")
+    accepted = log(busy)[-1]
+    assert (accepted["what"], accepted["by"], accepted["to"]) == ("accepted", "cobalt-harbor", ["amber-otter"])
+
+
+def test_another_clone_shows_what_came_with_a_sync(tmp_path):
+    """It has no journal of these changes, so the beads themselves tell them."""
+    remote = bare(tmp_path / "remote.git")
+    here, there = clone(tmp_path / "here", remote), clone(tmp_path / "there", remote)
+    bead = here.create("Made here", env={"ABACUS_NOW": NOW})
+    here.run("claim", bead, env={"ABACUS_NOW": NOW + 1}).ok()
+    here.run("comment", bead, "And said", env={"ABACUS_NOW": NOW + 2}).ok()
+    here.run("delete", here.create("Deleted here", env={"ABACUS_NOW": NOW + 3}), "--force", env={"ABACUS_NOW": NOW + 4}).ok()
+    for repo in (here, there):
+        repo.run("sync").ok()
+    expected = [("here", "created", "Made here"), ("here", "claimed", "Made here"), ("here", "commented", "Made here"),
+                ("here", "created", "Deleted here"), ("here", "deleted", "Deleted here")]
+    assert [(one["by"], one["what"], one["title"]) for one in log(here)] == expected
+    assert [(one["by"], one["what"], one["title"]) for one in log(there)] == expected
+
+
+@pytest.mark.parametrize("args, says", [
+    (("--bead", "nothing"), "there is no bead 'nothing'"),
+    (("--since", "yesterday"), "--since must be a date, not 'yesterday'"),
+    (("--limit", "0"), "--limit must be from 1 to 10000, not 0"),
+    (("--limit", "many"), "--limit"),
+])
+def test_wrong_input_is_refused_with_a_hint(busy, args, says):
+    done = busy.run("log", *args, program="abacus")
+    first, hint = done.err.splitlines()
+    assert done.code != 0 and says in first and hint and not done.out
+
+
+def test_without_any_store_there_is_nothing(tmp_path):
+    done = subprocess.run([BIN / "abacus", "log"], cwd=tmp_path, capture_output=True, env=environment(), check=True)
+    assert done.stdout == b"No activity found.\n"
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_lines_fit_the_screen_and_quote_nothing_that_a_terminal_obeys(busy, columns):
+    busy.act("comment", busy.bead, "a\x1b[31m very long text " * 20, by="amber-otter")
+    busy.act("comment", busy.bead, "two\nlines", by="amber-otter")
+    done = busy.run("log", program="abacus", env={"COLUMNS": columns}).ok()
+    assert "\x1b" not in done.out
+    assert max(map(len, done.out.splitlines())) == columns
+    assert len(done.out.splitlines()) == 6
+    assert done.out.splitlines()[2].split() == ["56m", "ago", "alice", "created", busy.bead, "Fix", "login"]
+
+
+def test_long_has_exact_times_and_whole_lines(busy):
+    busy.act("comment", busy.bead, "word " * 60)
+    last = busy.run("log", "--long", "-n", "1", program="abacus").ok().out
+    assert last.startswith("2027-01-15T07:06:00.000Z  alice  commented  ") and last.count("word") == 60
+
+
+class Follower:
+    """abacus log -f, and the lines that it has printed."""
+
+    def __init__(self, repo, *args):
+        self.process = repo.spawn("log", "-f", *args, program="abacus", env={}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.text = ""
+
+    def sees(self, words):
+        end = time.monotonic() + patience(10)
+        while words not in self.text:
+            assert time.monotonic() < end, self.text
+            if select.select([self.process.stdout], [], [], 0.05)[0]:
+                self.text += os.read(self.process.stdout.fileno(), 65536).decode()
+        return self.text
+
+    def ends(self):
+        return self.process.wait(patience(10)), self.process.stderr.read()
+
+
+@pytest.fixture
+def live(repo):
+    del repo.env["BD_ACTOR"]
+    repo.env["ABACUS_AGENT"] = "alice"
+    followers = []
+
+    def follow(*args):
+        followers.append(Follower(repo, *args))
+        return followers[-1]
+
+    yield follow
+    for one in followers:
+        one.process.kill()
+        one.process.wait()
+
+
+def test_follow_prints_what_is_new_once(repo, live):
+    bead = repo.create("From before")
+    follower = live()
+    follower.sees("created")
+    repo.run("init", program="bb").ok()
+    repo.run("post", "On a new board", program="bb").ok()
+    follower.sees("On a new board")
+    repo.run("update", bead, "--title", "Renamed").ok()
+    follower.sees("Renamed (title)")
+    follower.process.send_signal(signal.SIGINT)
+    assert follower.ends() == (0, b"")
+    assert [line.split()[2] for line in follower.text.splitlines()] == ["created", "posted", "changed"]
+
+
+def test_follow_as_json_is_an_object_per_line(repo, live):
+    repo.create("First")
+    follower = live("--json", "-n", "1")
+    follower.sees("First")
+    repo.create("Second")
+    lines = follower.sees("Second").splitlines()
+    assert [json.loads(line)["title"] for line in lines] == ["First", "Second"]
+
+
+def test_follow_ends_when_nobody_reads(repo, live):
+    repo.create("First")
+    follower = live()
+    follower.sees("First")
+    follower.process.stdout.close()
+    assert follower.ends() == (0, b"")
+
+
+def test_follow_refuses_wrong_input(repo, live):
+    follower = live("--bead", "nothing")
+    code, err = follower.ends()
+    assert code != 0 and b"there is no bead 'nothing'" in err
