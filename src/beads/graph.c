@@ -299,7 +299,7 @@ static enum err climber_climb(struct climber *w, const struct bead_row *at, enum
 
 	if (depth > w->deepest)
 		return ERR_OK;
-	if ((e = query_links(w->c, &w->b->cache, at->id, side, &link)))
+	if ((e = query_links(w->c, &w->b->cache, at->id, side, false, &link)))
 		return e;
 	for (; !e && link; link = link->next) {
 		bool again = map_find(&w->seen, link->bead->id) != NULL;

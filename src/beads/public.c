@@ -293,6 +293,12 @@ static void public_put_columns(struct json *j, const struct bead_row *row,
 		json_put_int(j, "priority", row->priority);
 	if (public_wanted(shape, "type", true))
 		json_put_str(j, "type", str_of(names_word(&bead_types, row->type)));
+	if (public_wanted(shape, "labels", true)) {
+		json_put_array(j, "labels");
+		for (size_t i = 0; i < row->label_count; i++)
+			json_str(j, row->labels[i]);
+		json_end(j);
+	}
 	if (public_wanted(shape, "assignee", true))
 		json_put_str(j, "assignee", row->assignee);
 	if (public_wanted(shape, "assignee_expires", false)) {

@@ -181,7 +181,7 @@ static enum err brief_read_unlocks(struct call *c, struct beads *beads, struct b
 	struct task **tail = &b->unlocks;
 	struct link *link = NULL;
 	struct bead_row *row;
-	enum err e = query_links(c, &beads->cache, b->task->id, SIDE_IN, &link);
+	enum err e = query_links(c, &beads->cache, b->task->id, SIDE_IN, false, &link);
 
 	for (; !e && link; link = link->next) {
 		if (!edge_is(link->kind, EDGE_BLOCKS) || link->bead->status != BEAD_OPEN ||

@@ -46,8 +46,9 @@ static enum err task_read_needs(struct call *c, struct beads *b, const struct be
 				struct task *out)
 {
 	struct link *link = NULL;
-	enum err e =
-		row->dependencies ? query_links(c, &b->cache, row->id, SIDE_OUT, &link) : ERR_OK;
+	enum err e = row->dependencies ?
+			     query_links(c, &b->cache, row->id, SIDE_OUT, false, &link) :
+			     ERR_OK;
 
 	for (; !e && link; link = link->next) {
 		if (!edge_is(link->kind, EDGE_BLOCKS))

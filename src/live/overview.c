@@ -156,7 +156,7 @@ static enum err add_around(struct crowd *w, struct beads *b, struct str id)
 	for (int side = SIDE_OUT; !e && side <= SIDE_IN; side++) {
 		struct link *link;
 
-		e = query_links(w->c, &b->cache, id, (enum side)side, &link);
+		e = query_links(w->c, &b->cache, id, (enum side)side, true, &link);
 		for (; !e && link; link = link->next) {
 			void **at;
 

@@ -57,7 +57,7 @@ static enum err bead_close_put_unblocked(struct call *c, struct beads *b,
 	enum err e = ERR_OK;
 
 	for (; !e && closed; closed = closed->next) {
-		if ((e = query_links(c, &b->cache, closed->id, SIDE_IN, &link)))
+		if ((e = query_links(c, &b->cache, closed->id, SIDE_IN, false, &link)))
 			return e;
 		for (; !e && link; link = link->next) {
 			if (!edge_is(link->kind, EDGE_BLOCKS) || link->bead->status != BEAD_OPEN ||

@@ -22,7 +22,7 @@ static enum err put_side(struct call *c, struct beads *b, const struct bead_dep_
 {
 	struct shape shape = { .brief = c->terse };
 	struct link *link;
-	enum err e = query_links(c, &b->cache, id, side, &link);
+	enum err e = query_links(c, &b->cache, id, side, !shape.brief, &link);
 
 	for (; !e && link; link = link->next) {
 		if (in->kind >= 0 && !str_is(link->kind, names_word(&edge_kinds, in->kind)))

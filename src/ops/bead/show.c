@@ -28,7 +28,7 @@ static enum err put_links(struct call *c, struct beads *b, const struct bead_row
 	static const struct shape brief = { .brief = true };
 	bool any = side == SIDE_OUT ? row->dependencies : row->dependents;
 	struct link *links = NULL;
-	enum err e = any ? query_links(c, &b->cache, row->id, side, &links) : ERR_OK;
+	enum err e = any ? query_links(c, &b->cache, row->id, side, false, &links) : ERR_OK;
 
 	if (e)
 		return e;

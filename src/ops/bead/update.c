@@ -106,7 +106,7 @@ static enum err bead_update_set_parent(struct edit *e, struct state *change, str
 
 	if (parent.n && (err = find_bead(e->c, e->b, parent, &to)))
 		return err;
-	if ((err = query_links(e->c, &e->b->cache, e->row->id, SIDE_OUT, &link)))
+	if ((err = query_links(e->c, &e->b->cache, e->row->id, SIDE_OUT, true, &link)))
 		return err;
 	for (; link; link = link->next)
 		if (str_eq(link->kind, kind) && (!to || !str_eq(link->bead->id, to->id)) &&

@@ -82,7 +82,7 @@ static enum err bead_why_put_blockers(struct call *c, struct beads *b, const str
 {
 	struct link *link;
 	bool found = false;
-	enum err e = query_links(c, &b->cache, row->id, SIDE_OUT, &link);
+	enum err e = query_links(c, &b->cache, row->id, SIDE_OUT, false, &link);
 
 	for (; !e && link; link = link->next)
 		if (edge_blocks(link->kind, link->bead->status) && (found = true))

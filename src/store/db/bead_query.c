@@ -5,7 +5,10 @@
  */
 #include "store/db/bead_query.h"
 
+#include <stdlib.h>
+
 #include "base/buf.h"
+#include "base/text/value.h"
 #include "store/db/bead_ready.h"
 #include "store/db/db.h"
 
@@ -479,27 +482,79 @@ enum err query_ids(struct call *c, struct cache *cache, struct str head, bool go
 	return stmt_end(c, st);
 }
 
-enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
+static void bead_query_read_labels(struct arena *mem, const struct value *line,
+				   struct bead_row *row)
+{
+	const struct value *labels = value_find(line, "labels");
+
+	if (!labels || labels->type != VALUE_ARRAY)
+		return;
+	row->labels = arena_array(mem, labels->count, sizeof *row->labels);
+	for (; row->label_count < labels->count; row->label_count++)
+		row->labels[row->label_count] =
+			arena_copy(mem, labels->item[row->label_count].text);
+}
+
+static int bead_query_cmp_link(const void *x, const void *y)
+{
+	const struct link *a = *(const struct link *const *)x, *b = *(const struct link *const *)y;
+	int cmp = str_cmp(a->kind, b->kind);
+
+	if (!cmp)
+		cmp = (a->bead->priority > b->bead->priority) -
+		      (a->bead->priority < b->bead->priority);
+	return cmp ? cmp : str_cmp(a->bead->id, b->bead->id);
+}
+
+/* The sorter of SQLite would hold every line in memory. */
+static struct link *bead_query_sort_links(struct link **list, size_t count)
+{
+	struct link *first = NULL;
+
+	if (count > 1)
+		qsort(list, count, sizeof(struct link *), bead_query_cmp_link);
+	while (count) {
+		list[--count]->next = first;
+		first = list[count];
+	}
+	return first;
+}
+
+enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side, bool whole,
 		     struct link **out)
 {
+	struct call aside = call_part(c);
+	struct link **list = NULL;
+	size_t count = 0;
 	AUTO_STMT *st = db_stmt(
 		cache->db,
 		side == SIDE_OUT ?
-			"SELECT e.kind," BEAD_COLUMNS " FROM edges e JOIN beads b ON b.id = e.dst"
-			" WHERE e.src = ? AND e.active ORDER BY e.kind, b.priority, b.id" :
-			"SELECT e.kind," BEAD_COLUMNS " FROM edges e JOIN beads b ON b.id = e.src"
-			" WHERE e.dst = ? AND e.active ORDER BY e.kind, b.priority, b.id");
+			"SELECT e.kind," BEAD_COLUMNS_WITH(
+				"NULL", "b.hash") ", b.line"
+						  " FROM edges e CROSS JOIN beads b ON b.id = e.dst"
+						  " WHERE e.src = ? AND e.active" :
+			"SELECT e.kind," BEAD_COLUMNS_WITH(
+				"NULL", "b.hash") ", b.line"
+						  " FROM edges e CROSS JOIN beads b ON b.id = e.src"
+						  " WHERE e.dst = ? AND e.active");
 
-	*out = NULL;
 	stmt_bind_str(st, id);
 	while (stmt_row(st)) {
 		struct link *l = arena_new(&c->mem, struct link);
 
 		l->kind = stmt_str(st, &c->mem);
 		l->bead = bead_row_read(c, st);
-		*out = l;
-		out = &l->next;
+		if (whole)
+			l->bead->line = stmt_str(st, &c->mem);
+		else
+			bead_query_read_labels(
+				&c->mem, value_read(&aside.mem, stmt_str(st, &aside.mem)), l->bead);
+		arena_reset(&aside.mem);
+		list = arena_room(&c->mem, list, count, sizeof *list);
+		list[count++] = l;
 	}
+	arena_release(&aside.mem);
+	*out = bead_query_sort_links(list, count);
 	return stmt_end(c, st);
 }
 

@@ -82,7 +82,8 @@ struct link {
 	struct bead_row *bead;
 	struct link *next;
 };
-enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side,
+/* Sorted by kind, priority and id. The beads have their line if `whole`, else their labels. */
+enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side, bool whole,
 		     struct link **out);
 
 /* Like struct link, with only the id and status of the bead; SIDE_OUT is sorted by id. */
