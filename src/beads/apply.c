@@ -325,15 +325,15 @@ static enum err apply_touch_circle(struct meeting *m, struct str id)
 static enum err apply_touch_around(struct meeting *m, struct str id, bool circles)
 {
 	struct edge_row *row;
+	bool parents = false;
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
 
 	for (; !e && row; row = row->next) {
 		apply_touch(m, row->from);
 		apply_touch(m, row->to);
-		if (circles && str_eq(row->from, id) && edge_is(row->kind, EDGE_PARENT))
-			e = apply_touch_circle(m, id);
+		parents = parents || (str_eq(row->from, id) && edge_is(row->kind, EDGE_PARENT));
 	}
-	return e;
+	return !e && circles && parents ? apply_touch_circle(m, id) : e;
 }
 
 static enum err apply_put_tombstone(struct meeting *m, const struct slot *slot, struct str before)
@@ -446,9 +446,7 @@ static enum err apply_join(struct meeting *m, const struct state *change, int64_
 		e = apply_put_slot(m, m->state->slots.entry[i].value, added);
 	if (!e)
 		e = apply_put_edges(m);
-	for (size_t i = 0; !e && i < m->recount.count; i++)
-		e = counts_update(m->c, m->cache, m->recount.entry[i].key);
-	return e;
+	return e ? e : counts_update(m->c, m->cache, &m->recount);
 }
 
 enum err apply_change(struct call *c, struct cache *cache, const struct state *change,

@@ -19,7 +19,7 @@ struct state;
 /* By id: a struct bead_row with only these columns. Beads without edges are not in the map. */
 struct map counts_of_state(struct arena *mem, const struct state *s);
 
-/* Counts the edges of one bead again, and writes the columns. */
-enum err counts_update(struct call *c, struct cache *cache, struct str id);
+/* Counts the edges of these beads again, and writes the columns; the keys are their ids. */
+enum err counts_update(struct call *c, struct cache *cache, const struct map *ids);
 
 #endif

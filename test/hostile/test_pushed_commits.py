@@ -2,6 +2,7 @@
 acknowledged, and costs no more than its size."""
 import hashlib
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -583,6 +584,46 @@ def test_a_list_takes_little_more_memory_than_its_text(world):
     sync(world.anna)
     done, _, memory = usage(world.anna, "list", "--limit", "0", "--json")
     assert len(done.json) > 30_000 and memory < 2 * len(done.out) + 16 * MB, (memory // MB, len(done.out) // MB)
+
+
+def test_a_dense_graph_of_parents_costs_a_writer_as_much_as_it_has_edges(world):
+    """A parent edge between every two of 250 beads: 31,000 edges. Each was read once per bead."""
+    def edit(files):
+        beads = [json.loads(text) for text in files["state.jsonl"].splitlines()]
+        ids = [world.first] + [f"zz-{n:03}" for n in range(250)]
+        made = [{**beads[0], "id": name, "title": name} for name in ids[1:]]
+        edge = json.loads(files["deps.jsonl"].splitlines()[0])
+        edges = [edge] + [{**edge, "from": ids[a], "to": ids[b], "kind": "parent"} for a in range(251) for b in range(a + 1, 251)]
+        return {**files, "state.jsonl": "".join(canonical(n) + "\n" for n in sorted(beads + made, key=lambda n: n["id"])),
+                "deps.jsonl": "".join(canonical(n) + "\n" for n in sorted(edges, key=lambda n: (n["from"], n["to"], n["kind"])))}
+    world.push(edit)
+    sync(world.anna)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for line in ("close --force", "reopen", "delete", "undelete"):
+        world.anna.bd(*line.split(), world.first).ok()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime - before.ru_utime < 5, "processor time, not the clock: it was 11 s"
+    assert_sound(world.anna)
+
+
+def test_the_text_of_neighbours_is_not_held_in_memory(world):
+    """Eight edges to each of ten beads with a description of 5 MB; none of it is shown."""
+    kinds = ("blocks", "parent", "related", "discovered_from")
+    def edit(files):
+        beads = [json.loads(text) for text in files["state.jsonl"].splitlines()]
+        made = [{**beads[0], "id": f"zz-{n}", "title": f"large {n}", "description": "d" * (5 * MB)} for n in range(10)]
+        edge = json.loads(files["deps.jsonl"].splitlines()[0])
+        edges = [{**edge, "from": here, "to": there, "kind": kind} for bead in made for kind in kinds
+                 for here, there in ((world.first, bead["id"]), (bead["id"], world.first))]
+        both = {"state.jsonl": beads + made, "deps.jsonl": edges}
+        key = {"state.jsonl": lambda n: n["id"], "deps.jsonl": lambda n: (n["from"], n["to"], n["kind"])}
+        return {**files, **{name: "".join(canonical(n) + "\n" for n in sorted(lines, key=key[name])) for name, lines in both.items()}}
+    world.push(edit)
+    sync(world.anna)
+    for line in "show", "why", "dep tree":
+        done, seconds, memory = usage(world.anna, *line.split(), world.first)
+        assert done.code == 0 and "zz-0" in done.out, done
+        assert memory < 40 * MB, (line, memory)
 
 
 def test_a_sync_of_many_large_lines_takes_a_small_multiple_of_the_file(world):
