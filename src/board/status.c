@@ -108,36 +108,27 @@ enum err status_clear(struct call *c, struct board *b, struct agent **out)
 	return status_put(c, b, &before, a);
 }
 
+bool status_derive(struct agent *a, int64_t now)
+{
+	bool gone = a->last_seen < status_offline_before(now);
+
+	if (!gone && a->status == AGENT_OFFLINE)
+		a->status = status_woken(a); /* a wrong clock had marked it offline */
+	if (!gone || a->status == AGENT_OFFLINE)
+		return false;
+	a->status = AGENT_OFFLINE;
+	return true;
+}
+
 static void derive_offline(struct call *c, struct board *b, struct agent *list)
 {
 	bool news = false;
 
-	for (struct agent *a = list; a; a = a->next) {
-		bool gone = a->last_seen < status_offline_before(c->now_ms);
-
-		if (!gone && a->status == AGENT_OFFLINE)
-			a->status = status_woken(a); /* a wrong clock had marked it offline */
-		if (!gone || a->status == AGENT_OFFLINE)
-			continue;
-		a->status = AGENT_OFFLINE;
-		news = true;
-	}
+	for (struct agent *a = list; a; a = a->next)
+		if (status_derive(a, c->now_ms))
+			news = true;
 	if (news)
 		agent_note_offline(c, b, status_offline_before(c->now_ms));
-}
-
-enum err status_get(struct call *c, struct board *b, struct str id, struct agent **out)
-{
-	enum err e = agent_find(c, b, id, out);
-
-	if (e)
-		return e;
-	if (!*out) {
-		call_fail(c, ERR_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
-		return call_step(c, "Run 'bb status' to list the agents.");
-	}
-	derive_offline(c, b, *out);
-	return ERR_OK;
 }
 
 enum err status_each(struct call *c, struct board *b, struct agent **out)
@@ -149,14 +140,13 @@ enum err status_each(struct call *c, struct board *b, struct agent **out)
 	return e;
 }
 
-void agent_encode(struct json *j, const struct call *c, const struct agent *a,
-		  const struct unread *unread)
+void agent_put_members(struct json *j, const struct call *c, const struct agent *a,
+		       const struct unread *unread)
 {
 	struct arena *mem = j->out.mem;
 	int64_t silent = c->now_ms - a->last_seen;
 	enum board_liveness liveness = board_liveness_of(a->last_seen, c->now_ms);
 
-	json_object(j);
 	json_put_str(j, "id", a->id);
 	json_put_str(j, "current_task", a->current_task);
 	json_put_int(j, "progress", a->progress);
@@ -170,5 +160,12 @@ void agent_encode(struct json *j, const struct call *c, const struct agent *a,
 		json_key(j, STR("unread"));
 		unread_encode(j, unread);
 	}
+}
+
+void agent_encode(struct json *j, const struct call *c, const struct agent *a,
+		  const struct unread *unread)
+{
+	json_object(j);
+	agent_put_members(j, c, a, unread);
 	json_end(j);
 }

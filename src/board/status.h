@@ -27,8 +27,7 @@ enum err status_set(struct call *c, struct board *b, const struct status_change 
 		    struct agent **out);
 enum err status_clear(struct call *c, struct board *b, struct agent **out);
 
-/* Reads one agent, or all. Agents that have gone offline are recorded as offline too. */
-enum err status_get(struct call *c, struct board *b, struct str id, struct agent **out);
+/* Reads all agents. Those that have gone offline are recorded as offline too. */
 enum err status_each(struct call *c, struct board *b, struct agent **out);
 
 /*
@@ -37,6 +36,12 @@ enum err status_each(struct call *c, struct board *b, struct agent **out);
  */
 int64_t status_offline_before(int64_t now);
 
+/* Sets the status of an agent that has gone offline, or is back; true: it has just gone. */
+bool status_derive(struct agent *a, int64_t now);
+
+/* As members of the open object; as an object. */
+void agent_put_members(struct json *j, const struct call *c, const struct agent *a,
+		       const struct unread *unread);
 void agent_encode(struct json *j, const struct call *c, const struct agent *a,
 		  const struct unread *unread);
 

@@ -13,17 +13,22 @@ const struct prop unread_props[] = {
 	{ 0 },
 };
 
-const struct prop agent_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "current_task", PROP_STR, 0, NULL },
-	{ "progress", PROP_INT, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "blockers", PROP_STR, PROP_NULL, NULL },
-	{ "last_seen", PROP_STR, 0, NULL },
-	{ "updated_at", PROP_STR, 0, NULL },
-	{ "liveness", PROP_STR, 0, NULL },
-	{ "minutes_since_last_seen", PROP_INT, 0, NULL },
-	{ "unread", PROP_OBJECT, PROP_OPTIONAL, unread_props },
+#define AGENT_PROPS                                                                            \
+	{ "id", PROP_STR, 0, NULL }, { "current_task", PROP_STR, 0, NULL },                    \
+		{ "progress", PROP_INT, 0, NULL }, { "status", PROP_STR, 0, NULL },            \
+		{ "blockers", PROP_STR, PROP_NULL, NULL }, { "last_seen", PROP_STR, 0, NULL }, \
+		{ "updated_at", PROP_STR, 0, NULL }, { "liveness", PROP_STR, 0, NULL },        \
+		{ "minutes_since_last_seen", PROP_INT, 0, NULL },                              \
+	{                                                                                      \
+		"unread", PROP_OBJECT, PROP_OPTIONAL, unread_props                             \
+	}
+
+const struct prop agent_props[] = { AGENT_PROPS, { 0 } };
+
+static const struct prop roster_props[] = {
+	AGENT_PROPS,
+	{ "registered", PROP_BOOL, PROP_OPTIONAL, NULL },
+	{ "role", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 
@@ -52,7 +57,7 @@ const struct prop artifact_props[] = {
 };
 
 const struct prop agent_reply = { "agent", PROP_OBJECT, 0, agent_props };
-const struct prop agents_reply = { "agents", PROP_OBJECT, PROP_LIST, agent_props };
+const struct prop roster_reply = { "agents", PROP_OBJECT, PROP_LIST, roster_props };
 const struct prop message_reply = { "message", PROP_OBJECT, 0, message_props };
 const struct prop messages_reply = { "messages", PROP_OBJECT, PROP_LIST, message_props };
 const struct prop artifact_reply = { "artifact", PROP_OBJECT, 0, artifact_props };

@@ -4,7 +4,7 @@
 #include "op/op.h"
 
 /* The board's replies, one row each for op.reply, and the objects in them. */
-extern const struct prop agent_reply, agents_reply;
+extern const struct prop agent_reply, roster_reply;
 extern const struct prop message_reply, messages_reply;
 extern const struct prop artifact_reply, artifacts_reply;
 

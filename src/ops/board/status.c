@@ -1,6 +1,7 @@
 #include "board/status.h"
 #include "base/text/json.h"
 #include "board/unread.h"
+#include "live/roster.h"
 #include "ops/board/shapes.h"
 #include "ops/ops.h"
 
@@ -10,38 +11,65 @@ struct body {
 	struct str agent_id;
 };
 
-static enum err board_status_encode(struct call *c, struct board *b, const struct agent *a,
+static enum err board_status_encode(struct call *c, struct board *b, const struct roster_agent *a,
 				    struct json *reply)
 {
+	bool self = call_named(c) && str_eq(a->shown.id, c->actor);
 	struct unread unread;
 	enum err e;
 
-	if (!call_named(c) || !str_eq(a->id, c->actor)) {
-		agent_encode(reply, c, a, NULL);
-		return ERR_OK;
-	}
-	if ((e = unread_count(c, b, c->actor, &unread)))
+	if (self && (e = unread_count(c, b, c->actor, &unread)))
 		return e;
-	agent_encode(reply, c, a, &unread);
+	json_object(reply);
+	agent_put_members(reply, c, &a->shown, self ? &unread : NULL);
+	if (a->registered) {
+		json_put_bool(reply, "registered", true);
+		json_put_str(reply, "role", a->registered->role);
+	}
+	json_end(reply);
 	return ERR_OK;
+}
+
+/* The board is shown even if the registered agents cannot be read. */
+static enum err board_status_read(struct call *c, struct board *b, struct roster_agent **out)
+{
+	struct agent_files files;
+	enum err e = agent_files_open(c, AGENTS_READ, &files);
+
+	if (e) {
+		struct str why = c->message;
+
+		call_forgive(c);
+		call_warn(c, "registered agents are not shown: " STR_FMT, STR_ARG(why));
+		files = (struct agent_files){ 0 };
+	}
+	return roster_read(c, &files, b, out);
 }
 
 static enum err board_status_run(struct call *c, struct stores *s, const void *body,
 				 struct json *reply)
 {
 	const struct body *in = body;
-	struct agent *a;
-	enum err e = in->agent_id.p ? status_get(c, s->board, str_trim(in->agent_id), &a) :
-				      status_each(c, s->board, &a);
+	struct str only = in->agent_id.p ? str_trim(in->agent_id) : STR_NONE;
+	struct roster_agent *a;
+	bool found = !only.p;
+	enum err e = board_status_read(c, s->board, &a);
 
 	if (e)
 		return e;
 	json_array(reply);
-	for (; a; a = a->next)
+	for (; a; a = a->next) {
+		if (only.p && !str_eq(a->shown.id, only))
+			continue;
+		found = true;
 		if ((e = board_status_encode(c, s->board, a, reply)))
 			return e;
+	}
 	json_end(reply);
-	return ERR_OK;
+	if (found)
+		return ERR_OK;
+	call_fail(c, ERR_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(only));
+	return call_step(c, "Run 'bb status' to list the agents.");
 }
 
 static const struct field any[] = {
@@ -62,13 +90,14 @@ static const char *const get_examples[] = { "bb status get claude-01", NULL };
 const struct op op_board_status = {
 	.name = "board status",
 	.help = "Show agents, their work and their liveness",
-	.more = "An agent is active for 5 whole minutes after its last write, then stale, and "
+	.more = "Lists the agents that have used the board and the registered ones. On the board an "
+		"agent is active for 5 whole minutes after it was last seen, then stale, and "
 		"offline after 30 minutes.",
 	.examples = examples,
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = any,
-	.reply = &agents_reply,
+	.reply = &roster_reply,
 	.run = board_status_run,
 };
 
@@ -79,6 +108,6 @@ const struct op op_board_status_get = {
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = one,
-	.reply = &agents_reply,
+	.reply = &roster_reply,
 	.run = board_status_run,
 };

@@ -137,6 +137,8 @@ void bb_view_agent(struct view *v, const struct value *data)
 	view_line(v, "  Last seen: " STR_FMT " (" STR_FMT ")", STR_ARG(view_age(v, seen)),
 		  STR_ARG(seen));
 	view_line(v, "  Liveness: " STR_FMT, STR_ARG(value_str(agent, "liveness")));
+	if (value_str(agent, "role").p)
+		view_line(v, "  Registered as " STR_FMT, STR_ARG(value_str(agent, "role")));
 }
 
 void bb_view_status_set(struct view *v, const struct value *data)

@@ -299,3 +299,50 @@ def test_blockers_are_on_a_line_below_their_agent(project):
 def test_ages_are_in_the_largest_unit(project, later, age):
     project.bb("--as", "k", "status", "set", "T", env=at()).ok()
     assert project.bb("status", env=at(**later)).ok().out.splitlines()[1].endswith(age)
+
+
+# --- registered agents ---
+
+def register(project, name, when=0, role="ui"):
+    project.run("agent", "register", "--name", name, "--role", role, env=at(m=when)).ok()
+
+
+def test_registered_agents_are_in_the_same_list(project):
+    register(project, "amber-otter")
+    project.run("--as", "kimi", "status", "set", "OAuth", env=at(m=1)).ok()
+    [kimi, otter] = project.json("status", env=at(m=2))
+    assert kimi["id"] == "kimi" and "registered" not in kimi
+    assert otter == {
+        "id": "amber-otter", "current_task": "", "progress": 0, "status": "idle", "blockers": None, "last_seen": stamp(),
+        "updated_at": stamp(), "liveness": "active", "minutes_since_last_seen": 2, "registered": True, "role": "ui"}
+
+
+def test_an_agent_on_the_board_and_in_the_registry_is_one_entry_last_seen_by_either(project):
+    register(project, "amber-otter")
+    project.run("--as", "amber-otter", "status", "set", "OAuth", "--status", "coding", env=at(m=1)).ok()
+    project.run("agent", "heartbeat", "--agent", "amber-otter", env=at(m=60)).ok()
+    [otter] = project.json("status", env=at(m=61))
+    assert (otter["current_task"], otter["role"], otter["minutes_since_last_seen"]) == ("OAuth", "ui", 1)
+    assert (otter["liveness"], otter["status"]) == ("active", "coding")
+
+
+def test_a_registered_agent_goes_stale_and_offline_by_the_clock_of_the_board(project):
+    register(project, "amber-otter")
+    found = {minutes: project.json("status", env=at(m=minutes))[0] for minutes in (5, 6, 31)}
+    assert [one["liveness"] for one in found.values()] == ["active", "stale", "offline"]
+    assert [one["status"] for one in found.values()] == ["idle", "idle", "offline"]
+
+
+def test_get_finds_a_registered_agent(project):
+    register(project, "amber-otter", role="docs")
+    [otter] = project.json("status", "get", "amber-otter", env=at())
+    assert otter["role"] == "docs"
+    assert "Registered as docs" in project.run("status", "get", "amber-otter", env=at()).ok().out
+    assert project.fails("status", "get", "cobalt-harbor")["code"] == "NOT_FOUND"
+
+
+def test_the_board_is_shown_if_the_registry_cannot_be_read(project):
+    project.run("--as", "kimi", "status", "set", "OAuth", env=at()).ok()
+    (project.path / ".beadboard").symlink_to("/tmp")
+    done = project.run("status", env=at()).ok()
+    assert "kimi" in done.out and "registered agents are not shown" in done.err
