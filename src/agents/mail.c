@@ -114,6 +114,25 @@ static enum err mail_check_draft(struct call *c, const struct mail_draft *d)
 	return mail_check_text(c, "the body", d->body, TEXT_MOST);
 }
 
+/* Lists the first registered agents, to choose from. */
+static enum err mail_unknown_agent(struct call *c, struct agent_files *f, struct str id,
+				   enum err what)
+{
+	enum { LISTED = 8 };
+	struct buf all = { .mem = &c->mem };
+	struct registered *a;
+	size_t count = 0;
+	enum err e = registry_each(c, f, STR_NONE, STR_NONE, &a);
+
+	if (e)
+		return e;
+	for (; a && count < LISTED; a = a->next)
+		buf_fmt(&all, "%s" STR_FMT, count++ ? ", " : "", STR_ARG(a->id));
+	call_fail(c, what, "there is no agent '" STR_FMT "'%s" STR_FMT "%s", STR_ARG(id),
+		  count ? "; registered: " : "", STR_ARG(buf_str(&all)), a ? " and more" : "");
+	return call_step(c, "Run 'bb agent list' to see the registered agents.");
+}
+
 /* As registry_find(), but an unknown agent is the error `what`. */
 static enum err mail_known(struct call *c, struct agent_files *f, struct str id, enum err what,
 			   struct registered **out)
@@ -121,8 +140,8 @@ static enum err mail_known(struct call *c, struct agent_files *f, struct str id,
 	enum err e = registry_find(c, f, id, out);
 
 	if (e == ERR_AGENT_NOT_FOUND || e == ERR_INVALID_INPUT) {
-		call_fail(c, what, "there is no agent '" STR_FMT "'", STR_ARG(id));
-		return call_step(c, "Run 'bb agent list' to see the registered agents.");
+		call_forgive(c);
+		return mail_unknown_agent(c, f, id, what);
 	}
 	return e;
 }
@@ -307,6 +326,17 @@ static enum err mail_address(struct call *c, struct agent_files *f, const struct
 	call_fail(c, ERR_UNKNOWN_RECIPIENT, "no other agent has the role '" STR_FMT "'",
 		  STR_ARG(role));
 	return call_step(c, "Run 'bb agent list' to see the agents and their roles.");
+}
+
+enum err mail_check_names(struct call *c, struct agent_files *f, const struct mail_draft *d)
+{
+	struct registered *one;
+	struct str role;
+	enum err e = mail_known(c, f, d->from, ERR_UNKNOWN_SENDER, &one);
+
+	if (e || recipient_parse(d->to, &role) != RECIPIENT_AGENT)
+		return e;
+	return mail_known(c, f, d->to, ERR_UNKNOWN_RECIPIENT, &one);
 }
 
 enum err mail_send(struct call *c, struct agent_files *f, const struct mail_draft *draft,

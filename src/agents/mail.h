@@ -35,6 +35,10 @@ struct mail_draft {
 	bool system;       /* sent by this program, which is no registered agent */
 };
 
+/* Are the sender and the recipient registered? UNKNOWN_SENDER, UNKNOWN_RECIPIENT. mail_send()
+ * checks it again. */
+enum err mail_check_names(struct call *c, struct agent_files *f, const struct mail_draft *d);
+
 /*
  * `out` has one message for each recipient; a repeated request sends none twice. A message without
  * an entry in its mailbox's snapshot may lack the receipt of its request. So for a request with an

@@ -10,7 +10,7 @@
 
 enum { SHOWN = 5 }; /* candidates that are listed in the error */
 
-static enum err find_ambiguous(struct call *c, struct str text, const struct str *ids, size_t count)
+enum err find_ambiguous(struct call *c, struct str text, const struct str *ids, size_t count)
 {
 	struct buf all = { .mem = &c->mem };
 	struct json j = json_new(&c->mem);
@@ -125,6 +125,16 @@ enum err find_beads(struct call *c, struct beads *b, const struct str *texts, si
 		tail = &row->next;
 	}
 	return ERR_OK;
+}
+
+enum err find_claimed(struct call *c, struct beads *b, struct str actor, struct bead_row **out)
+{
+	struct bead_filter mine = { .statuses = 1u << BEAD_IN_PROGRESS,
+				    .assignee = actor,
+				    .sort = SORT_PRIORITY };
+
+	*out = NULL;
+	return query_each(c, &b->cache, &mine, out);
 }
 
 enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,

@@ -20,6 +20,12 @@ enum err find_beads(struct call *c, struct beads *b, const struct str *texts, si
 enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
 		     struct str *line);
 
+/* The beads in progress that are assigned to an actor, most urgent first. */
+enum err find_claimed(struct call *c, struct beads *b, struct str actor, struct bead_row **out);
+
+/* Fails with AMBIGUOUS_ID, and lists the first ids that `text` may mean. */
+enum err find_ambiguous(struct call *c, struct str text, const struct str *ids, size_t count);
+
 /* A new id: no bead has or had it, and none of this change. */
 enum err find_free_id(struct call *c, struct beads *b, const struct state *change, struct str *out);
 

@@ -55,21 +55,22 @@ struct list {
 
 enum field_flags {
 	FIELD_REQUIRED = 1 << 0,
-	FIELD_LIST = 1 << 1,    /* may be repeated; an array in JSON */
-	FIELD_PLACE = 1 << 2,   /* positional on a command line */
-	FIELD_CLI = 1 << 3,     /* hidden from models; see field_on_wire() */
-	FIELD_WIRE = 1 << 4,    /* only in JSON */
-	FIELD_CLAMP = 1 << 5,   /* a number above the maximum becomes the maximum */
-	FIELD_STDIN = 1 << 6,   /* "-" on a command line means standard input */
-	FIELD_FILE = 1 << 7,    /* the command line names a file; the value is its content */
-	FIELD_COMMAS = 1 << 8,  /* on a command line, items are separated by commas */
-	FIELD_HIDDEN = 1 << 9,  /* accepted, but not in help */
-	FIELD_ACTOR = 1 << 13,  /* names the actor; the default is the caller */
-	FIELD_WHOSE = 1 << 15,  /* with FIELD_ACTOR: another agent may read, under its own name */
-	FIELD_PIPED = 1 << 14,  /* the default on a command line is standard input */
-	FIELD_LOOK = 1 << 11,   /* chooses only how the reply looks; a repeat may differ in it */
-	FIELD_AT = 1 << 12,     /* if given, the operation reads the store of that time */
-	FIELD_WRITES = 1 << 10, /* if given, an operation that reads also writes */
+	FIELD_LIST = 1 << 1,     /* may be repeated; an array in JSON */
+	FIELD_PLACE = 1 << 2,    /* positional on a command line */
+	FIELD_CLI = 1 << 3,      /* hidden from models; see field_on_wire() */
+	FIELD_WIRE = 1 << 4,     /* only in JSON */
+	FIELD_CLAMP = 1 << 5,    /* a number above the maximum becomes the maximum */
+	FIELD_STDIN = 1 << 6,    /* "-" on a command line means standard input */
+	FIELD_FILE = 1 << 7,     /* the command line names a file; the value is its content */
+	FIELD_COMMAS = 1 << 8,   /* on a command line, items are separated by commas */
+	FIELD_HIDDEN = 1 << 9,   /* accepted, but not in help */
+	FIELD_ACTOR = 1 << 13,   /* names the actor; the default is the caller */
+	FIELD_WHOSE = 1 << 15,   /* with FIELD_ACTOR: another agent may read, under its own name */
+	FIELD_PIPED = 1 << 14,   /* the default on a command line is standard input */
+	FIELD_LOOK = 1 << 11,    /* chooses only how the reply looks; a repeat may differ in it */
+	FIELD_AT = 1 << 12,      /* if given, the operation reads the store of that time */
+	FIELD_WRITES = 1 << 10,  /* if given, an operation that reads also writes */
+	FIELD_ASSUMED = 1 << 16, /* on a command line, the operation finds a default or refuses */
 };
 
 /* The meaning of a field to the code that runs and shows operations. */
@@ -116,6 +117,12 @@ struct field {
 static inline bool field_required(const struct field *f)
 {
 	return (f->flags & FIELD_REQUIRED) && !(f->flags & FIELD_ACTOR);
+}
+
+/* The same on a command line. */
+static inline bool field_required_cli(const struct field *f)
+{
+	return field_required(f) && !(f->flags & FIELD_ASSUMED);
 }
 
 /* Can the field be given as JSON? Not if it is a path or a reference of the person at the command

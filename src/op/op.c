@@ -84,7 +84,7 @@ void op_args_schema(struct json *j, const struct op *op)
 	json_end(j);
 	json_put_array(j, "required");
 	for (const struct field *f = fields; f->name; f++)
-		if (field_required(f) && !(f->flags & FIELD_PIPED))
+		if (field_required_cli(f) && !(f->flags & FIELD_PIPED))
 			json_str(j, field_flag(j->out.mem, f));
 	if (op->flags & OP_ACTOR)
 		json_str(j, STR("agent"));

@@ -112,7 +112,7 @@ enum err request_check(struct call *c, struct request *r)
 
 		if (r->given >> i & 1)
 			continue;
-		if (field_required(f) && !elsewhere)
+		if ((c->wire ? field_required(f) : field_required_cli(f)) && !elsewhere)
 			return call_fail(c, f->missing ? f->missing : ERR_USAGE, "%s is missing",
 					 field_label(c, f));
 		if (f->preset && (e = field_from_text(c, f, str_of(f->preset), r->body)))

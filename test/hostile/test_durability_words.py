@@ -49,7 +49,7 @@ def stores(tmp_path_factory):
     path = tmp_path_factory.mktemp("stores") / "proj"
     path.mkdir()
     git(path, "init", "-q", "-b", "main")
-    for command in (["bd", "init", "--prefix", "bd"], ["bd", "create", "old"], ["bb", "init"],
+    for command in (["bd", "init", "--prefix", "bd"], ["bd", "create", "old", "--id", "bd-1"], ["bb", "init"],
                     ["bb", "--as", "a", "post", "old"],
                     *(["bb", "agent", "register", "--name", n, "--role", "ui"] for n in ("amber-otter", "blue-fox", "red-fox")),
                     ["bb", "agent", "reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-1"],

@@ -50,6 +50,7 @@ def test_the_4000th_message_costs_what_the_first_ones_did(quick_folder):
     store = Store(BIN, quick_folder)
     for name in ("amber-otter", "blue-fox"):
         store.call("agent register", name=name, role="x")
+    store.call("bead create", title="the bead of the messages", id="bd-1")
     used = []
     for part in range(4):
         before = store.cpu()

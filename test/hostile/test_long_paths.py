@@ -9,7 +9,7 @@ from harness import STRACE, needs_strace
 
 LENGTHS = [480, 500, 520, 1000, 2000, 4000]
 TOO_LONG = [4080, 4090, 4095, 5000, 9000]
-LETTER = ["--bead", "b", "--subject", "s", "--body", "b"]
+LETTER = ["--bead", "b-1", "--subject", "s", "--body", "b"]
 
 
 class Deep:
@@ -58,7 +58,8 @@ def test_every_family_works(deep, length):
     d = deep(length)
     assert len(d.path) == length
     d.run("git", "init", "-q", "-b", "main").ok()
-    for command in (["abacus", "where"], ["abacus", "init"], ["bd", "create", "x", "--json"], ["bd", "list", "--json"],
+    for command in (["abacus", "where"], ["abacus", "init"], ["bd", "create", "x", "--id", "b-1", "--json"],
+                    ["bd", "list", "--json"],
                     ["bd", "doctor"], ["bb", "--as", "a", "post", "hello"],
                     ["bb", "agent", "register", "--name", "amber-otter", "--role", "ui"],
                     ["bb", "agent", "register", "--name", "blue-fox", "--role", "ui"],

@@ -41,6 +41,7 @@ class Server:
 def server(repo):
     for name in ("amber-otter", "cobalt-harbor"):
         assert call(repo, "agent_register", {"name": name, "role": "model"})["success"]
+    repo.create("the bead of the messages", "--id", "bd-1")
     server = Server(repo, "--agent", "cobalt-harbor")
     yield server
     server.process.stdin.close()

@@ -17,6 +17,7 @@ AGENTS = ("amber-otter", "cobalt-harbor")
 def project(repo):
     for name in AGENTS:
         repo.run("agent", "register", "--name", name, "--role", "ui", program="bb").ok()
+    repo.create("the bead of the messages", "--id", "bd-1")
     return repo
 
 
@@ -84,7 +85,7 @@ def test_waiting_uses_no_processor(project):
 
 def test_only_mail_to_the_agent_counts(project):
     waiter = start(project, *wait("--mail"))
-    act(project, "agent", "send", "--from", "cobalt-harbor", "--to", "amber-otter", "--bead", "b", "--category", "INFO",
+    act(project, "agent", "send", "--from", "cobalt-harbor", "--to", "amber-otter", "--bead", "bd-1", "--category", "INFO",
         "--subject", "s", "--body", "b")
     time.sleep(0.2)
     assert waiter.poll() is None
@@ -313,7 +314,7 @@ def test_mail_of_a_sender_that_died_is_not_missed(crew, step):
     waiters = all_wait(crew, [["--mail"]])
     subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-e", "trace=fdatasync", "-e",
                     f"inject=fdatasync:signal=SIGKILL:when={step}", str(BIN / "bb"), "agent", "send", "--from", "busy-bee",
-                    "--to", "broadcast", "--bead", "b", "--category", "HANDOFF", "--subject", "s", "--body", "b"],
+                    "--to", "broadcast", "--bead", "bd-1", "--category", "HANDOFF", "--subject", "s", "--body", "b"],
                    cwd=crew.path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert kinds(waiters) == [["mail"]] * 3
 

@@ -346,7 +346,8 @@ def make_noise(service, bytes_of_events):
 def test_who_does_not_read_delays_nobody(repo, services):
     """It is dropped, with a reason, and comes back to where it was."""
     service = services(set_up(repo)).start("--port", "0")
-    service.post("/api/agent/send", {"from": AGENTS[0], "to": AGENTS[1], "bead": "bd-1", "category": "INFO", "subject": "s",
+    bead = repo.create("the bead of the message")
+    service.post("/api/agent/send", {"from": AGENTS[0], "to": AGENTS[1], "bead": bead, "category": "INFO", "subject": "s",
                                      "body": "b"}).data
     slow = [Stream(service, loopback=loopback, small=4096) for loopback in (False, True)]
     fast = Stream(service).begun()

@@ -50,6 +50,7 @@ def prepare(shell):
     shell("bb agent register --name gone-one --role ui", **long_ago)
     bead = shell("bd create 'left behind' -p 4 --json")["id"]
     shell(f"bd --actor gone-one claim {bead}", **long_ago)
+    shell.values["LEFT"] = bead
 
 
 def test_every_command_works(shell):
@@ -60,14 +61,14 @@ def test_every_command_works(shell):
         if line.startswith("bb-init --non-interactive"):
             line += " || true"  # somebody has left work: it recommends, and does not decide
         if "--bead \"$ID\":closed" in line:  # what it waits for is there
-            shell("bb agent send --from peer-one --to my-name --bead b --category INFO --subject s --body b")
+            shell("bb agent send --from peer-one --to my-name --bead $LEFT --category INFO --subject s --body b")
         said = shell(line)
         ran += 1
         if line.startswith("bb-init --non-interactive"):
             assert said["error"]["details"]["recommendation"]["agent_id"] == "gone-one"
         if line.startswith("bb-init --register"):
             shell.values["BB_AGENT_ID"] = said["data"]["agent"]["agent_id"]
-            sent = shell("bb agent send --from peer-one --to my-name --bead b --category HANDOFF --subject s --body b --json")
+            sent = shell("bb agent send --from peer-one --to my-name --bead $LEFT --category HANDOFF --subject s --body b --json")
             shell.values["MESSAGE"] = sent["data"]["messages"][0]["message_id"]
         if line.startswith("bd ready --claim"):
             shell.values["ID"] = said[0]["id"]

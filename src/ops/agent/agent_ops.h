@@ -14,7 +14,7 @@
 #define AGENT_FIELD_AS(body, member, more, text)                                                   \
 	{                                                                                          \
 		"agent", &kind_str, offsetof(body, member), FIELD_ACTOR | FIELD_REQUIRED | (more), \
-			.arg = "ID", .min = 1, .max = 200, .help = text                            \
+			.arg = "AGENT", .min = 1, .max = 200, .help = text                         \
 	}
 
 extern const struct prop registered_props[];

@@ -13,7 +13,7 @@ struct body {
 
 static const struct field fields[] = {
 	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = 200, .help = "bead id" },
-	{ "agent", &kind_str, AT(agent), .arg = "ID", .min = 1, .max = 200,
+	{ "agent", &kind_str, AT(agent), .arg = "AGENT", .min = 1, .max = 200,
 	  .help = "agent that the event involves" },
 	{ "type", &kind_word, AT(type), .words = &event_types, .help = "kind of event" },
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 1, .max = 500,

@@ -37,7 +37,7 @@ struct body {
 	}
 
 static const struct field guard_fields[] = {
-	{ "agent", &kind_str, AT(agent), FIELD_ACTOR, .arg = "ID", .min = 1, .max = 200,
+	{ "agent", &kind_str, AT(agent), FIELD_ACTOR, .arg = "AGENT", .min = 1, .max = 200,
 	  .help = "your name; without one, every reservation counts as another agent's" },
 	{ "paths", &kind_path, AT(paths), FIELD_PLACE | FIELD_LIST, .min = 1, .max = 4096,
 	  .help = "files, relative to the project's root" },

@@ -30,7 +30,7 @@ static const struct field list_fields[] = {
 };
 
 static const struct field show_fields[] = {
-	{ "agent", &kind_str, AT(id), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = 200,
+	{ "agent", &kind_str, AT(id), FIELD_REQUIRED, .arg = "AGENT", .min = 1, .max = 200,
 	  .help = "agent id" },
 	{ 0 },
 };

@@ -20,7 +20,7 @@ struct body {
 static const struct field fields[] = {
 	{ "register", &kind_str, AT(name), .arg = "ID", .min = 1, .max = 200,
 	  .help = "register a new agent with this id" },
-	{ "adopt", &kind_str, AT(adopt), .arg = "ID", .min = 1, .max = 200,
+	{ "adopt", &kind_str, AT(adopt), .arg = "AGENT", .min = 1, .max = 200,
 	  .help = "resume as this agent, if it left unfinished work here" },
 	{ "scope", &kind_str, AT(filter.scope), .arg = "PATH", .min = 1, .max = 4096,
 	  .help = "scope in which to look for unfinished work" },

@@ -1,3 +1,4 @@
+#include "agents/mail_choice.h"
 #include "agents/protocol.h"
 #include "agents/waiting.h"
 #include "base/text/json.h"
@@ -9,7 +10,8 @@
 struct body {
 	struct mail_draft draft;
 	struct str category, urgency;
-	struct str agent, message, bead, after;
+	struct str recipient, title; /* the short form of 'send' */
+	struct str agent, message, which, bead, after;
 	int state;
 	int64_t limit, wait;
 };
@@ -19,18 +21,26 @@ struct body {
 #define MAX_LETTER  (1024 * 1024)
 
 static const struct field send_fields[] = {
-	{ "from", &kind_str, AT(draft.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "ID", .min = 1,
+	{ "from", &kind_str, AT(draft.from), FIELD_ACTOR | FIELD_REQUIRED, .arg = "AGENT", .min = 1,
 	  .max = MAX_ID_TEXT, .help = "your name" },
-	{ "to", &kind_str, AT(draft.to), FIELD_REQUIRED, .arg = "ID", .min = 1, .max = MAX_ID_TEXT,
-	  .help = "recipient: an agent, role:NAME, or broadcast (everybody else)" },
-	{ "bead", &kind_str, AT(draft.bead), FIELD_REQUIRED, .arg = "BEAD", .max = MAX_ID_TEXT,
-	  .missing = ERR_MISSING_BEAD_ID, .help = "bead that the message is about" },
-	{ "category", &kind_str, AT(category), FIELD_REQUIRED, .arg = "WORD", .max = MAX_ID_TEXT,
-	  .help = "HANDOFF, BLOCKED, DECISION or INFO" },
-	{ "subject", &kind_line, AT(draft.subject), FIELD_REQUIRED, .arg = "TEXT", .min = 1,
+	{ "recipient", &kind_str, AT(recipient), FIELD_PLACE | FIELD_CLI, .arg = "TO", .min = 1,
+	  .max = MAX_ID_TEXT, .help = "recipient, as in --to" },
+	{ "title", &kind_line, AT(title), FIELD_PLACE | FIELD_CLI, .arg = "SUBJECT", .min = 1,
 	  .max = 500, .help = "subject line" },
-	{ "body", &kind_str, AT(draft.body), FIELD_REQUIRED | FIELD_STDIN, .arg = "TEXT", .min = 1,
-	  .max = MAX_LETTER, .help = "body ('-' reads standard input)" },
+	{ "to", &kind_str, AT(draft.to), FIELD_REQUIRED | FIELD_ASSUMED, .arg = "TO", .min = 1,
+	  .max = MAX_ID_TEXT,
+	  .help = "recipient: an agent, role:NAME, or broadcast (everybody else)" },
+	{ "bead", &kind_str, AT(draft.bead), FIELD_REQUIRED | FIELD_ASSUMED, .arg = "BEAD",
+	  .max = MAX_ID_TEXT, .missing = ERR_MISSING_BEAD_ID,
+	  .help = "bead that the message is about (with TO, default: the bead you work on)" },
+	{ "category", &kind_str, AT(category), FIELD_REQUIRED | FIELD_ASSUMED, .arg = "WORD",
+	  .max = MAX_ID_TEXT,
+	  .help = "HANDOFF, BLOCKED, DECISION or INFO (with TO, default INFO)" },
+	{ "subject", &kind_line, AT(draft.subject), FIELD_REQUIRED | FIELD_ASSUMED, .arg = "TEXT",
+	  .min = 1, .max = 500, .help = "subject line, instead of SUBJECT" },
+	{ "body", &kind_str, AT(draft.body), FIELD_REQUIRED | FIELD_ASSUMED | FIELD_STDIN,
+	  .letter = 'm', .arg = "TEXT", .min = 1, .max = MAX_LETTER,
+	  .help = "body ('-' reads standard input; with TO, default: the subject)" },
 	{ "thread", &kind_line, AT(draft.thread), .arg = "ID", .min = 1, .max = 500,
 	  .help = "thread (default: the bead's)" },
 	{ "next_action", &kind_line, AT(draft.action), .arg = "TEXT", .min = 1, .max = 500,
@@ -38,6 +48,11 @@ static const struct field send_fields[] = {
 	{ "urgency", &kind_str, AT(urgency), .arg = "WORD", .max = MAX_ID_TEXT,
 	  .help = "urgency of a BLOCKED message: low, medium or high (default medium)" },
 	{ 0 },
+};
+
+static const char *const send_examples[] = {
+	"bb agent send amber-otter 'The parser is ready' -m 'The tests pass.' --as cobalt-harbor",
+	NULL,
 };
 
 static const struct field inbox_fields[] = {
@@ -57,8 +72,10 @@ static const struct field inbox_fields[] = {
 
 static const struct field message_fields[] = {
 	AGENT_FIELD(struct body, agent, "recipient"),
-	{ "message", &kind_str, AT(message), FIELD_REQUIRED, .arg = "ID", .min = 1,
-	  .max = MAX_ID_TEXT, .help = "message id" },
+	{ "which", &kind_str, AT(which), FIELD_PLACE | FIELD_CLI, .arg = "MESSAGE", .min = 1,
+	  .max = MAX_ID_TEXT, .help = "message id, or a part of it that only one message has" },
+	{ "message", &kind_str, AT(message), FIELD_REQUIRED | FIELD_ASSUMED, .arg = "MESSAGE",
+	  .min = 1, .max = MAX_ID_TEXT, .help = "message id, instead of MESSAGE" },
 	{ 0 },
 };
 
@@ -93,17 +110,72 @@ static void encode_all(struct json *j, const struct mail *m)
 	json_end(j);
 }
 
+static enum err agent_mail_missing(struct call *c, const char *what)
+{
+	call_fail(c, ERR_USAGE, "%s is missing", what);
+	return call_step(c,
+			 "Write 'bb agent send TO SUBJECT', where TO is an agent; 'bb agent list' "
+			 "lists the agents.");
+}
+
+/* All flags are given: nothing is assumed. */
+static enum err agent_mail_check_long(struct call *c, const struct body *in)
+{
+	if (!in->draft.to.p)
+		return agent_mail_missing(c, "--to");
+	if (!in->draft.bead.p)
+		return call_fail(c, ERR_MISSING_BEAD_ID, "--bead is missing");
+	if (!in->category.p)
+		return agent_mail_missing(c, "--category");
+	if (!in->draft.subject.p)
+		return agent_mail_missing(c, "--subject");
+	return in->draft.body.p ? ERR_OK : agent_mail_missing(c, "--body");
+}
+
+/* 'bb agent send TO SUBJECT': the other parts have defaults. */
+static enum err agent_mail_complete(struct call *c, const struct body *in, struct mail_draft *d)
+{
+	if (d->to.p)
+		return call_fail(c, ERR_USAGE,
+				 "--to can't be combined with TO, which is '" STR_FMT "'",
+				 STR_ARG(in->recipient));
+	if (d->subject.p && in->title.p)
+		return call_fail(c, ERR_USAGE, "--subject can't be combined with SUBJECT");
+	d->to = in->recipient;
+	d->subject = in->title.p ? in->title : d->subject;
+	if (!d->subject.p)
+		return agent_mail_missing(c, "SUBJECT");
+	d->body = d->body.p ? d->body : d->subject;
+	return d->bead.p ? ERR_OK : mail_current_bead(c, d->from, &d->bead);
+}
+
+static enum err agent_mail_look(struct call *c, struct stores *s, const void *body)
+{
+	const struct body *in = body;
+	struct mail_draft *d = arena_new(&c->mem, struct mail_draft);
+	bool brief = in->recipient.p;
+	enum err e;
+
+	*d = in->draft;
+	s->seen = d;
+	if ((e = brief ? agent_mail_complete(c, in, d) : agent_mail_check_long(c, in)) ||
+	    (e = category_parse(c, brief && !in->category.p ? STR("INFO") : in->category,
+				&d->category)) ||
+	    (e = urgency_parse(c, in->urgency, &d->urgency)) ||
+	    (e = mail_check_names(c, s->agents, d)))
+		return e;
+	return mail_check_bead(c, d->bead, &d->bead);
+}
+
 static enum err agent_mail_run_send(struct call *c, struct stores *s, const void *body,
 				    struct json *reply)
 {
-	const struct body *in = body;
-	struct mail_draft draft = in->draft;
+	const struct mail_draft *draft = s->seen;
 	struct mail *sent;
-	enum err e;
+	enum err e = mail_send(c, s->agents, draft, &sent);
 
-	if ((e = category_parse(c, in->category, &draft.category)) ||
-	    (e = urgency_parse(c, in->urgency, &draft.urgency)) ||
-	    (e = mail_send(c, s->agents, &draft, &sent)))
+	(void)body;
+	if (e)
 		return e;
 	json_object(reply);
 	if (sent)
@@ -122,11 +194,13 @@ static enum err agent_mail_run_inbox(struct call *c, struct stores *s, const voi
 				     struct json *reply)
 {
 	const struct body *in = body;
-	struct mail_filter filter = { in->state, str_trim(in->bead), in->after, in->limit };
+	struct mail_filter filter = { .state = in->state, .after = in->after, .limit = in->limit };
 	struct wait_ask ask = { .agent = in->agent, .mail = true, .timeout_ms = in->wait };
 	struct wait_answer answer = { 0 };
 	enum err e;
 
+	if (in->bead.p && (e = mail_filter_bead(c, in->bead, &filter.bead)))
+		return e;
 	if (in->wait == ABSENT) {
 		e = mail_inbox(c, s->agents, in->agent, &filter, &answer.mail, NULL);
 	} else {
@@ -140,16 +214,26 @@ static enum err agent_mail_run_inbox(struct call *c, struct stores *s, const voi
 	return e;
 }
 
+static enum err agent_mail_name(struct call *c, struct stores *s, const struct body *in,
+				enum mail_state to, struct str *id)
+{
+	if (in->which.p && in->message.p)
+		return call_fail(c, ERR_USAGE, "--message can't be combined with MESSAGE");
+	return mail_choose(c, s->agents, in->agent, in->which.p ? in->which : in->message, to, id);
+}
+
 static enum err agent_mail_run_read(struct call *c, struct stores *s, const void *body,
 				    struct json *reply)
 {
 	const struct body *in = body;
 	struct mail *m;
-	enum err e = mail_read(c, s->agents, in->agent, in->message, &m);
+	struct str id;
+	enum err e = agent_mail_name(c, s, in, MAIL_READ, &id);
 
-	if (!e)
-		mail_encode(reply, m);
-	return e;
+	if (e || (e = mail_read(c, s->agents, in->agent, id, &m)))
+		return e;
+	mail_encode(reply, m);
+	return ERR_OK;
 }
 
 static enum err agent_mail_run_ack(struct call *c, struct stores *s, const void *body,
@@ -157,23 +241,29 @@ static enum err agent_mail_run_ack(struct call *c, struct stores *s, const void 
 {
 	const struct body *in = body;
 	struct mail *m;
-	enum err e = mail_ack(c, s->agents, in->agent, in->message, &m);
+	struct str id;
+	enum err e = agent_mail_name(c, s, in, MAIL_ACKED, &id);
 
-	if (!e)
-		mail_encode(reply, m);
-	return e;
+	if (e || (e = mail_ack(c, s->agents, in->agent, id, &m)))
+		return e;
+	mail_encode(reply, m);
+	return ERR_OK;
 }
 
 const struct op op_agent_send = {
 	.name = "agent send",
 	.help = "Send a message to an agent, a role or everybody",
-	.more = "HANDOFF and BLOCKED messages must be acknowledged by the recipient, and are "
-		"recorded as protocol events.",
+	.more = "With TO and SUBJECT, the category is INFO, the bead is the one you work on, and "
+		"the body is the subject, unless options say otherwise. Without TO, all of them "
+		"must be given as options. HANDOFF and BLOCKED messages must be acknowledged by "
+		"the recipient, and are recorded as protocol events.",
+	.examples = send_examples,
 	.flags = AGENT_WRITE | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = send_fields,
 	.reply = &(const struct prop){ "sent", PROP_OBJECT, 0, sent_props },
 	.run = agent_mail_run_send,
+	.look = agent_mail_look,
 };
 
 const struct op op_agent_inbox = {
@@ -189,6 +279,7 @@ const struct op op_agent_inbox = {
 const struct op op_agent_read = {
 	.name = "agent read",
 	.help = "Show a message and mark it as read",
+	.more = "Without MESSAGE, the newest unread message is shown.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = message_fields,
@@ -199,6 +290,7 @@ const struct op op_agent_read = {
 const struct op op_agent_ack = {
 	.name = "agent ack",
 	.help = "Acknowledge a message",
+	.more = "Without MESSAGE, the newest message that has to be acknowledged is taken.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = message_fields,

@@ -10,7 +10,7 @@ static const struct field fields[] = {
 	  .min = 1, .max = 32, .help = "prefix of bead ids (default: the folder's name)" },
 	{ "ref", &kind_str, offsetof(struct setup_ask, ref), .arg = "REF",
 	  .help = "Git ref to publish to (default refs/beads/store)" },
-	{ "remote", &kind_str, offsetof(struct setup_ask, remote), .arg = "NAME",
+	{ "remote", &kind_str, offsetof(struct setup_ask, remote), .arg = "REMOTE",
 	  .help = "Git remote to publish to (default origin)" },
 	{ 0 },
 };

@@ -42,7 +42,7 @@ static const struct field fields[] = {
 	  .flag = "remove-label", .arg = "LABEL", .help = "labels to remove" },
 	{ "set_labels", &kind_line, AT(set_labels), FIELD_LIST | FIELD_COMMAS, .arg = "A,B",
 	  .max = MAX_WORD, .help = "labels that replace the present ones" },
-	{ "parent", &kind_str, AT(parent), .arg = "ID", .help = "parent bead; \"\" removes it" },
+	{ "parent", &kind_str, AT(parent), .arg = "BEAD", .help = "parent bead; \"\" removes it" },
 	{ "claim", &kind_bool, AT(claim), .role = ROLE_CLAIM,
 	  .help = "claim it, as 'bd claim' does" },
 	{ "lease", &kind_duration, AT(lease), .help = "lease duration, with --claim" },

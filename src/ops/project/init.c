@@ -16,9 +16,9 @@ static const char advice[] =
 	"shows its details.\n"
 	"- `bb agent reserve --scope 'src/part/*' --bead ID` reserves files before you change\n"
 	"  them; `bb agent guard PATH…` checks that no other agent has reserved them.\n"
-	"- `bb agent inbox` lists your mail; `bb agent ack --message ID` acknowledges a message.\n"
-	"- `bb agent send --to NAME --bead ID --category HANDOFF --subject … --body …`\n"
-	"  hands work over; category BLOCKED asks for help.\n"
+	"- `bb agent inbox` lists your mail; `bb agent ack` acknowledges a message.\n"
+	"- `bb agent send NAME \"subject\" --category HANDOFF -m \"body\"` hands work over;\n"
+	"  category BLOCKED asks for help.\n"
 	"- `bd create \"title\" --deps discovered-from:ID` records work that you discover.\n"
 	"- `bd close ID --reason \"what was done\"` closes a bead; then `bb agent release --scope …`.\n";
 

@@ -2,13 +2,11 @@
 #include "agents/reservation.h"
 #include "base/moment.h"
 #include "base/text/json.h"
-#include "beads/beads.h"
-#include "beads/model/bead.h"
+#include "beads/find.h"
 #include "board/unread.h"
 #include "op/op.h"
 #include "ops/ops.h"
 #include "store/board/board_db.h"
-#include "store/db/bead_query.h"
 
 /*
  * abacus whoami: shows the actor of this command line, where its name comes from, and its unread
@@ -61,9 +59,6 @@ static const char *whoami_source(const struct call *c)
 
 static enum err whoami_put_claims(struct call *c, struct json *reply)
 {
-	struct bead_filter mine = { .statuses = 1u << BEAD_IN_PROGRESS,
-				    .assignee = c->actor,
-				    .sort = SORT_PRIORITY };
 	struct bead_row *row = NULL;
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
@@ -75,7 +70,7 @@ static enum err whoami_put_claims(struct call *c, struct json *reply)
 	}
 	if (e)
 		return e;
-	e = query_each(c, &b.cache, &mine, &row);
+	e = find_claimed(c, &b, c->actor, &row);
 	beads_close(&b);
 	json_put_array(reply, "claims");
 	for (; !e && row; row = row->next) {

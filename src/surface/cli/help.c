@@ -52,7 +52,7 @@ struct str help_limits(struct arena *mem, const struct field *f)
 
 static void usage_field(struct buf *b, const struct field *f)
 {
-	bool required = field_required(f), list = f->flags & FIELD_LIST;
+	bool required = field_required_cli(f), list = f->flags & FIELD_LIST;
 
 	buf_put(b, required ? STR(" ") : STR(" ["));
 	if (!(f->flags & FIELD_PLACE))

@@ -48,8 +48,9 @@ void bb_view_sent(struct view *v, const struct value *data)
 	const struct value *sent = value_find(data, "messages");
 
 	for (size_t i = 0; i < sent->count; i++)
-		view_line(v, "Sent to " STR_FMT ": " STR_FMT,
+		view_line(v, "Sent to " STR_FMT " about " STR_FMT ": " STR_FMT,
 			  STR_ARG(value_str(&sent->item[i], "to_agent")),
+			  STR_ARG(value_str(&sent->item[i], "bead_id")),
 			  STR_ARG(value_str(&sent->item[i], "message_id")));
 	if (!sent->count)
 		view_line(v, "No other agent is registered; nothing was sent.");
@@ -104,11 +105,34 @@ void bb_view_inbox(struct view *v, const struct value *data)
 		view_line(v, "Nothing.");
 }
 
-void bb_view_mail(struct view *v, const struct value *data)
+/* Whether the request named no message, so that the newest was taken. */
+static bool mail_was_newest(const struct request *r)
 {
+	const struct field *f = r ? r->op->fields : NULL;
+
+	for (size_t i = 0; f && f[i].name; i++)
+		if ((f[i].flags & (FIELD_ASSUMED | FIELD_PLACE)) && (r->given >> i & 1))
+			return false;
+	return f;
+}
+
+static void mail_whole(struct view *v, const struct value *data, const char *newest)
+{
+	if (mail_was_newest(v->asked))
+		view_line(v, "%s", newest);
 	mail_head(v, data);
 	view_quote(v, STR(""));
 	view_quote(v, value_str(data, "body"));
+}
+
+void bb_view_read(struct view *v, const struct value *data)
+{
+	mail_whole(v, data, "The newest unread message:");
+}
+
+void bb_view_acked(struct view *v, const struct value *data)
+{
+	mail_whole(v, data, "The newest message that had to be acknowledged:");
 }
 
 /* --- reservations --- */

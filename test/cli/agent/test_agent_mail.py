@@ -354,6 +354,7 @@ def beside(project, *args, program="bb", **kw):
 def test_every_reply_counts_the_mail(two):
     subprocess.run(["git", "init", "-q", str(two.path)], check=True)
     two.bb("init", program="bd").ok()
+    two.bb("create", "the bead of the messages", "--id", "bb-1", program="bd").ok()
     two.bb("init").ok()
     me = {"BB_AGENT_ID": "cobalt-harbor"}
     faces = [(["agent", "list", "--json"], "bb"), (["agent", "status", "--json"], "bb"), (["log", "--json"], "bb"),
@@ -381,6 +382,7 @@ def test_every_reply_counts_the_mail(two):
 def test_an_error_counts_the_mail_too_and_stays_what_it_is(two, program, args, code):
     subprocess.run(["git", "init", "-q", str(two.path)], check=True)
     two.bb("init", program="bd").ok()
+    two.bb("create", "the bead of the messages", "--id", "bb-1", program="bd").ok()
     me = {"BB_AGENT_ID": "cobalt-harbor"}
     before = two.bb(*args, "--json", program=program, env=me)
     assert before.error["code"] == code and before.err == ""
