@@ -17,6 +17,7 @@
 #include "base/text/utf8.h"
 #include "ops/ops.h"
 #include "surface/cli/args.h"
+#include "surface/cli/candidates.h"
 #include "surface/cli/help.h"
 #include "surface/cli/out.h"
 #include "surface/cli/screen.h"
@@ -523,6 +524,20 @@ static int cli_run(struct call *c, struct args *a)
 	return print_reply(c, a, json_text(&reply));
 }
 
+/* For the scripts of 'abacus completion': prints the candidates for the last word. */
+static int cli_complete(struct call *c, const struct face *face, char **argv)
+{
+	const struct face *other = argv[0] && argv[1] ? face_find(str_of(argv[0])) : NULL;
+	struct args_end end;
+
+	if (face == &face_abacus && other) { /* 'abacus bd …' is the same as 'bd …' */
+		face = other;
+		argv++;
+	}
+	args_unfinished(c, face, argv, &end);
+	return cli_identify(c, &end.args) ? 0 : candidates_print(c, &end);
+}
+
 int cli_main(const struct face *face, char **argv)
 {
 	struct call c = { 0 };
@@ -537,7 +552,9 @@ int cli_main(const struct face *face, char **argv)
 	/* before parsing, because arguments such as "2h" are relative to the time of the call */
 	lost = cli_locate(&c);
 	settings_read(&c);
-	if (args_parse(&c, face, argv, &args) || lost)
+	if (argv[0] && !strcmp(argv[0], "__complete"))
+		status = lost ? 0 : cli_complete(&c, face, argv + 1);
+	else if (args_parse(&c, face, argv, &args) || lost)
 		status = print_error(&c, &args, STR_NONE);
 	else
 		status = cli_run(&c, &args);
