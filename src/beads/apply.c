@@ -356,7 +356,7 @@ static enum err apply_refuse_growth(struct call *c, struct str id, const struct 
 		return call_step(c, "It stays deleted. Use another bead: 'bd create \"Title\"'.");
 	return call_step(c,
 			 "Use another bead for it: 'bd create \"Title\" --deps related:" STR_FMT
-			 "'. 'bd delete " STR_FMT "' works at any size.",
+			 "'. 'bd delete " STR_FMT " --yes' works at any size.",
 			 STR_ARG(spawn_word(&c->mem, id)), STR_ARG(spawn_word(&c->mem, id)));
 }
 

@@ -102,7 +102,9 @@ struct field {
 	unsigned flags;
 	enum field_role role;
 	const char *help;
-	const char *flag; /* on a command line; NULL: the name, with dashes */
+	/* on a command line; NULL: the name, with dashes. A positional field that has one can be
+	 * given either way. */
+	const char *flag;
 	const char *also; /* other names of the flag, separated by spaces; or NULL */
 	char letter;      /* short flag; 0: none */
 	const char *arg;  /* the placeholder in help; NULL: that of the kind */

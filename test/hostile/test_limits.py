@@ -124,7 +124,7 @@ def test_repair_keeps_what_is_known_here_as_another_bead(world, what):
 
 def test_a_bead_that_was_deleted_here_stays_deleted(world):
     world.anna.bd("comment", world.bead, "mine").ok()
-    world.anna.bd("delete", world.bead).ok()
+    world.anna.bd("delete", world.bead, "--yes").ok()
     world.push_third(notes("p"))
     is_refused(world.anna, world.bead)
     world.anna.bd("repair", "--apply").ok()
@@ -173,7 +173,7 @@ def test_a_clone_that_took_in_too_much_before_is_repaired(world):
     world.converges()
     copy, = holders(world.ben, "mine")
     assert world.ben.show(copy)["title"] == "mine" and world.ben.show(world.bead)["title"] == "third"
-    world.anna.bd("delete", world.bead).ok()
+    world.anna.bd("delete", world.bead, "--yes").ok()
     sync(world.anna)
 
 
@@ -270,7 +270,7 @@ def test_a_write_that_could_not_be_published_is_refused_by_the_command(world, wh
     error = world.anna.fails(*[world.bead if word == "ID" else word for word in command])
     assert error["code"] == "invalid_argument" and f"bd delete {world.bead}" in error["hint"], error
     assert journal(world.anna) == before
-    world.anna.bd("delete", world.bead).ok()
+    world.anna.bd("delete", world.bead, "--yes").ok()
     sync(world.anna)
     sync(world.ben)
     same_everywhere(world.remote, world.anna, world.ben)
@@ -285,7 +285,7 @@ def test_a_member_of_vybe_is_refused_where_there_is_no_room_for_it(world):
     assert journal(world.anna) == before
     world.anna.bd("update", world.bead, "--priority", "0").ok()
     world.converges()
-    world.anna.bd("delete", world.bead).ok()
+    world.anna.bd("delete", world.bead, "--yes").ok()
     world.anna.bd("undelete", world.bead).ok()
     world.converges()
 
@@ -298,7 +298,7 @@ def test_a_large_bead_can_be_made_smaller_and_restored(world):
     world.push_third(large)
     sync(world.anna)
     assert world.anna.fails("update", world.bead, "--title", "another")["code"] == "invalid_argument"
-    world.anna.bd("delete", world.bead).ok()
+    world.anna.bd("delete", world.bead, "--yes").ok()
     sync(world.anna)
     world.anna.bd("undelete", world.bead).ok()
     world.anna.bd("update", world.bead, "--description", "").ok()

@@ -29,7 +29,7 @@ class World:
         self.second = self.anna.create("second")
         self.anna.bd("dep", "add", self.second, self.first).ok()
         self.anna.bd("comment", self.first, "a note").ok()
-        self.anna.bd("delete", self.anna.create("gone")).ok()
+        self.anna.bd("delete", self.anna.create("gone"), "--yes").ok()
         sync(self.anna)
         sync(self.ben)
 
@@ -137,7 +137,7 @@ def test_a_member_at_the_limit_of_depth_goes_everywhere(world):
     sync(world.anna)
     drop_cache(world.anna)
     world.anna.json("update", world.first, "--title", "first")
-    world.anna.bd("delete", world.first).ok()
+    world.anna.bd("delete", world.first, "--yes").ok()
     drop_cache(world.anna)
     assert world.anna.json("deleted")
     sync(world.anna)

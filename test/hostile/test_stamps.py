@@ -81,7 +81,7 @@ def test_a_bead_at_the_end_of_time_says_so_and_can_be_deleted(world):
     error = world.anna.fails("update", world.victim, "--title", "mine")
     assert world.victim in error["message"] and "highest possible stamp" in error["message"], error
     assert "bd repair --stamps --apply" in error["hint"], error
-    world.anna.bd("delete", world.victim).ok()
+    world.anna.bd("delete", world.victim, "--yes").ok()
     assert titles(world.anna) == ["plain"]
     drop_cache(world.anna)
     assert titles(world.anna) == ["plain"]
@@ -126,7 +126,7 @@ def test_a_clock_that_was_wrong_once_is_not_followed(world):
     drop_cache(world.ben)
     assert world.ben.show(future)["status"] == "closed"
     world.ben.bd("reopen", future).ok()
-    world.ben.bd("delete", future).ok()
+    world.ben.bd("delete", future, "--yes").ok()
     world.ben.bd("undelete", future).ok()
     world.ben.bd("dep", "remove", world.victim, world.plain).ok()
     world.converges()
@@ -236,7 +236,7 @@ def test_ids_of_copies_that_were_taken_in_advance_are_left_out(world):
 def test_deleting_a_bead_at_the_end_of_time_can_be_undone(world):
     world.poison()
     sync(world.anna)
-    world.anna.bd("delete", world.victim).ok()
+    world.anna.bd("delete", world.victim, "--yes").ok()
     [copy] = undeleted(world.anna, world.victim)
     world.anna.bd("update", copy, "--title", "mine").ok()
     world.converges()

@@ -179,7 +179,7 @@ def test_changes_of_a_bead_whose_first_record_is_lost_are_kept(store):
     repo.bd("update", "b-1", "-d", "described").ok()
     repo.bd("comment", "b-1", "noted").ok()
     repo.bd("dep", "add", "b-2", "b-1").ok()
-    repo.bd("delete", "b-3").ok()
+    repo.bd("delete", "b-3", "--yes").ok()
     repo.bd("dep", "add", "b-0", "b-4").ok()
     whole = repo.journal.read_bytes()
     damaged = whole

@@ -53,7 +53,7 @@ def made(tmp_path_factory):
     second = anna.create("a2")
     anna.create("a3")
     anna.bd("dep", "add", second, first).ok()
-    anna.bd("delete", anna.create("gone")).ok()
+    anna.bd("delete", anna.create("gone"), "--yes").ok()
     sync(anna)
     sync(ben)
     assert len(history(path / "beads.git")) == 3
@@ -233,7 +233,7 @@ def test_lines_are_only_missing(world, left):
 def test_deleted_and_forgotten_is_no_loss(world):
     """Ben was away while a bead was deleted, and its tombstone collected: it is gone for him too."""
     gone = next(bead["id"] for bead in world.anna.json("list") if bead["title"] == "a3")
-    world.anna.bd("delete", gone).ok()
+    world.anna.bd("delete", gone, "--yes").ok()
     sync(world.anna)
     late = {"BD_TOMBSTONE_TTL_MS": 7 * 24 * 3600 * 1000, "ABACUS_NOW": "2099-01-01T00:00:00Z"}
     world.anna.create("later", env=late)

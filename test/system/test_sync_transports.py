@@ -36,7 +36,7 @@ def exchange(tmp_path, remote, url, **env):
     assert first["commit"] in history(remote)
     anna.bd("update", one, "--priority", "0").ok()
     ben.bd("dep", "add", two, one).ok()
-    ben.bd("delete", gone).ok()
+    ben.bd("delete", gone, "--yes").ok()
     ben.bd("update", one, "--title", "one, by ben").ok()
     sync(ben)
     assert sync(anna)["durability"] == "remote"

@@ -8,7 +8,7 @@ struct body {
 	struct list ids;
 	struct guard guard;
 	struct str reason;
-	bool dry_run;
+	bool dry_run, yes;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -16,8 +16,10 @@ struct body {
 static const struct field delete_fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "reason", &kind_str, AT(reason), .letter = 'r', .max = MAX_TEXT, .help = "why" },
-	{ "force", &kind_bool, AT(guard.force), .role = ROLE_FORCE, .letter = 'f', .also = "yes",
+	{ "force", &kind_bool, AT(guard.force), .role = ROLE_FORCE, .letter = 'f',
 	  .help = "delete despite another agent's claim, and without asking" },
+	{ "yes", &kind_bool, AT(yes), FIELD_CLI, .role = ROLE_CONFIRM, .letter = 'y',
+	  .help = "delete without asking" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
 	  .help = "show what would be deleted without deleting anything" },
 	GUARD_FIELDS(struct body, guard),
@@ -60,9 +62,10 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body, s
 const struct op op_bead_delete = {
 	.name = "bead delete",
 	.help = "Delete beads; 'bd undelete' restores them",
-	.more = "The deletion is recorded, so that it reaches every clone. On a terminal, the "
-		"command shows what would be deleted and asks, unless --force is given. A bead "
-		"that another agent has claimed is deleted only with --force.",
+	.more = "The deletion is recorded, so that it reaches every clone. Without --yes or "
+		"--force, the command only shows what it would delete: on a terminal it then "
+		"asks, elsewhere it exits with 1. A bead that another agent has claimed is "
+		"deleted only with --force.",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = delete_fields,

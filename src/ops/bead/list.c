@@ -38,8 +38,9 @@ static const struct field list_fields[] = {
 };
 
 static const struct field search_fields[] = {
-	{ "query", &kind_str, AT(words), FIELD_REQUIRED | FIELD_PLACE, .arg = "WORDS", .min = 1,
-	  .max = MAX_TITLE, .help = "words to find; each matches the beginning of a word" },
+	{ "query", &kind_str, AT(words), FIELD_REQUIRED | FIELD_PLACE, .flag = "query",
+	  .arg = "WORDS", .min = 1, .max = MAX_TITLE,
+	  .help = "words to find; each matches the beginning of a word" },
 	FILTER_FIELDS(struct body, filter),
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),

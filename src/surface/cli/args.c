@@ -49,7 +49,7 @@ static bool args_also(const struct field *f, struct str name)
 static const struct field *find_long(struct arena *mem, const struct field *fields, struct str name)
 {
 	for (const struct field *f = fields; f && f->name; f++)
-		if (field_on_cli(f) && !(f->flags & FIELD_PLACE) &&
+		if (field_on_cli(f) && (!(f->flags & FIELD_PLACE) || f->flag) &&
 		    (str_eq(name, field_flag(mem, f)) || args_also(f, name)))
 			return f;
 	return NULL;
@@ -414,6 +414,14 @@ static const struct field *next_place(struct args_parser *p)
 	return NULL;
 }
 
+/* Was the field of the operation set before? */
+static bool args_given(const struct args_parser *p, const struct field *f)
+{
+	const struct request *r = &p->out->request;
+
+	return r->given >> (f - r->op->fields) & 1;
+}
+
 static enum err parse_place(struct args_parser *p, const char *arg)
 {
 	const struct field *f;
@@ -421,6 +429,9 @@ static enum err parse_place(struct args_parser *p, const char *arg)
 	if (!p->out->command)
 		return unknown_command(p, arg);
 	f = next_place(p);
+	if (f && f->flag && args_given(p, f))
+		return call_fail(p->c, ERR_USAGE, "%s was given twice: as '%s' and with --%s",
+				 f->arg, arg, f->flag);
 	if (f)
 		return args_set(p, f, str_of(arg));
 	if (args_loose(p))

@@ -423,39 +423,68 @@ static void cli_expect(struct call *c, const struct args *a, struct str preview)
 	request_set_role(c, &run, ROLE_EXPECTED, json_text(&j));
 }
 
-/*
- * On a terminal, shows a preview of the command and asks for confirmation. Without a terminal
- * there is nobody to ask, so the command just runs.
- */
-static bool cli_agrees(struct call *c, const struct args *a)
+/* Runs the request as a dry run. False: it failed; the real run reports the error. */
+static bool cli_preview(struct call *c, const struct args *a, struct request *look,
+			struct json *reply)
 {
-	struct request look = a->request;
-	struct view v = screen_view(c);
-	struct json reply = json_new(&c->mem);
 	struct str id = c->request_id;
 	bool failed;
 
-	if (a->globals.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
-	    request_bool(&a->request, ROLE_FORCE) || request_bool(&a->request, ROLE_DRY_RUN))
-		return true;
-	look.body = arena_grow(&c->mem, NULL, 0, look.op->body_size);
-	memcpy(look.body, a->request.body, look.op->body_size);
-	request_set_role(c, &look, ROLE_DRY_RUN, STR("true"));
+	*look = a->request;
+	look->body = arena_grow(&c->mem, NULL, 0, look->op->body_size);
+	memcpy(look->body, a->request.body, look->op->body_size);
+	request_set_role(c, look, ROLE_DRY_RUN, STR("true"));
 	c->request_id = STR_NONE;
-	failed = request_run(c, &look, &reply);
+	failed = request_run(c, look, reply);
 	c->request_id = id;
-	if (failed) {
+	if (failed)
 		call_forgive(c);
-		return true; /* the real run reports the error */
-	}
+	return !failed;
+}
+
+/* Fails after a preview that nobody could confirm, because there is no terminal. */
+static int cli_unconfirmed(struct call *c, const struct args *a, struct str preview)
+{
+	struct json details = json_new(&c->mem);
+
+	json_object(&details);
+	json_put_raw(&details, "preview", preview);
+	json_end(&details);
+	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: --yes is required");
+	call_step(c, "If these are the right beads, run the command again with --yes.");
+	call_detail(c, json_text(&details));
+	return print_error(c, a, STR_NONE);
+}
+
+/*
+ * Shows a preview of the command, and asks for confirmation on a terminal. Elsewhere nobody can be
+ * asked: a command that has an option for the confirmation fails, any other just runs. Returns -1 to
+ * go on, or the exit status.
+ */
+static int cli_agrees(struct call *c, const struct args *a)
+{
+	bool terminal = !a->globals.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	struct view v = screen_view(c);
+	struct json reply = json_new(&c->mem);
+	struct request look;
+
+	if (request_bool(&a->request, ROLE_FORCE) || request_bool(&a->request, ROLE_CONFIRM) ||
+	    request_bool(&a->request, ROLE_DRY_RUN) ||
+	    (!terminal && !request_value(&a->request, ROLE_CONFIRM)) ||
+	    !cli_preview(c, a, &look, &reply))
+		return -1;
+	if (a->globals.json)
+		return cli_unconfirmed(c, a, json_text(&reply));
 	v.asked = &look;
 	if (cli_render(c, &v, a->command, json_text(&reply))) {
 		call_forgive(c);
-		return true;
+		return -1;
 	}
 	out_view(&v, 0);
+	if (!terminal)
+		return cli_unconfirmed(c, a, json_text(&reply));
 	cli_expect(c, a, json_text(&reply));
-	return answers_yes();
+	return answers_yes() ? -1 : 1;
 }
 
 /* Requests only the fields that the view shows, because reading fewer is faster. */
@@ -490,6 +519,7 @@ static int cli_print_version(struct call *c, const struct args *a)
 static int cli_run(struct call *c, struct args *a)
 {
 	struct json reply = json_new(&c->mem);
+	int agreed;
 
 	if (!a->command && a->face->index && !a->globals.help && !a->globals.version)
 		return a->face->index(c, a->words);
@@ -515,8 +545,8 @@ static int cli_run(struct call *c, struct args *a)
 	}
 	if (a->command->fields && !a->globals.json)
 		ask_less(c, a);
-	if ((a->command->flags & COMMAND_PREVIEWS) && !cli_agrees(c, a))
-		return 1;
+	if ((a->command->flags & COMMAND_PREVIEWS) && (agreed = cli_agrees(c, a)) >= 0)
+		return agreed;
 	if (request_run(c, &a->request, &reply))
 		return print_error(c, a, STR_NONE);
 	if (only_looked(c, a->command, json_text(&reply)))

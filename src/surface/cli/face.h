@@ -21,7 +21,7 @@ enum command_flags {
 	COMMAND_ENVELOPE = 1 << 6, /* wrap the JSON in {"ok","command","data","error"} */
 	COMMAND_SILENT = 1 << 8,   /* print no errors, and exit with 0 */
 	COMMAND_VERDICT = 1 << 7,  /* 1 means "denied"; 3 that the check itself failed */
-	COMMAND_PREVIEWS = 1 << 4, /* on a terminal, show a preview and ask, unless forced */
+	COMMAND_PREVIEWS = 1 << 4, /* show a preview and ask, unless confirmed or forced */
 	COMMAND_HABIT = 1 << 9,    /* for users of upstream bd; only 'help --all' lists it */
 	COMMAND_LOOSE = 1 << 10,   /* unknown options and arguments are ignored */
 };

@@ -164,7 +164,7 @@ def related(repo):
 
 
 def acts(bead, other):
-    return [["update", bead, "-p", "0"], ["update", bead, "--claim"], ["close", bead], ["delete", bead],
+    return [["update", bead, "-p", "0"], ["update", bead, "--claim"], ["close", bead], ["delete", bead, "--yes"],
             ["claim", bead], ["renew", bead], ["unclaim", bead], ["comment", bead, "hi"], ["label", "add", bead, "l"],
             ["label", "remove", bead, "have"], ["dep", "add", bead, other], ["dep", "remove", bead, other, "-t", "related"]]
 
@@ -216,7 +216,7 @@ def test_reopen_and_undelete_take_the_epoch_too(repo):
     held, = repo.json("claim", bead)
     repo.bd("close", bead).ok()
     is_error(repo.bd("--json", "reopen", bead, "--epoch", epoch(held)), "stale_claim", 1)
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     is_error(repo.bd("--json", "undelete", bead, "--epoch", epoch(held)), "stale_claim", 1)
 
 
@@ -351,7 +351,7 @@ def test_reclaim_for_people(repo):
 
 # whose bead it is to close, reopen, delete or move
 
-STATUS_ACTS = [["close", "{}"], ["done", "{}"], ["delete", "{}"], ["update", "{}", "-s", "open"], ["update", "{}", "-s", "closed"],
+STATUS_ACTS = [["close", "{}"], ["done", "{}"], ["delete", "{}", "--yes"], ["update", "{}", "-s", "open"], ["update", "{}", "-s", "closed"],
                ["update", "{}", "-s", "closed", "--title", "t"]]
 VYBE_ACTS = [["task", "complete", "--id", "{}", "--outcome", "done", "--summary", "s"],
              ["task", "complete", "--id", "{}", "--outcome", "blocked", "--summary", "s"],
@@ -454,7 +454,7 @@ def test_a_closed_bead_under_a_live_lease_is_not_reopened(repo):
 def test_one_bead_of_another_keeps_all_of_the_command_from_happening(repo):
     bead = held(repo)
     mine = repo.create("mine")
-    for words in (["close", mine, bead], ["delete", mine, bead], ["update", mine, bead, "-s", "closed"]):
+    for words in (["close", mine, bead], ["delete", mine, bead, "--yes"], ["update", mine, bead, "-s", "closed"]):
         is_error(repo.bd("--json", *words), "already_claimed", 1)
     assert repo.show(mine)["status"] == "open"
     is_error(repo.bd("--json", "delete", bead, "--dry-run"), "already_claimed", 1)

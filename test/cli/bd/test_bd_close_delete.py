@@ -139,7 +139,7 @@ def test_delete_leaves_a_tombstone(repo):
     clock(repo)
     bead = repo.create("x")
     clock(repo, m=1)
-    stone, = repo.json("delete", bead, "--reason", "twice", "--actor", "bob")
+    stone, = repo.json("delete", bead, "--reason", "twice", "--actor", "bob", "--yes")
     expect = {"id": bead, "deleted_at": stamp(m=1), "deleted_by": "bob", "reason": "twice"}
     assert {k: stone[k] for k in expect} == expect
     listed, = repo.json("deleted")
@@ -151,14 +151,14 @@ def test_delete_leaves_a_tombstone(repo):
 
 def test_the_reason_is_optional(repo):
     bead = repo.create("x")
-    assert repo.json("delete", bead)[0]["reason"] is None
+    assert repo.json("delete", bead, "--yes")[0]["reason"] is None
     assert repo.json("deleted")[0]["reason"] is None
 
 
 def test_a_deleted_bead_is_in_no_list(repo):
     bead, other = repo.create("findme", "-l", "l"), repo.create("other")
     repo.bd("dep", "add", bead, other, "-t", "related").ok()
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     assert repo.ids("list", "--all") == repo.ids("ready") == [other]
     assert repo.json("search", "findme") == []
     assert repo.json("count")["count"] == 1
@@ -174,7 +174,7 @@ def test_a_deleted_bead_is_in_no_list(repo):
                                    ["dep", "list"], ["dep", "tree"], ["label", "list"]])
 def test_every_other_command_says_that_it_is_deleted(repo, words):
     bead = repo.create("x")
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     journal = repo.journal.read_bytes()
     n = 2 if words[0] in ("dep", "label") else 1
     error = is_error(repo.bd("--json", *words[:n], bead, *words[n:]), "deleted", 1)
@@ -187,7 +187,7 @@ def test_undelete_brings_everything_back(repo):
     bead = repo.create("x", "-l", "l", "-d", "d", "--deps", a, "--parent", epic)
     repo.bd("comment", bead, "note").ok()
     before = repo.show(bead)
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     wipe_cache(repo)
     repo.bd("undelete", bead).ok()
     after = repo.show(bead)
@@ -211,7 +211,7 @@ def test_deleted_the_latest_first(repo):
         ids.append(repo.create(f"t{i}"))
     for i, bead in enumerate(ids):
         clock(repo, h=1, m=i)
-        repo.bd("delete", bead).ok()
+        repo.bd("delete", bead, "--yes").ok()
     assert repo.ids("deleted") == ids[::-1]
     assert repo.ids("deleted", "-n", "1") == [ids[2]]
     out = repo.bd("deleted").ok().out
@@ -247,6 +247,29 @@ def test_closing_on_a_branch(repo):
 
 def test_a_deleted_bead_is_found_by_the_start_of_its_id(repo):
     bead = repo.create("x", "--id", "bd-zzz9")
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     is_error(repo.bd("--json", "show", "bd-zzz"), "deleted", 1)
     assert repo.json("undelete", "bd-zz")[0]["id"] == bead
+
+
+def test_without_a_terminal_delete_shows_what_it_would_delete_and_fails(repo):
+    bead = repo.create("x")
+    journal = repo.journal.read_bytes()
+    done = repo.bd("delete", bead)
+    assert done.code == 1 and bead in done.out and "nothing was deleted" in done.err
+    preview = repo.bd("delete", bead, "--json")
+    is_error(preview, "invalid_argument", 1)
+    assert [(b["id"], b["deleted"]) for b in preview.error["details"]["preview"]] == [(bead, False)]
+    assert repo.journal.read_bytes() == journal
+    assert repo.json("delete", bead, "--force")[0]["deleted"] is True
+
+
+def test_yes_confirms_a_deletion_but_does_not_override_a_claim(repo):
+    bead = repo.create("x")
+    repo.bd("claim", bead, "--actor", "bob").ok()
+    is_error(repo.bd("delete", bead, "--yes", "--json"), "already_claimed", 1)
+    repo.bd("delete", bead, "--force").ok()
+
+
+def test_an_unknown_id_is_the_error_of_a_deletion_without_confirmation(repo):
+    is_error(repo.bd("delete", "bd-none", "--json"), "not_found", 1)

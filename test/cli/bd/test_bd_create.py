@@ -160,7 +160,7 @@ def test_create_links_only_to_beads_that_are_there(repo):
 
 def test_create_links_not_to_deleted_beads(repo):
     gone = repo.create("gone")
-    repo.bd("delete", gone).ok()
+    repo.bd("delete", gone, "--yes").ok()
     for args in (["--deps", gone], ["--parent", gone]):
         is_error(repo.bd("--json", "create", "x", *args), "deleted", 1)
     assert repo.json("list") == []
@@ -201,7 +201,7 @@ def test_an_id_that_exists_is_refused(repo):
 
 def test_the_id_of_a_deleted_bead_is_not_used_again(repo):
     repo.create("x", "--id", "bd-same")
-    repo.bd("delete", "bd-same").ok()
+    repo.bd("delete", "bd-same", "--yes").ok()
     is_error(repo.bd("--json", "create", "y", "--id", "bd-same"), "already_exists", 1)
     assert repo.json("list") == []
 
@@ -406,3 +406,16 @@ def test_a_body_from_standard_input_is_that_of_a_file(repo, body):
 
 def test_a_value_from_standard_input_has_no_end_of_line(repo):
     assert repo.json("create", "x", "-d", "-", stdin=b"echoed\n")["description"] == "echoed"
+
+
+@pytest.mark.parametrize("words", [["--title=x", "--type=bug", "--priority=1"], ["--title", "x", "--type", "bug", "-p", "P1"],
+                                   ["--priority=1", "x", "-t", "bug"]])
+def test_the_title_may_be_an_option_as_upstream_teaches_it(repo, words):
+    got = repo.json("create", *words)
+    assert (got["title"], got["type"], got["priority"]) == ("x", "bug", 1)
+
+
+def test_a_title_in_two_places_is_refused(repo):
+    done = repo.bd("create", "--title=x", "y")
+    assert done.code == 2 and "TITLE was given twice" in done.err
+    assert repo.json("list") == []

@@ -122,7 +122,7 @@ def test_nothing_depends_on_itself(repo, kind):
 
 def test_both_ends_have_to_be_there(repo):
     a, gone = repo.create("a"), repo.create("gone")
-    repo.bd("delete", gone).ok()
+    repo.bd("delete", gone, "--yes").ok()
     is_error(repo.bd("--json", "dep", "add", a, "bd-none"), "not_found", 1)
     is_error(repo.bd("--json", "dep", "add", "bd-none", a), "not_found", 1)
     is_error(repo.bd("--json", "dep", "add", a, gone), "deleted", 1)
@@ -237,7 +237,7 @@ def test_graph_of_all_and_of_one(repo):
 
 def test_a_deleted_bead_is_in_no_tree_and_comes_back_with_its_edges(repo):
     a, b, c, d = diamond(repo)
-    repo.bd("delete", b).ok()
+    repo.bd("delete", b, "--yes").ok()
     assert {n["id"] for n in repo.json("dep", "tree", a)["nodes"]} == {a, c, d}
     assert [x["id"] for x in repo.show(a)["dependencies"]] == [c]
     assert repo.show(a)["dependency_count"] == 1

@@ -41,7 +41,7 @@ def four(repo):
     repo.create("p", "--id", "bd-p", "-t", "epic")
     repo.bd("update", "bd-b", "--parent", "bd-p").ok()
     repo.bd("comment", "bd-a", "note").ok()
-    repo.bd("delete", "bd-c").ok()
+    repo.bd("delete", "bd-c", "--yes").ok()
 
 
 def whole(bead):
@@ -180,7 +180,7 @@ def test_dep_add_a_b_means_a_depends_on_b(two):
 
 def test_several_ids_at_once(repo):
     ids = [repo.create(x) for x in "abc"]
-    for words in (["show"], ["update", "-p", "0"], ["close"], ["reopen"], ["claim"], ["renew"], ["unclaim"], ["delete"],
+    for words in (["show"], ["update", "-p", "0"], ["close"], ["reopen"], ["claim"], ["renew"], ["unclaim"], ["delete", "--yes"],
                   ["undelete"]):
         assert [b["id"] for b in repo.json(words[0], *ids, *words[1:])] == ids, words
     assert [b["id"] for b in repo.json("label", "add", *ids, "l")] == ids
@@ -189,7 +189,7 @@ def test_several_ids_at_once(repo):
 def test_the_same_id_twice_is_one_bead(repo):
     bead = repo.create("x")
     assert [b["id"] for b in repo.json("close", bead, bead)] == [bead]
-    assert [b["id"] for b in repo.json("delete", bead, bead[:-1])] == [bead]
+    assert [b["id"] for b in repo.json("delete", bead, bead[:-1], "--yes")] == [bead]
 
 
 def test_abacus_bd_is_bd(two):

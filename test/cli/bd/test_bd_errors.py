@@ -193,7 +193,7 @@ def test_a_writer_waits_for_the_lock_and_a_reader_does_not(repo):
 SESSION = [["create", "a", "--id", "bd-a", "-l", "x"], ["create", "b", "--id", "bd-b", "--deps", "bd-a"],
            ["list"], ["ready"], ["claim", "bd-a", "--request-id", "r"], ["comment", "bd-a", "hi", "--request-id", "c"],
            ["show", "bd-a", "bd-b"], ["search", "hi"], ["blocked"], ["close", "bd-a", "-r", "done"], ["ready"],
-           ["delete", "bd-b"], ["deleted"], ["undelete", "bd-b"], ["dep", "tree", "bd-b"], ["status"], ["count"],
+           ["delete", "bd-b", "--yes"], ["deleted"], ["undelete", "bd-b"], ["dep", "tree", "bd-b"], ["status"], ["count"],
            ["claim", "bd-a", "--request-id", "r"], ["label", "list-all"], ["list", "--all", "--sort", "updated"]]
 
 

@@ -10,7 +10,7 @@ def closed(repo, bead):
 
 
 def deleted(repo, bead):
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     return ["show", bead]
 
 

@@ -29,7 +29,7 @@ SHAPES = [
     (["update", "bd-a", "-p", "1"], list, BEAD), (["update", "bd-a", "--claim"], list, more(BEAD, "epoch")),
     (["close", "bd-a"], list, BEAD), (["reopen", "bd-a"], list, BEAD),
     (["blocked"], list, more(BEAD, "blocked_by", "blocked_by_count")),
-    (["delete", "bd-a"], list, more(STONE, "deleted", "dependent_count")),
+    (["delete", "bd-a", "--yes"], list, more(STONE, "deleted", "dependent_count")),
     (["delete", "bd-a", "--dry-run"], list, more(STONE, "deleted", "dependent_count")),
     (["deleted"], list, STONE), (["undelete", "bd-g"], list, BEAD),
     (["dep", "add", "bd-c", "bd-a"], dict, EDGE), (["dep", "remove", "bd-b", "bd-a"], list, EDGE),
@@ -53,7 +53,7 @@ def eight(repo):
     plan = [["create", "a", "--id", "bd-a", "-l", "l"], ["create", "b", "--id", "bd-b", "--deps", "bd-a"],
             ["create", "c", "--id", "bd-c"], ["create", "p", "--id", "bd-p", "-t", "epic", "-p", "4"],
             ["create", "n", "--id", "bd-n", "--parent", "bd-p", "-p", "3"], ["create", "g", "--id", "bd-g"],
-            ["comment", "bd-n", "hi"], ["delete", "bd-g"], ["claim", "bd-c"]]
+            ["comment", "bd-n", "hi"], ["delete", "bd-g", "--yes"], ["claim", "bd-c"]]
     for words in plan:
         repo.bd(*words).ok()
 

@@ -222,7 +222,7 @@ def test_search_follows_every_change(repo):
     bead = repo.create("before")
     repo.bd("update", bead, "--title", "after").ok()
     assert (repo.ids("search", "before"), repo.ids("search", "after")) == ([], [bead])
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     assert repo.ids("search", "after") == []
     repo.bd("undelete", bead).ok()
     assert repo.ids("search", "after") == [bead]

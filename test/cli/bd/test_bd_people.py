@@ -64,7 +64,7 @@ def test_count_for_people(repo, by, lines):
 def test_status_counts(repo):
     a, b, c = many(repo)
     d = repo.create("d", "--deps", b)
-    repo.bd("delete", repo.create("gone")).ok()
+    repo.bd("delete", repo.create("gone"), "--yes").ok()
     got = repo.json("status")
     expect = {"total_issues": 4, "open_issues": 2, "in_progress_issues": 1, "closed_issues": 1, "blocked_issues": 1,
               "ready_issues": 1, "expired_claims": 0, "deleted_issues": 1}
@@ -127,7 +127,7 @@ def test_an_epic_with_open_blockers_is_not_closed_without_force(repo):
 def test_a_deleted_part_does_not_count(repo):
     top, a, b = epic(repo)
     repo.bd("close", a).ok()
-    repo.bd("delete", b).ok()
+    repo.bd("delete", b, "--yes").ok()
     got, = repo.json("epic", "status")
     assert (got["total_children"], got["closed_children"], got["eligible_for_close"]) == (1, 1, True)
 

@@ -252,7 +252,7 @@ COMMANDS = [["init"], ["create", "a", "--id", "bd-a"], ["create", "b", "--id", "
             ["label", "add", "bd-a", "l"], ["label", "remove", "bd-a", "l"], ["label", "list", "bd-a"],
             ["label", "list-all"], ["unclaim", "bd-a"], ["dep", "list", "bd-b"], ["dep", "tree", "bd-b"],
             ["dep", "cycles"], ["dep", "remove", "bd-b", "bd-a"], ["dep", "add", "bd-b", "bd-a"], ["blocked"],
-            ["children", "bd-a"], ["close", "bd-a"], ["reopen", "bd-a"], ["delete", "bd-b"], ["deleted"],
+            ["children", "bd-a"], ["close", "bd-a"], ["reopen", "bd-a"], ["delete", "bd-b", "--yes"], ["deleted"],
             ["undelete", "bd-b"], ["reclaim"], ["status"], ["count"], ["stale"], ["epic", "status"],
             ["epic", "close-eligible"], ["graph"], ["validate"], ["doctor"], ["where"], ["info"], ["version"],
             ["config", "set", "claim.lease", "2h"], ["config", "get", "claim.lease"], ["config", "list"],

@@ -55,7 +55,7 @@ def build(repo):
         beads.append(bead(f"bd-b-{word}", i + 1, **fields))
     append(repo, {"beads": sorted(beads, key=lambda b: b["id"]), "deps": deps})
     clock(repo)
-    repo.bd("delete", "bd-b-deleted").ok()
+    repo.bd("delete", "bd-b-deleted", "--yes").ok()
     clock(repo, h=2)
     repo.bd("list").ok()
     return rows
@@ -127,7 +127,7 @@ def test_work_becomes_ready_as_its_blockers_end(repo):
     assert repo.ids("ready") == [b]
     repo.bd("reopen", a).ok()
     assert repo.ids("ready") == [a]
-    repo.bd("delete", a).ok()
+    repo.bd("delete", a, "--yes").ok()
     assert repo.ids("ready") == [b]
     repo.bd("undelete", a).ok()
     assert repo.ids("ready") == [a]
@@ -263,7 +263,7 @@ def test_claim_next_after_a_close_takes_no_container(repo):
     assert child in repo.ids("ready")
 
 
-@pytest.mark.parametrize("words", [["close", "{0}"], ["delete", "{0}"], ["dep", "remove", "{0}", "{1}", "--kind", "parent"],
+@pytest.mark.parametrize("words", [["close", "{0}"], ["delete", "{0}", "--yes"], ["dep", "remove", "{0}", "{1}", "--kind", "parent"],
                                    ["update", "{0}", "--parent", ""]], ids=lambda w: " ".join(w))
 def test_without_its_last_open_child_a_bead_is_work_again(repo, words):
     parent = repo.create("parent", "-p", "0")
@@ -281,8 +281,8 @@ def test_without_its_last_open_child_a_bead_is_work_again(repo, words):
 def test_a_child_that_comes_back_makes_a_container_again(repo):
     parent = repo.create("parent", "-p", "0")
     child = repo.create("child", "--parent", parent)
-    for there, back in (("close", "reopen"), ("delete", "undelete")):
-        repo.bd(there, child).ok()
+    for there, back in ((["close"], "reopen"), (["delete", "--yes"], "undelete")):
+        repo.bd(*there, child).ok()
         assert repo.ids("ready")[0] == parent
         repo.bd(back, child).ok()
         assert repo.ids("ready") == [child, parent] and repo.json("ready")[1]["open_children"] == 1

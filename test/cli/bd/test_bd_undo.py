@@ -66,7 +66,7 @@ def test_undo_of_a_creation_deletes_the_bead_and_undo_again_restores_it_with_its
 
 
 @pytest.mark.parametrize("act", [
-    ("close", "-r", "done"), ("delete", "-r", "why"), ("claim",), ("label", "add"), ("update", "--claim"),
+    ("close", "-r", "done"), ("delete", "--yes", "-r", "why"), ("claim",), ("label", "add"), ("update", "--claim"),
     ("update", "-a", "carol"), ("update", "-s", "in_progress"), ("update", "--external-ref", "gh-1")])
 def test_undo_restores_what_it_was_before(repo, act):
     bead = repo.create("x", "-l", "one")
@@ -94,7 +94,7 @@ def test_undo_of_reopen_closes_it_as_it_was(repo):
 
 def test_undo_of_undelete_deletes_it_again_for_the_same_reason(repo):
     bead = repo.create("x")
-    repo.json("delete", bead, "-r", "why")
+    repo.json("delete", bead, "--yes", "-r", "why")
     repo.json("undelete", bead)
     repo.json("undo")
     assert [(t["id"], t["reason"]) for t in repo.json("deleted")] == [(bead, "why")]
@@ -211,7 +211,7 @@ def test_another_field_that_somebody_else_changed_since_stays(repo):
 
 
 @pytest.mark.parametrize("meanwhile", [("update", "{}", "-p", "0"), ("comment", "{}", "mine"), ("claim", "{}"),
-                                       ("create", "child", "--parent", "{}"), ("delete", "{}")])
+                                       ("create", "child", "--parent", "{}"), ("delete", "{}", "--yes")])
 def test_a_created_bead_that_somebody_else_uses_is_not_deleted(repo, meanwhile):
     bead = repo.create("x")
     repo.bd(*(word.format(bead) for word in meanwhile), env={"BD_ACTOR": "bob"}).ok()

@@ -265,7 +265,7 @@ def claimed(repo):
 
 
 def mutations(bead, other):
-    return [["update", bead, "-p", "0"], ["update", bead, "--claim"], ["close", bead], ["delete", bead],
+    return [["update", bead, "-p", "0"], ["update", bead, "--claim"], ["close", bead], ["delete", bead, "--yes"],
             ["claim", bead], ["renew", bead], ["unclaim", bead], ["comment", bead, "hi"], ["label", "add", bead, "l"],
             ["label", "remove", bead, "have"], ["dep", "add", bead, other], ["dep", "remove", bead, other, "-t", "related"]]
 
@@ -289,7 +289,7 @@ def test_hash_of_reopen_and_undelete(repo):
     assert repo.show(bead)["status"] == "closed"
     repo.bd("reopen", bead, "--if-hash", hash).ok()
     hash = repo.show(bead)["content_hash"]
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     is_error(repo.bd("--json", "undelete", bead, "--if-hash", "f" * 64), "cas_mismatch", 1)
     is_error(repo.bd("--json", "show", bead), "deleted", 1)
     repo.bd("undelete", bead, "--if-hash", hash).ok()
@@ -384,7 +384,7 @@ def test_a_clock_that_goes_back_a_day_loses_nothing(repo):
     assert repo.show(bead)["title"] == "later"
     repo.bd("close", bead).ok()
     assert repo.show(bead)["status"] == "closed"
-    repo.bd("delete", bead).ok()
+    repo.bd("delete", bead, "--yes").ok()
     is_error(repo.bd("--json", "show", bead), "deleted", 1)
     repo.bd("undelete", bead).ok()
     assert repo.show(bead)["title"] == "later"
@@ -431,7 +431,7 @@ def test_members_that_are_not_known_survive_every_change(repo):
     append(repo, {"beads": [line]})
     assert repo.show(bead)["estimate"] == 90
     for words in (["update", bead, "-p", "0"], ["claim", bead], ["comment", bead, "hi"], ["dep", "add", bead, other],
-                  ["close", bead, "--force"], ["reopen", bead], ["delete", bead], ["undelete", bead]):
+                  ["close", bead, "--force"], ["reopen", bead], ["delete", bead, "--yes"], ["undelete", bead]):
         repo.bd(*words).ok()
     for file in repo.home.glob("cache.db*"):
         file.unlink()

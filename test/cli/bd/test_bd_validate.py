@@ -240,7 +240,7 @@ def test_a_sound_store(repo):
 def test_an_edge_to_a_deleted_bead_is_orphaned(repo):
     a = repo.create("a")
     b = repo.create("b", "--deps", a)
-    repo.bd("delete", a).ok()
+    repo.bd("delete", a, "--yes").ok()
     got = repo.json("validate")
     assert (got["ok"], got["errors"], got["warnings"]) == (True, 0, 1)
     assert [(f["code"], f["severity"]) for f in got["findings"]] == [("orphaned_dependency", "warning")]
@@ -378,7 +378,7 @@ def synced(repo):
         repo.create(name, "--id", f"bd-{name}")
     repo.bd("dep", "add", "bd-b", "bd-a").ok()
     repo.bd("dep", "add", "bd-c", "bd-a", "--type", "related").ok()
-    repo.bd("delete", "bd-x").ok()
+    repo.bd("delete", "bd-x", "--yes").ok()
     repo.json("sync")
     return repo
 

@@ -194,7 +194,7 @@ def test_deltas_have_dependencies_that_others_added_and_removed(vybe):
 def test_deltas_name_who_deleted_a_task(vybe):
     task = vybe.task()["id"]
     vybe.resume()
-    vybe.bd("--actor", "zed", "delete", task).ok()
+    vybe.bd("--actor", "zed", "delete", task, "--yes").ok()
     assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [("task_deleted", "zed")]
 
 
