@@ -448,6 +448,28 @@ def test_a_file_beside_the_store_that_is_too_large_is_refused_and_repair_leaves_
     world.converges()
 
 
+def test_many_large_folders_are_refused_early_and_repair_leaves_them_out(world):
+    """Twelve commits, each with a folder of 180,000 names: some hundred bytes each as a delta."""
+    def write(kind, data):
+        return subprocess.run(["git", "-C", world.remote, "hash-object", "-w", "-t", kind, "--stdin"], input=data, capture_output=True,
+                              check=True).stdout.decode().strip()
+    before, blob = at(world.remote), bytes.fromhex(write("blob", b"x"))
+    names = b"".join(b"100644 f%06d\0" % n + blob for n in range(180000))
+    files = git(world.remote, "ls-tree", REF).strip()
+    for n in range(12):
+        folder = write("tree", names + b"100644 g%d\0" % n + blob)
+        tree = subprocess.run(["git", "-C", world.remote, "mktree"], input=f"{files}\n040000 tree {folder}\tz\n".encode(), capture_output=True,
+                              check=True).stdout.decode().strip()
+        git(world.remote, "update-ref", REF, git(world.remote, "commit-tree", tree, "-p", REF, "-m", "names").strip())
+    done, seconds, memory = usage(world.anna, "sync", "--json")
+    error = is_sync_error(done, "corrupt")
+    assert "bytes of names" in error["message"] and "bd repair --apply" in error["hint"], error
+    assert memory < 300 * MB, memory
+    world.anna.bd("repair", "--apply").ok()
+    assert git(world.remote, "merge-base", "--is-ancestor", before, REF) == ""
+    world.converges()
+
+
 def test_a_larger_limit_takes_the_file_over(world):
     push_zeros(world, 2 * MB)
     world.anna.bd("config", "set", "sync.max_file", "1m").ok()

@@ -19,8 +19,7 @@ enum {
 /* Git's commit-graph has 34 bits for the seconds of a date, and `git fsck` compares the two. */
 static const int64_t DATE_LAST = ((int64_t)1 << 34) - 1;
 
-static const size_t COMMIT_MOST = (size_t)16 << 20, TREE_MOST = (size_t)16 << 20,
-		    READ_MOST = (size_t)512 << 20; /* total bytes read by one check */
+static const size_t COMMIT_MOST = (size_t)16 << 20, TREE_MOST = (size_t)16 << 20;
 
 /* Commits that are still to be visited. */
 struct todo {
@@ -35,11 +34,12 @@ struct check {
 	git_repository *git;
 	git_odb *odb;
 	struct map commits; /* known or already checked */
+	struct map files;   /* already checked */
 	struct map trees;   /* already checked; value: int, the greatest depth */
 	struct map shallow; /* commits whose parents 'git fetch --depth' left out */
 	struct todo new, known;
 	const git_oid *commit; /* the commit being checked */
-	size_t bytes;
+	size_t large;          /* bytes of large commits and trees */
 	struct repo_fault *fault;
 	enum err failed; /* I/O error: says nothing about the history */
 };
@@ -125,6 +125,12 @@ static int repo_check_header(struct check *k, const git_oid *oid, size_t *size, 
 	return git_odb_read_header(size, type, k->odb, oid);
 }
 
+static bool repo_check_too_many_names(struct check *k)
+{
+	return repo_check_blame(k, "the commits up to %s have more than %zu bytes of names",
+				repo_check_hex(k, k->commit).p, REPO_LARGE_MOST);
+}
+
 /*
  * Does the object exist, with the right type, and is it small enough to be read? Only the header is
  * read.
@@ -134,21 +140,20 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 	const char *kind = git_object_type2string(wanted);
 	size_t size, most = wanted == GIT_OBJECT_TREE ? TREE_MOST : COMMIT_MOST;
 	git_object_t type;
-	int code = repo_check_header(k, oid, &size, &type);
+	int code;
 
-	if (code)
+	if (map_find(&k->repo->left_out, repo_check_key_of(oid)))
+		return repo_check_too_many_names(k);
+	if ((code = repo_check_header(k, oid, &size, &type)))
 		return repo_check_unreadable(k, code, kind, oid);
 	if (type != wanted)
 		return repo_check_blame(k, "%s is a %s", repo_check_naming(k, kind, oid),
 					git_object_type2string(type));
-	k->bytes += size;
+	k->large += size > REPO_LARGE ? size : 0;
 	if (size > most)
 		return repo_check_blame(k, "%s has %zu bytes; at most %zu are read",
 					repo_check_naming(k, kind, oid), size, most);
-	if (k->bytes > READ_MOST)
-		return repo_check_blame(k, "the commits up to %s have more than %zu bytes of names",
-					repo_check_hex(k, k->commit).p, READ_MOST);
-	return true;
+	return k->large <= REPO_LARGE_MOST || repo_check_too_many_names(k);
 }
 
 /* Like check_object(), for a file. */
@@ -267,7 +272,7 @@ static bool check_entry(struct check *k, const git_tree_entry *entry, const git_
 		return true;
 	if (type == GIT_OBJECT_TREE)
 		return check_tree(k, oid, before ? git_tree_entry_id(before) : NULL, depth + 1);
-	return check_file(k, entry);
+	return !repo_check_mark(k, &k->files, oid) || check_file(k, entry);
 }
 
 /* Was this tree already checked at this depth or deeper? */
@@ -476,7 +481,7 @@ static enum err repo_check_begin(struct call *c, struct repo *r, struct repo_fau
 {
 	*fault = (struct repo_fault){ 0 };
 	*k = (struct check){ .c = c, .repo = r, .git = repo_git(r), .fault = fault };
-	k->commits.mem = k->trees.mem = k->shallow.mem = &k->mem;
+	k->commits.mem = k->files.mem = k->trees.mem = k->shallow.mem = &k->mem;
 	if (git_repository_odb(&k->odb, k->git))
 		return repo_fail(c, ERR_INTERNAL_ERROR, "open the objects of",
 				 str_of(git_repository_commondir(k->git)));

@@ -19,6 +19,7 @@ struct fetching {
 	struct map seen;
 	git_oid *todo; /* commits to visit */
 	size_t count;
+	size_t large; /* bytes of large trees */
 	bool checked; /* objects may be missing: 'git fetch --depth' leaves some out */
 };
 
@@ -57,28 +58,48 @@ static int repo_copy_take(struct fetching *f, const git_oid *oid, const char *na
 	return f->checked ? 0 : repo_copy_lost(oid);
 }
 
-static bool repo_copy_too_large(struct fetching *f, const git_oid *oid, size_t *size)
+/* False: unknown, or the object was fetched before. */
+static bool repo_copy_size(struct fetching *f, const git_oid *oid, size_t *size)
 {
 	git_object_t type;
 
 	return f->into && !git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH) &&
-	       !git_odb_read_header(size, &type, f->there, oid) &&
-	       (int64_t)*size > f->into->file_most;
+	       !git_odb_read_header(size, &type, f->there, oid);
+}
+
+static void repo_copy_leave_out(struct fetching *f, const git_oid *oid, size_t size)
+{
+	struct map *left_out = &f->into->left_out;
+	struct str key = { (const char *)oid->id, GIT_OID_RAWSZ };
+	size_t *kept = arena_new(left_out->mem, size_t);
+
+	*kept = size;
+	*map_put(left_out, arena_copy(left_out->mem, key)) = kept;
 }
 
 /* A few bytes of a pack can inflate to gigabytes, and the pack builder holds them in memory. */
 static int take_file(struct fetching *f, const git_oid *oid, const char *name)
 {
-	struct map *left_out = f->into ? &f->into->left_out : NULL;
-	struct str key = { (const char *)oid->id, GIT_OID_RAWSZ };
-	size_t size, *kept;
+	size_t size;
 
-	if (!repo_copy_too_large(f, oid, &size))
+	if (!first_time(f, oid))
+		return 0;
+	if (!repo_copy_size(f, oid, &size) || (int64_t)size <= f->into->file_most)
 		return repo_copy_take(f, oid, name);
-	kept = arena_new(left_out->mem, size_t);
-	*kept = size;
-	*map_put(left_out, arena_copy(left_out->mem, key)) = kept;
+	repo_copy_leave_out(f, oid, size);
 	return 0;
+}
+
+static bool tree_too_large(struct fetching *f, const git_oid *oid)
+{
+	size_t size;
+
+	if (!repo_copy_size(f, oid, &size) || size <= REPO_LARGE)
+		return false;
+	if ((f->large += size) <= REPO_LARGE_MOST)
+		return false;
+	repo_copy_leave_out(f, oid, size);
+	return true;
 }
 
 static int take_tree(struct fetching *f, const git_oid *oid, const char *name, int depth)
@@ -86,7 +107,7 @@ static int take_tree(struct fetching *f, const git_oid *oid, const char *name, i
 	git_tree *tree = NULL;
 	int code;
 
-	if (depth > REPO_DEPTH || !first_time(f, oid))
+	if (depth > REPO_DEPTH || !first_time(f, oid) || tree_too_large(f, oid))
 		return 0;
 	code = repo_copy_take(f, oid, name);
 	/* libgit2 reports a file that it failed to open as missing, so a failure is retried once */

@@ -10,6 +10,12 @@
 
 enum { REPO_HAVES = 2 };
 
+/*
+ * Commits and trees of a history of ours have some hundred bytes. Larger ones are read up to this
+ * many bytes in all, because a few bytes of a pack can stand for a folder of a million names.
+ */
+static const size_t REPO_LARGE = (size_t)8 << 10, REPO_LARGE_MOST = (size_t)64 << 20;
+
 struct repo {
 	git_repository *git;
 	git_odb *odb;
@@ -19,7 +25,7 @@ struct repo {
 	git_odb *own;                 /* the user's objects, while there is a quarantine; or NULL */
 	struct call *call;            /* the call that opened the quarantine */
 	struct str haves[REPO_HAVES]; /* commits that existed before the fetch; or absent */
-	struct map left_out; /* files that a fetch did not copy, being too large; value: size_t */
+	struct map left_out; /* files and folders that a fetch did not copy; value: size_t */
 };
 
 /* Git's objects folder. */
@@ -38,8 +44,8 @@ void repo_show_all(git_repository *git, git_refdb *before);
 
 /*
  * Copies the objects of a commit in another folder that are missing here. Stops at the commits in
- * `known`, which are complete here. Files that are too large are left out; repo_check() reports
- * them.
+ * `known`, which are complete here. Files and folders that are too large are left out;
+ * repo_check() reports them.
  */
 int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 		   const struct str *known, size_t count);
