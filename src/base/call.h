@@ -80,6 +80,8 @@ struct call {
 	/* asks the person at the terminal a yes-or-no question; NULL: there is no terminal */
 	bool (*ask)(struct call *c, struct str question);
 	const struct listener *listener; /* or NULL */
+	struct str file;                 /* the file that a parameter was read from, for messages;
+					  * or absent */
 	struct str request_id;           /* absent: a repeat is not recognised */
 	bool replayed;                   /* the reply is the stored one of an earlier request */
 	struct str request_args;         /* a digest of the arguments; or absent */

@@ -139,8 +139,8 @@ static enum err draft_find_need(struct call *c, struct beads *b, const struct st
 	return ERR_OK;
 }
 
-static enum err draft_put_needs(struct call *c, struct beads *b, const struct draft *d,
-				struct state *change)
+enum err draft_put_needs(struct call *c, struct beads *b, const struct draft *d,
+			 struct state *change)
 {
 	struct mark mark = draft_mark_of(c, b, d);
 	enum err e;
@@ -161,14 +161,6 @@ static enum err draft_put_needs(struct call *c, struct beads *b, const struct dr
 		state_put_edge(change, &edge);
 	}
 	return ERR_OK;
-}
-
-static enum err draft_refuse(struct call *c, const struct draft *d, const char *what,
-			     struct str value, const char *step)
-{
-	call_fail(c, ERR_INVALID_INPUT, "the %s of '" STR_FMT "' cannot be '" STR_FMT "'", what,
-		  STR_ARG(utf8_shorten(&c->mem, d->text[MEMBER_TITLE], 60)), STR_ARG(value));
-	return call_step(c, "%s", step);
 }
 
 static enum err draft_too_long(struct call *c, const struct draft *d, const char *what, size_t most)
@@ -207,7 +199,7 @@ static enum err draft_check(struct call *c, const struct draft *d)
 	return ERR_OK;
 }
 
-enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct state *change)
+enum err draft_put_bead(struct call *c, struct beads *b, struct draft *d, struct state *change)
 {
 	struct bead made;
 	enum err e;
@@ -216,171 +208,12 @@ enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct stat
 	    (e = draft_make_bead(c, b, d, &made)))
 		return e;
 	state_put_bead(change, &made);
-	return draft_put_needs(c, b, d, change);
-}
-
-/* --- Markdown --- */
-
-enum part {
-	PART_DESCRIPTION,
-	PART_PRIORITY,
-	PART_TYPE,
-	PART_ASSIGNEE,
-	PART_LABELS,
-	PART_DEPENDENCIES,
-	PARTS, /* the members with an option of their own follow */
-};
-
-static bool draft_is_option(struct str head, const char *option)
-{
-	return option && str_eq(head, str_of(option));
-}
-
-/* "acceptance criteria" is acceptance_criteria. */
-static bool draft_same_words(struct str head, struct str key)
-{
-	for (size_t i = 0; i < head.n && i < key.n; i++)
-		if (head.p[i] != (key.p[i] == '_' ? ' ' : key.p[i]))
-			return false;
-	return head.n == key.n;
-}
-
-static int draft_part(struct str head)
-{
-	static const char *const words[] = { "description", "priority", "type",
-					     "assignee",    "labels",   "dependencies" };
-	static const struct synonym more[] = { { "deps", PART_DEPENDENCIES }, { NULL, 0 } };
-	static const struct names names = { words, PARTS, more };
-	char lower[32];
-	struct str word = { lower, 0 };
-
-	for (; word.n < head.n && word.n < sizeof lower; word.n++) {
-		char ch = head.p[word.n];
-
-		lower[word.n] = ch >= 'A' && ch <= 'Z' ? (char)(ch | 0x20) : ch;
-	}
-	for (int i = 0; i < MEMBERS; i++) {
-		const struct member_option *m = member_option((enum member)i);
-
-		if (m->section && (draft_is_option(word, m->option) ||
-				   draft_same_words(word, str_of(names_word(&bead_members, i)))))
-			return PARTS + i;
-	}
-	return names_value(&names, word);
-}
-
-/* The items of a list, separated by commas or lines, with or without bullets. */
-static bool draft_next_item(struct str *rest, struct str *item)
-{
-	while (rest->n) {
-		size_t n = 0;
-
-		while (n < rest->n && rest->p[n] != ',' && rest->p[n] != '\n')
-			n++;
-		*item = str_trim(str_head(*rest, n));
-		*rest = str_skip(*rest, n < rest->n ? n + 1 : n);
-		if (item->n && (item->p[0] == '-' || item->p[0] == '*'))
-			*item = str_trim(str_skip(*item, 1));
-		if (item->n)
-			return true;
-	}
-	return false;
-}
-
-static enum err draft_add_needs(struct call *c, struct draft *d, struct str text)
-{
-	struct str item;
-	enum err e = ERR_OK;
-
-	while (!e && draft_next_item(&text, &item))
-		e = draft_need_text(c, d, item);
-	return e;
-}
-
-static enum err draft_set_part(struct call *c, struct draft *d, int part, struct str text)
-{
-	struct str item;
-
-	text = str_trim(text);
-	if (part >= PARTS) {
-		d->text[part - PARTS] = text;
-		return ERR_OK;
-	}
-	switch ((enum part)part) {
-	case PARTS:
-		break;
-	case PART_DESCRIPTION:
-		if (text.n)
-			d->text[MEMBER_DESCRIPTION] = text;
-		break;
-	case PART_ASSIGNEE:
-		d->assignee = text;
-		break;
-	case PART_PRIORITY:
-		return priority_parse(text, &d->priority) ?
-			       ERR_OK :
-			       draft_refuse(c, d, "priority", text,
-					    "Write 0 to 4, or P0 to P4; 0 is the most urgent.");
-	case PART_TYPE:
-		d->type = names_value(&bead_types, text);
-		return d->type < 0 ? draft_refuse(c, d, "type", text,
-						  "Write bug, feature, task, epic or chore.") :
-				     ERR_OK;
-	case PART_LABELS:
-		while (draft_next_item(&text, &item)) {
-			d->labels = arena_grow(&c->mem, d->labels, d->label_count * sizeof item,
-					       (d->label_count + 1) * sizeof item);
-			d->labels[d->label_count++] = item;
-		}
-		break;
-	case PART_DEPENDENCIES:
-		return draft_add_needs(c, d, text);
-	}
 	return ERR_OK;
 }
 
-enum err draft_parse(struct call *c, struct str text, struct draft **out)
+enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct state *change)
 {
-	struct draft *d = NULL;
-	struct str line;
-	const char *from = text.p, *end = text.p + text.n;
-	int part = PART_DESCRIPTION;
-	bool fenced = false; /* inside a fenced code block */
-	enum err e = ERR_OK;
+	enum err e = draft_put_bead(c, b, d, change);
 
-	*out = NULL;
-	while (!e && str_next(&text, '\n', &line)) {
-		bool bead = str_starts(line, STR("## ")), head = str_starts(line, STR("### "));
-
-		if (str_starts(str_trim(line), STR("```")) ||
-		    str_starts(str_trim(line), STR("~~~")))
-			fenced = !fenced;
-		if (fenced || (!bead && !head))
-			continue;
-		if (d)
-			e = draft_set_part(c, d, part,
-					   (struct str){ from, (size_t)(line.p - from) });
-		from = line.p + line.n;
-		if (bead) {
-			d = arena_new(&c->mem, struct draft);
-			d->text[MEMBER_TITLE] = str_trim(str_skip(line, 3));
-			d->type = BEAD_TASK;
-			d->priority = 2;
-			*out = d;
-			out = &d->next;
-			part = PART_DESCRIPTION;
-			if (!d->text[MEMBER_TITLE].n)
-				e = call_fail(c, ERR_INVALID_INPUT,
-					      "a line begins with '##' and has no title");
-		} else if (d && (part = draft_part(str_trim(str_skip(line, 4)))) < 0) {
-			e = draft_refuse(c, d, "section", str_trim(str_skip(line, 4)),
-					 "Sections are Description, Priority, Type, Design, "
-					 "Acceptance, Assignee, Labels and Dependencies.");
-		}
-	}
-	if (!e && d && from)
-		e = draft_set_part(c, d, part, (struct str){ from, (size_t)(end - from) });
-	if (!e && !d)
-		e = call_fail(c, ERR_INVALID_INPUT, "the file has no line that begins with '## '");
-	return e;
+	return e ? e : draft_put_needs(c, b, d, change);
 }

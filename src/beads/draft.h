@@ -24,20 +24,19 @@ struct draft {
 	size_t need_count;
 	struct str rank, project; /* members of vybe, as canonical JSON; or absent */
 	int64_t order;            /* its number among the beads of one command */
-	struct draft *next;
 };
 
 /* Adds the bead to the change, and sets its id. ALREADY_EXISTS, NOT_FOUND, … */
 enum err draft_put(struct call *c, struct beads *b, struct draft *d, struct state *change);
 
+/* The same in two steps, for beads that depend on each other: first all beads, then their
+ * dependencies. */
+enum err draft_put_bead(struct call *c, struct beads *b, struct draft *d, struct state *change);
+enum err draft_put_needs(struct call *c, struct beads *b, const struct draft *d,
+			 struct state *change);
+
 void draft_need(struct call *c, struct draft *d, struct str kind, struct str id);
 enum err draft_need_text(struct call *c, struct draft *d,
 			 struct str text); /* "blocks:ID", or only "ID" */
-
-/*
- * A bead for each "## Title" of a Markdown text, with "### Priority", Type, Description, Design,
- * Acceptance, Assignee, Labels and Dependencies below it.
- */
-enum err draft_parse(struct call *c, struct str text, struct draft **out);
 
 #endif

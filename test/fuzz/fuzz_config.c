@@ -1,7 +1,7 @@
 /* The settings of a clone, and beads from a Markdown file: other lines stay as they are, and
  * every value that counts is one that may be set. */
 #include "beads/config.h"
-#include "beads/draft.h"
+#include "beads/plan/plan.h"
 #include "folder.h"
 
 static void check_settings(struct call *c, struct str text)
@@ -26,15 +26,16 @@ static void check_settings(struct call *c, struct str text)
 
 static void check_drafts(struct call *c, struct str text)
 {
-	struct draft *d = NULL;
+	struct bead_plan plan;
 
-	if (draft_parse(c, text, &d))
+	if (plan_parse(c, text, &plan))
 		rule(c->message.n, "a file of beads is refused with a message");
-	for (; !c->code && d; d = d->next) {
-		struct str title = d->text[MEMBER_TITLE];
+	for (const struct plan_bead *b = plan.first; !c->code && b; b = b->next) {
+		struct str title = b->draft.text[MEMBER_TITLE];
 
 		rule(title.n && !memchr(title.p, '\n', title.n),
 		     "every bead of a file has a title of one line");
+		rule(!b->parent || b->parent->line < b->line, "a parent comes before its children");
 	}
 	c->code = ERR_OK;
 }

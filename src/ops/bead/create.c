@@ -1,5 +1,6 @@
 #include "base/text/json.h"
 #include "beads/draft.h"
+#include "beads/plan/plan.h"
 #include "ops/ops.h"
 #include "ops/plan/extension.h"
 
@@ -98,8 +99,7 @@ static bool bead_create_only_file(const struct body *in)
 	    x->notes.p || x->spec_id.p)
 		return false;
 	return !in->title.p && !in->description.p && !in->body_file.p && !in->assignee.p &&
-	       !in->id.p && !in->parent.p && !in->labels.n && !in->deps.n && in->type < 0 &&
-	       in->priority == ABSENT;
+	       !in->id.p && !in->labels.n && !in->deps.n && in->type < 0 && in->priority == ABSENT;
 }
 
 static enum err bead_create_reply(struct call *c, struct beads *b, struct str id,
@@ -114,34 +114,80 @@ static enum err bead_create_reply(struct call *c, struct beads *b, struct str id
 	return e;
 }
 
+/* The beads that a plan's bead waits for, so that a preview can show the order. */
+static void bead_create_put_blockers(struct json *reply, const struct bead_row *row)
+{
+	struct str rest = row->waits, id;
+
+	json_put_array(reply, "blocked_by");
+	while (str_next(&rest, ',', &id))
+		json_str(reply, id);
+	json_end(reply);
+}
+
+static enum err bead_create_reply_plan(struct call *c, struct beads *b,
+				       const struct bead_plan *plan, struct json *reply)
+{
+	struct shape shape = { .brief = c->terse };
+	struct bead_row *row;
+	enum err e = ERR_OK;
+
+	json_array(reply);
+	for (const struct plan_bead *one = plan->first; !e && one; one = one->next) {
+		if ((e = cache_find_bead(c, &b->cache, one->draft.id, &row)) || !row)
+			continue;
+		json_object(reply);
+		public_put(reply, row, &shape);
+		bead_create_put_blockers(reply, row);
+		json_end(reply);
+	}
+	json_end(reply);
+	return e;
+}
+
+static enum err bead_create_plan(struct call *c, struct beads *b, const struct body *in,
+				 struct json *reply)
+{
+	struct state *change = state_new(&c->mem);
+	struct bead_row *parent = NULL;
+	struct bead_plan plan;
+	enum err e;
+
+	if (!bead_create_only_file(in))
+		return call_fail(c, ERR_INVALID_INPUT,
+				 "--file can't be combined with options that describe a single "
+				 "bead");
+	if ((in->parent.p && (e = find_bead(c, b, in->parent, &parent))) ||
+	    (e = plan_parse(c, in->file, &plan)) ||
+	    (e = plan_put(c, b, &plan, parent ? parent->id : STR_NONE, change)) ||
+	    (e = beads_put(c, b, change)))
+		return e;
+	if (plan.done)
+		call_warn(c, "%zu task%s of the file %s checked, and left out", plan.done,
+			  plan.done == 1 ? "" : "s", plan.done == 1 ? "is" : "are");
+	return bead_create_reply_plan(c, b, &plan, reply);
+}
+
+static enum err bead_create_one(struct call *c, struct beads *b, const struct body *in,
+				struct json *reply)
+{
+	struct state *change = state_new(&c->mem);
+	struct draft one;
+	enum err e;
+
+	if ((e = bead_create_draft(c, b, in, &one)) || (e = draft_put(c, b, &one, change)) ||
+	    (e = beads_put(c, b, change)))
+		return e;
+	return bead_create_reply(c, b, one.id, reply);
+}
+
 static enum err bead_create_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
 	const struct body *in = body;
-	struct state *change = state_new(&c->mem);
-	struct draft one, *list = &one;
-	int64_t count = 0;
-	bool many = in->file.p;
+	enum err e = in->file.p ? bead_create_plan(c, s->beads, in, reply) :
+				  bead_create_one(c, s->beads, in, reply);
 
-	if (many && !bead_create_only_file(in))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "--file can't be combined with options that describe a single "
-				 "bead");
-	enum err e =
-		many ? draft_parse(c, in->file, &list) : bead_create_draft(c, s->beads, in, &one);
-
-	for (struct draft *d = list; !e && d; d = d->next) {
-		d->order = count++;
-		e = draft_put(c, s->beads, d, change);
-	}
-	if (e || (e = beads_put(c, s->beads, change)))
-		return e;
-	if (many)
-		json_array(reply);
-	for (struct draft *d = list; !e && d; d = d->next)
-		e = bead_create_reply(c, s->beads, d->id, reply);
-	if (many)
-		json_end(reply);
 	if (!e && in->dry_run)
 		beads_forget(s->beads);
 	return e;
@@ -150,7 +196,15 @@ static enum err bead_create_run(struct call *c, struct stores *s, const void *bo
 const struct op op_bead_create = {
 	.name = "bead create",
 	.help = "Create a bead",
-	.more = "Prints the new bead. With --silent, or as 'bd q TITLE', it prints only the id.",
+	.more = "Prints the new bead. With --silent, or as 'bd q TITLE', it prints only the id.\n\n"
+		"With --file, all beads of a Markdown plan are created, or none: '# Title' is an "
+		"epic, '## Title' a task of the epic above it. The text below a title is its "
+		"description. Lines such as 'needs: Other title, bd-a1b2', 'labels: a, b', "
+		"'priority: 1' and 'type: bug' at the start of a paragraph are fields, and a "
+		"checklist ('- [ ] ...') is its acceptance criteria. --parent puts the plan below "
+		"an existing bead, --dry-run shows the tree. The tasks.md of spec-kit and "
+		"OpenSpec is read too: phases become epics, and the order of the tasks becomes "
+		"dependencies; checked tasks are left out.",
 	.examples = examples,
 	.flags = BEAD_WRITE | OP_CREATES,
 	.body_size = sizeof(struct body),

@@ -305,6 +305,7 @@ static enum err read_named(struct call *c, const struct field *f, struct str *te
 	struct str path = *text;
 	enum err e;
 
+	c->file = str_is(path, "-") ? STR("standard input") : path;
 	if (str_is(path, "-"))
 		return read_stdin(c, f, text);
 	e = file_read(c, path, text);

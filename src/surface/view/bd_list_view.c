@@ -41,6 +41,19 @@ static void list_put_row(struct table *t, const struct value *bead, struct str t
 
 static const char *const bead_heads[] = { "ID", "P", "TYPE", "STATUS", "ASSIGNEE", "TITLE", NULL };
 
+static void list_put_blockers(struct table *t, const struct value *bead)
+{
+	const struct value *by = value_find(bead, "blocked_by");
+	struct buf b = { .mem = t->view->out.mem };
+
+	if (!by || !by->count)
+		return;
+	buf_put(&b, STR("is blocked by"));
+	for (size_t i = 0; i < by->count; i++)
+		buf_fmt(&b, " " STR_FMT, STR_ARG(by->item[i].text));
+	table_below(t, buf_str(&b));
+}
+
 /* --- --tree --- */
 
 enum { DEEPEST = 100 }; /* deeper beads are shown as roots */
@@ -50,6 +63,7 @@ struct tree {
 	struct table *table;
 	const struct value *list;
 	bool *shown, *below;  /* has its row; its parent is in the list */
+	bool plan;            /* with the blockers of each bead */
 	size_t *child, *next; /* numbers plus one: the first child, the next sibling */
 };
 
@@ -85,18 +99,21 @@ static void tree_row(struct tree *t, size_t at, size_t depth)
 	buf_put(&title, depth ? STR("└ ") : STR(""));
 	buf_put(&title, value_str(bead, "title"));
 	list_put_row(t->table, bead, buf_str(&title));
+	if (t->plan)
+		list_put_blockers(t->table, bead);
 	for (size_t i = t->child[at]; i && depth < DEEPEST; i = t->next[i - 1])
 		if (!t->shown[i - 1])
 			tree_row(t, i - 1, depth + 1);
 }
 
 /* First the trees below the roots, then the beads that are left, which are in cycles. */
-static void tree_rows(struct table *table, const struct value *list)
+static void tree_rows(struct table *table, const struct value *list, bool plan)
 {
 	struct arena *mem = table->view->out.mem;
 	size_t n = list->count + 1;
 	struct tree t = { .table = table,
 			  .list = list,
+			  .plan = plan,
 			  .shown = arena_array(mem, n, sizeof(bool)),
 			  .below = arena_array(mem, n, sizeof(bool)),
 			  .child = arena_array(mem, n, sizeof(size_t)),
@@ -162,7 +179,7 @@ static void list_put_table(struct view *v, const struct value *data)
 	struct table t = table_new(v, bead_heads);
 
 	if (view_wants(v, ROLE_TREE))
-		tree_rows(&t, data);
+		tree_rows(&t, data, false);
 	for (size_t i = 0; !view_wants(v, ROLE_TREE) && i < data->count; i++) {
 		const struct value *bead = &data->item[i];
 
@@ -199,6 +216,16 @@ void bd_view_list(struct view *v, const struct value *data)
 	list_put_more(v, data);
 }
 
+void bd_view_plan(struct view *v, const struct value *data)
+{
+	struct table t = table_new(v, bead_heads);
+
+	view_line(v, "%s %zu bead%s:", view_wants(v, ROLE_DRY_RUN) ? "Would create" : "Created",
+		  data->count, data->count == 1 ? "" : "s");
+	tree_rows(&t, data, true);
+	table_print(&t);
+}
+
 void bd_view_ready(struct view *v, const struct value *data)
 {
 	if (!data->count) {
@@ -217,14 +244,8 @@ void bd_view_blocked(struct view *v, const struct value *data)
 	struct table t = table_new(v, bead_heads);
 
 	for (size_t i = 0; i < data->count; i++) {
-		const struct value *by = value_find(&data->item[i], "blocked_by");
-		struct buf b = { .mem = v->out.mem };
-
-		buf_put(&b, STR("is blocked by"));
-		for (size_t k = 0; by && k < by->count; k++)
-			buf_fmt(&b, " " STR_FMT, STR_ARG(by->item[k].text));
 		list_put_row(&t, &data->item[i], value_str(&data->item[i], "title"));
-		table_below(&t, buf_str(&b));
+		list_put_blockers(&t, &data->item[i]);
 	}
 	if (data->count)
 		table_print(&t);

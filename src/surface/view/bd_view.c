@@ -43,7 +43,10 @@ static void bd_view_created_one(struct view *v, const struct value *bead)
 
 void bd_view_created(struct view *v, const struct value *data)
 {
-	view_each(v, data, bd_view_created_one);
+	if (data->type == VALUE_ARRAY)
+		bd_view_plan(v, data);
+	else
+		bd_view_created_one(v, data);
 }
 
 static void bd_view_updated_one(struct view *v, const struct value *bead)

@@ -25,6 +25,7 @@ void bd_view_labels(struct view *v, const struct value *data);
 /* --- bd_list_view.c: lists of beads --- */
 
 void bd_view_list(struct view *v, const struct value *data);
+void bd_view_plan(struct view *v, const struct value *data);
 void bd_view_ready(struct view *v, const struct value *data);
 void bd_view_blocked(struct view *v, const struct value *data);
 void bd_view_epics(struct view *v, const struct value *data);

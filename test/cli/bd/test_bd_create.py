@@ -287,7 +287,10 @@ def test_a_file_makes_a_bead_for_each_heading(repo):
               "design": "so", "acceptance_criteria": "then", "assignee": "bob", "labels": ["a", "b"]}
     assert {key: first[key] for key in expect} == expect
     assert (second["title"], second["priority"], second["type"]) == ("Second thing", 2, "task")
-    assert [(d["id"], d["dependency_type"]) for d in second["dependencies"]] == [(other, "blocks")]
+    epic, = repo.json("list", "-t", "epic")
+    assert (epic["title"], epic["description"]) == ("The plan", "What it is about.")
+    assert sorted((d["id"], d["dependency_type"]) for d in second["dependencies"]) == sorted(
+        [(other, "blocks"), (epic["id"], "parent")])
 
 
 def test_a_file_is_taken_whole_or_not_at_all(repo):

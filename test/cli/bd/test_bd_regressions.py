@@ -86,7 +86,7 @@ def test_a_file_has_the_limits_of_the_flags(repo, text):
     assert repo.json("list") == []
 
 
-@pytest.mark.parametrize("more", [["-p", "0"], ["-l", "x"], ["--parent", "bd-x"], ["-t", "bug"]])
+@pytest.mark.parametrize("more", [["-p", "0"], ["-l", "x"], ["-a", "bob"], ["-t", "bug"]])
 def test_beside_a_file_nothing_is_ignored(repo, more):
     (repo.path / "plan.md").write_text("## a\n")
     is_error(repo.bd("--json", "create", "-f", "plan.md", *more), "invalid_argument", 1)

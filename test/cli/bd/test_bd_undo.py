@@ -311,3 +311,14 @@ def test_the_undo_of_a_write_from_vybe_restores_the_bead(repo):
     reply = repo.run("task", "create", "--agent", "alice", "--request-id", "r1", "--title", "x", program="vybe").ok()
     task = json.loads(reply.out)["data"]["task"]["id"]
     assert [(b["id"], b["change"]) for b in repo.json("undo")["beads"]] == [(task, "deleted")]
+
+
+def test_undo_restores_extensions(repo):
+    bead = repo.create("x")
+    before = content(repo, bead)
+    repo.json("update", bead, "--due", "2099-12-01", "--estimate", "5", "--metadata", '{"a":1}')
+    after = content(repo, bead)
+    repo.json("undo")
+    assert content(repo, bead) == before
+    repo.json("undo")
+    assert content(repo, bead) == after
