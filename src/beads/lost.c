@@ -254,20 +254,57 @@ bool lost_waits(struct call *c, struct str home, struct str actor)
 	return file_exists(&c->mem, lost_path(c, home, actor));
 }
 
-struct str lost_take(struct call *c, struct str home, struct str actor)
+static void lost_put_lines(struct call *c, struct json *list, struct str text)
 {
-	struct str path = lost_path(c, home, actor), text, line;
-	struct json list = json_new(&c->mem);
+	struct str line;
 
-	if (file_own_take(c, path, &text) || !text.p)
-		return STR_NONE;
-	json_array(&list);
-	while (str_next(&text, '\n', &line)) {
+	while (text.p && str_next(&text, '\n', &line)) {
 		const struct value *v = value_read(&c->mem, line);
 
 		if (v && v->type == VALUE_OBJECT)
-			json_value(&list, v);
+			json_value(list, v);
 	}
+}
+
+struct str lost_take(struct call *c, struct str home, struct str actor)
+{
+	struct json list = json_new(&c->mem);
+	struct str text;
+
+	if (file_own_take(c, lost_path(c, home, actor), &text) || !text.p)
+		return STR_NONE;
+	json_array(&list);
+	lost_put_lines(c, &list, text);
+	json_end(&list);
+	return json_text(&list);
+}
+
+struct lost_folder {
+	struct call *c;
+	struct str dir;
+	struct json *list;
+};
+
+static void lost_see_file(void *arg, struct str name)
+{
+	struct lost_folder *f = arg;
+	struct str text;
+
+	if (!str_ends(name, STR(".jsonl")))
+		return;
+	if (!file_own_read(f->c, path_join(&f->c->mem, f->dir, name), &text))
+		lost_put_lines(f->c, f->list, text);
+	call_forgive(f->c);
+}
+
+struct str lost_list(struct call *c, struct str home)
+{
+	struct json list = json_new(&c->mem);
+	struct lost_folder f = { c, path_join(&c->mem, home, STR("lost")), &list };
+
+	json_array(&list);
+	file_each(c, f.dir, lost_see_file, &f);
+	call_forgive(c);
 	json_end(&list);
 	return json_text(&list);
 }

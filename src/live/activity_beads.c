@@ -11,6 +11,7 @@
 #include "beads/model/state.h"
 #include "live/activity_parts.h"
 #include "live/changes.h"
+#include "live/open.h"
 #include "store/db/bead_query.h"
 
 struct bead_acts {
@@ -286,12 +287,11 @@ enum err activity_read_beads(struct activity *a)
 	struct beads b;
 	struct bead_acts p = { .a = a, .b = &b, .changes.by_mark.mem = &a->c->mem };
 	struct bead_row *row;
-	enum err e = beads_open(a->c, BEADS_READ, &b);
+	bool there;
+	enum err e = live_open_beads(a->c, &b, &there);
 
 	a->bead = a->ask->bead;
-	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY)
-		return call_forgive(a->c);
-	if (e)
+	if (e || !there)
 		return e;
 	if (a->ask->bead.p && !(e = find_bead(a->c, &b, a->ask->bead, &row))) {
 		a->bead = row->id;

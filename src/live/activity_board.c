@@ -2,6 +2,7 @@
 #include "continuity/continuity.h"
 #include "live/activity_parts.h"
 #include "live/conversation.h"
+#include "live/open.h"
 #include "store/board/board_agents.h"
 #include "store/board/board_artifacts.h"
 #include "store/board/board_db.h"
@@ -100,11 +101,10 @@ static enum err activity_read_statuses(struct activity *a, struct board *b)
 enum err activity_read_board(struct activity *a)
 {
 	struct board b;
-	enum err e = board_open(a->c, BOARD_READ, &b);
+	bool there;
+	enum err e = live_open_board(a->c, &b, &there);
 
-	if (e == ERR_NOT_INITIALIZED)
-		return call_forgive(a->c);
-	if (e)
+	if (e || !there)
 		return e;
 	if (!(e = activity_read_posts(a, &b)) && !(e = activity_read_artifacts(a, &b)))
 		e = activity_read_statuses(a, &b);

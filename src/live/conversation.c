@@ -19,6 +19,7 @@
 #include "board/posts.h"
 #include "continuity/continuity.h"
 #include "live/changes.h"
+#include "live/open.h"
 #include "store/board/board_db.h"
 
 enum { MOST = 1000 }; /* items of each kind, newest first */
@@ -150,17 +151,17 @@ static enum err add_bead(struct thread *t, struct str text, struct json *j)
 {
 	struct beads b;
 	struct bead_row *row;
-	enum err e = beads_open(t->c, BEADS_READ, &b);
+	bool there;
+	enum err e = live_open_beads(t->c, &b, &there);
 
 	t->id = text;
-	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
-		call_forgive(t->c);
+	if (e)
+		return e;
+	if (!there) {
 		json_key(j, STR("bead"));
 		json_null(j);
 		return ERR_OK;
 	}
-	if (e)
-		return e;
 	if (!(e = find_bead(t->c, &b, text, &row))) {
 		t->id = row->id;
 		t->brief = find_brief(b.about.prefix, row->id);
@@ -432,11 +433,10 @@ static enum err add_board(struct thread *t)
 	struct message *m = NULL;
 	struct artifact *a = NULL;
 	struct board board;
-	enum err e = board_open(c, BOARD_READ, &board);
+	bool there;
+	enum err e = live_open_board(c, &board, &there);
 
-	if (e == ERR_NOT_INITIALIZED)
-		return call_forgive(c);
-	if (e)
+	if (e || !there)
 		return e;
 	if (!(e = message_each(c, &board, &said, &m)))
 		e = artifact_each(c, &board, &made, &a);

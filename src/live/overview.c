@@ -8,6 +8,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/find.h"
+#include "live/open.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_ready.h"
 
@@ -176,15 +177,12 @@ static enum err read_beads(struct call *c, struct crowd *w, const struct overvie
 				   .id_count = ask->id_count };
 	struct bead_row *row, *first;
 	struct beads b;
+	bool there;
 	enum err e;
 
 	if (ask->ids && !ask->id_count)
 		return ERR_OK;
-	e = beads_open(c, BEADS_READ, &b);
-	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
-		return call_forgive(c);
-	}
-	if (e)
+	if ((e = live_open_beads(c, &b, &there)) || !there)
 		return e;
 	w->prefix = b.about.prefix;
 	e = query_each(c, &b.cache, &all, &first);

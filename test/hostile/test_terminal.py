@@ -48,7 +48,7 @@ COMMANDS = {
              "task complete --id bd-b --outcome blocked --summary x --request-id g11",
              "task add-dep --id bd-c --depends-on bd-a --request-id g12", "task remove-dep --id bd-c --depends-on bd-a --request-id g13",
              "task delete --id bd-c --request-id g14", "upgrade"],
-    "abacus": ["whoami", "where", "doctor", "sessions", "conversation bd-a", "conversation bd-b", "top", "log", "log --long", "log --bead bd-a", "install", "completion bash", "man bd", "docs",
+    "abacus": ["whoami", "where", "doctor", "sessions", "conversation bd-a", "conversation bd-b", "top", "status", "log", "log --long", "log --bead bd-a", "install", "completion bash", "man bd", "docs",
                "schema", "init"],
 }
 # These never end, answer programs alone, or start other programs.

@@ -4,6 +4,7 @@
 #include "base/text/json.h"
 #include "beads/find.h"
 #include "board/unread.h"
+#include "live/open.h"
 #include "op/op.h"
 #include "ops/ops.h"
 #include "store/board/board_db.h"
@@ -61,17 +62,15 @@ static enum err whoami_put_claims(struct call *c, struct json *reply)
 {
 	struct bead_row *row = NULL;
 	struct beads b;
-	enum err e = beads_open(c, BEADS_READ, &b);
+	bool there;
+	enum err e = live_open_beads(c, &b, &there);
 
-	if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {
-		call_forgive(c);
-		json_put_raw(reply, "claims", STR("[]"));
-		return ERR_OK;
-	}
 	if (e)
 		return e;
-	e = find_claimed(c, &b, c->actor, &row);
-	beads_close(&b);
+	if (there) {
+		e = find_claimed(c, &b, c->actor, &row);
+		beads_close(&b);
+	}
 	json_put_array(reply, "claims");
 	for (; !e && row; row = row->next) {
 		json_object(reply);
@@ -122,14 +121,12 @@ static enum err whoami_put_posts(struct call *c, struct json *reply)
 {
 	struct unread unread = { 0 };
 	struct board board;
-	enum err e = board_open(c, BOARD_READ, &board);
+	bool there;
+	enum err e = live_open_board(c, &board, &there);
 
-	if (!e) {
+	if (there) {
 		e = board_explain(c, &board, unread_count(c, &board, c->actor, &unread));
 		board_close(&board);
-	} else if (e == ERR_NOT_INITIALIZED) {
-		call_forgive(c);
-		e = ERR_OK;
 	}
 	json_put_int(reply, "unread_posts", unread.count);
 	return e;

@@ -9,6 +9,7 @@
 #include "surface/view/bb_view.h"
 #include "surface/view/log_view.h"
 #include "surface/view/session_view.h"
+#include "surface/view/status_view.h"
 #include "surface/view/view.h"
 
 #define AT(member) offsetof(struct globals, member)
@@ -112,8 +113,9 @@ static void view_doctor(struct view *v, const struct value *data)
 }
 
 static const struct command commands[] = {
-	{ "sessions", &op_sessions, .view = view_sessions, .group = "Overview" },
+	{ "status", &op_project_status, .view = view_status, .group = "Overview" },
 	{ "conversation", &op_conversation, .view = view_conversation },
+	{ "sessions", &op_sessions, .view = view_sessions },
 	{ "log", &op_project_log, .view = view_activity, .follow = follow_log },
 	{ "top", &op_top, .start = top_start },
 	{ "open", &op_open, .view = view_open },

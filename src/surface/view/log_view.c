@@ -30,7 +30,7 @@ static struct str act_mail_word(const struct value *act)
 	return str_of(words[category < 0 ? CATEGORY_INFO : category]);
 }
 
-static struct str act_word(const struct value *act)
+struct str view_act_word(const struct value *act)
 {
 	if (act_is(act, ACT_SENT))
 		return act_mail_word(act);
@@ -102,7 +102,7 @@ void log_columns_fit(struct log_columns *w, const struct value *act)
 	enum { BY_MOST = 20, WHAT_MOST = 12, BEAD_MOST = 20 };
 
 	w->by = log_wider(w->by, value_str(act, "by"), BY_MOST);
-	w->what = log_wider(w->what, act_word(act), WHAT_MOST);
+	w->what = log_wider(w->what, view_act_word(act), WHAT_MOST);
 	w->bead = log_wider(w->bead, value_str(act, "bead_id"), BEAD_MOST);
 }
 
@@ -132,7 +132,7 @@ void view_act(struct view *v, const struct log_columns *w, const struct value *a
 
 	log_cell(v, PAINT_DIM, time, utf8_width(time));
 	log_cell(v, PAINT_BOLD, value_str(act, "by"), w->by);
-	log_cell(v, act_paint(act), act_word(act), w->what);
+	log_cell(v, act_paint(act), view_act_word(act), w->what);
 	if (w->bead)
 		log_cell(v, PAINT_NONE, value_str(act, "bead_id"), w->bead);
 	buf_put(&v->out, view_wants(v, ROLE_LONG) ? text : utf8_shorten(v->out.mem, text, room));

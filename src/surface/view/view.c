@@ -74,6 +74,14 @@ void view_paint(struct view *v, enum paint paint, struct str text)
 		view_put_mark(v, PAINT_NONE);
 }
 
+void view_target(struct view *v, struct str id)
+{
+	if (!id.n)
+		return;
+	v->targets = arena_room(v->out.mem, v->targets, v->target_count, sizeof *v->targets);
+	v->targets[v->target_count++] = (struct view_target){ v->out.n, id };
+}
+
 static void put_blanks(char *text, size_t n)
 {
 	for (char *end = text + n; (text = memchr(text, BREAK, (size_t)(end - text)));)

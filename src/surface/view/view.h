@@ -23,7 +23,16 @@ struct view {
 	size_t width; /* of the terminal, in columns */
 	int64_t now_ms;
 	const struct request *asked; /* the request of the reply; or NULL */
+	struct view_target *targets; /* for a screen on which lines can be chosen */
+	size_t target_count;
 };
+
+/* The output from here to the end of its line is about a bead; an absent id: about none. */
+struct view_target {
+	size_t at;
+	struct str id;
+};
+void view_target(struct view *v, struct str id);
 
 /* Parses the reply and makes its text safe; NULL: not valid JSON. */
 const struct value *view_parse(struct view *v, struct str reply);
