@@ -304,6 +304,36 @@ static void brief_put_tasks(struct json *j, const char *key, const struct task *
 	json_end(j);
 }
 
+static void brief_put_events(struct json *j, const char *key, const struct event_row *e)
+{
+	json_put_array(j, key);
+	for (; e; e = e->next)
+		event_row_encode(j, e);
+	json_end(j);
+}
+
+static void brief_put_mail(struct json *j, const char *key, const struct mail *m)
+{
+	json_put_array(j, key);
+	for (; m; m = m->next)
+		mail_encode(j, m);
+	json_end(j);
+}
+
+static void brief_put_posts(struct json *j, const struct message *m)
+{
+	json_put_array(j, "posts");
+	for (; m; m = m->next) {
+		json_object(j);
+		json_put_int(j, "id", m->id);
+		json_put_str(j, "from_agent", m->from_agent);
+		json_put_str(j, "content", m->content);
+		json_put_moment(j, "created_at", m->created_at);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 void brief_encode(struct call *c, const struct brief *b, struct str prompt, struct json *j)
 {
 	json_object(j);
@@ -316,18 +346,12 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt, stru
 	for (const struct memory_row *m = b->memory; m; m = m->next)
 		memory_row_encode(j, m);
 	json_end(j);
-	json_put_array(j, "recent_events");
-	for (const struct event_row *e = b->events; e; e = e->next)
-		event_row_encode(j, e);
-	json_end(j);
+	brief_put_events(j, "recent_events", b->events);
 	json_put_array(j, "artifacts");
 	for (const struct artifact_row *a = b->artifacts; a; a = a->next)
 		artifact_row_encode(j, a);
 	json_end(j);
-	json_put_array(j, "prior_reasoning");
-	for (const struct event_row *e = b->reasoning; e; e = e->next)
-		event_row_encode(j, e);
-	json_end(j);
+	brief_put_events(j, "prior_reasoning", b->reasoning);
 	json_put_int(j, "approx_tokens", (int64_t)(prompt.n + 3) / 4);
 	json_put_object(j, "counts");
 	for (int i = 0; i < TASK_STATUSES; i++)
@@ -335,27 +359,12 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt, stru
 	json_end(j);
 	brief_put_tasks(j, "pipeline", b->pipeline);
 	brief_put_tasks(j, "unlocks", b->unlocks);
-	json_put_array(j, "mail");
-	for (const struct mail *m = b->mail; m; m = m->next)
-		mail_encode(j, m);
-	json_end(j);
-	json_put_array(j, "unread_mail");
-	for (const struct mail *m = b->unread; m; m = m->next)
-		mail_encode(j, m);
-	json_end(j);
+	brief_put_mail(j, "mail", b->mail);
+	brief_put_mail(j, "unread_mail", b->unread);
 	json_put_array(j, "reservations");
 	for (const struct reservation *r = b->reserved; r; r = r->next)
 		reservation_encode(j, c, r);
 	json_end(j);
-	json_put_array(j, "posts");
-	for (const struct message *m = b->posts; m; m = m->next) {
-		json_object(j);
-		json_put_int(j, "id", m->id);
-		json_put_str(j, "from_agent", m->from_agent);
-		json_put_str(j, "content", m->content);
-		json_put_moment(j, "created_at", m->created_at);
-		json_end(j);
-	}
-	json_end(j);
+	brief_put_posts(j, b->posts);
 	json_end(j);
 }

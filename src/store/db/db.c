@@ -72,6 +72,17 @@ enum { KEPT = 8 };
 static struct db *kept[KEPT];
 static bool keeping;
 
+static enum err db_fail_to_open(struct call *c, struct db *db, int reason)
+{
+	if (db->too_long || reason == EMFILE || reason == ENFILE) {
+		errno = db->too_long ? ENAMETOOLONG : reason;
+		return file_fail(c, "open", db->path);
+	}
+	call_fail(c, ERR_INTERNAL_ERROR, "cannot write '" STR_FMT "': %s", STR_ARG(db->path),
+		  sqlite3_errmsg(db->raw));
+	return call_remedy(c, "Check the permissions there");
+}
+
 static enum err db_fail(struct call *c, struct db *db, int rc)
 {
 	int reason = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN ?
@@ -104,17 +115,7 @@ static enum err db_fail(struct call *c, struct db *db, int rc)
 	case SQLITE_READONLY:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
-		if (db->too_long) {
-			errno = ENAMETOOLONG;
-			return file_fail(c, "open", db->path);
-		}
-		if (reason == EMFILE || reason == ENFILE) {
-			errno = reason;
-			return file_fail(c, "open", db->path);
-		}
-		call_fail(c, ERR_INTERNAL_ERROR, "cannot write '" STR_FMT "': %s",
-			  STR_ARG(db->path), sqlite3_errmsg(db->raw));
-		return call_remedy(c, "Check the permissions there");
+		return db_fail_to_open(c, db, reason);
 	default:
 		call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "': %s%s%s", STR_ARG(db->path),
 			  sqlite3_errmsg(db->raw), reason ? ": " : "",
