@@ -9,6 +9,7 @@
 
 static const char *const words[] = {
 	[CONFIG_CLAIM_LEASE] = "claim.lease",
+	[CONFIG_JSON_DIALECT] = "json.dialect",
 	[CONFIG_SYNC_AUTO] = "sync.auto",
 	[CONFIG_SYNC_MAX_FILE] = "sync.max_file",
 	[CONFIG_SYNC_PUSH_INTERVAL] = "sync.push_interval",
@@ -20,6 +21,11 @@ const struct names config_keys = { words, CONFIG_KEYS, NULL };
 static bool config_is_bool(struct str value)
 {
 	return str_is(value, "true") || str_is(value, "false");
+}
+
+static bool config_is_dialect(struct str value)
+{
+	return str_is(value, "specification") || str_is(value, "upstream");
 }
 
 static bool config_is_duration(struct str value)
@@ -85,6 +91,8 @@ static const struct rule {
 } rules[] = {
 	[CONFIG_CLAIM_LEASE] = { "lease duration of a claim", "1h", "a duration such as 30m or 2h",
 				 config_is_duration },
+	[CONFIG_JSON_DIALECT] = { "shape of bd's JSON", "specification",
+				  "specification or upstream", config_is_dialect },
 	[CONFIG_SYNC_AUTO] = { "publish changes automatically", "true", "true or false",
 			       config_is_bool },
 	[CONFIG_SYNC_MAX_FILE] = { "size limit of a file in a commit", "256m",

@@ -10,6 +10,7 @@
 /* Settings of this clone: lines of `key = value` in the file `config` of the store. */
 enum config_key {
 	CONFIG_CLAIM_LEASE,
+	CONFIG_JSON_DIALECT,
 	CONFIG_SYNC_AUTO,
 	CONFIG_SYNC_MAX_FILE,
 	CONFIG_SYNC_PUSH_INTERVAL,

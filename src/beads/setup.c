@@ -1,6 +1,7 @@
 #include "beads/setup.h"
 
 #include "base/buf.h"
+#include "base/system/file.h"
 #include "base/system/path.h"
 #include "beads/autosync.h"
 #include "beads/beads.h"
@@ -85,11 +86,24 @@ static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str 
 
 /* --- setting up --- */
 
-static enum err setup_configure(struct call *c, struct beads *b, const struct setup_ask *in)
+/* A repository that upstream's bd has set up has clients that read upstream's JSON. */
+static enum err setup_choose_dialect(struct call *c, struct beads *b, struct setup *out)
 {
-	enum err e = ERR_OK;
+	struct str chosen, dir = path_join(&c->mem, b->repo.tree, STR(".beads"));
+	enum err e = config_find(c, b->home, CONFIG_JSON_DIALECT, &chosen);
 
-	if (in->ref.p)
+	if (e || chosen.p || !file_is_dir(&c->mem, dir))
+		return e;
+	out->upstream = true;
+	return config_put(c, b->home, CONFIG_JSON_DIALECT, STR("upstream"));
+}
+
+static enum err setup_configure(struct call *c, struct beads *b, const struct setup_ask *in,
+				struct setup *out)
+{
+	enum err e = setup_choose_dialect(c, b, out);
+
+	if (!e && in->ref.p)
 		e = config_put(c, b->home, CONFIG_SYNC_REF, in->ref);
 	if (!e && in->remote.p)
 		e = config_put(c, b->home, CONFIG_SYNC_REMOTE, in->remote);
@@ -132,7 +146,7 @@ static enum err setup_begin(struct call *c, struct beads *b, const struct setup_
 	if (e)
 		return e;
 	mine = b->about.prefix.p;
-	e = setup_configure(c, b, in);
+	e = setup_configure(c, b, in, out);
 	beads_close(b);
 	if (e)
 		return e;

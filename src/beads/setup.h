@@ -17,6 +17,7 @@ struct setup {
 	struct str asked;   /* the prefix that was asked for, if the store has another */
 	struct str problem; /* the problem with the remote; or absent */
 	struct str step;    /* the next step; absent: autosync retries */
+	bool upstream;      /* json.dialect was set, because there is a folder `.beads` */
 };
 
 /* Creates the store of a repository, or joins the beads that were published for it. An existing

@@ -57,6 +57,11 @@ static enum err bead_init_run(struct call *c, struct stores *s, const void *body
 	if (e)
 		return e;
 	bead_init_warn(c, &done, &b);
+	if (done.upstream)
+		call_warn(c,
+			  "this repository has a folder '.beads', so the JSON of this clone has "
+			  "upstream's shapes; 'bd config set json.dialect specification' changes "
+			  "that");
 	json_object(reply);
 	json_put_str(reply, "result", str_of(done.result));
 	json_put_str(reply, "prefix", b.about.prefix);

@@ -6,6 +6,7 @@
 #include "store/git/git_config.h"
 #include "store/place.h"
 #include "surface/cli/face.h"
+#include "surface/upstream/dialect.h"
 #include "surface/upstream/habits.h"
 #include "surface/view/bd_view.h"
 
@@ -137,6 +138,8 @@ static const char *const environment[] = {
 	"the current time (RFC 3339 or ms), for tests",
 	"ABACUS_AUTOSYNC",
 	"0 turns off background sync, for tests and CI",
+	"BD_JSON_DIALECT",
+	"upstream prints the JSON that clients of upstream bd read",
 	"BD_TOMBSTONE_TTL_MS",
 	"how long deletions are remembered (at least 7 days)",
 	"NO_COLOR",
@@ -182,4 +185,6 @@ const struct face face_bd = {
 	.actor_variables = actor_variables,
 	.actor = bd_actor,
 	.dir_variable = "BEADS_DIR",
+	.translates = dialect_is_upstream,
+	.render = dialect_render,
 };

@@ -220,6 +220,11 @@ static void cli_name_help(struct call *c, const struct args *a)
 			  a->command->words);
 }
 
+static bool cli_translates(struct call *c, const struct args *a)
+{
+	return a->face->translates && a->face->translates(c);
+}
+
 static int print_error(struct call *c, const struct args *a, struct str preview)
 {
 	enum dialect dialect = cli_enveloped(a) ? DIALECT_AGENTS : a->face->dialect;
@@ -242,6 +247,8 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 			cli_put_error(&j, c, dialect, preview);
 		buf_char(&j.out, '\n');
 		status = out_json(&c->mem, buf_str(&j.out), status);
+		if (cli_translates(c, a)) /* upstream's clients read errors there */
+			out_say("Error: %s. %s", c->message.p, call_next_step(c).p);
 		print_beside(c, a);
 		return status;
 	}
@@ -339,6 +346,8 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 	int status = cli_verdict(c, a->command, reply);
 	bool ids = a->globals.silent || (a->command->flags & COMMAND_IDS);
 
+	if ((a->globals.json || a->command->op == &op_bead_version) && cli_translates(c, a))
+		reply = a->face->render(c, &a->request, reply);
 	if (wants_json(a)) {
 		status = print_json(c, a, reply, status);
 	} else if (ids || !a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
@@ -527,8 +536,10 @@ static int cli_run(struct call *c, struct args *a)
 		return print_help(c, a);
 	if (a->globals.mcp)
 		a->command = face_command(a->face, STR("mcp"));
-	else if (a->globals.version)
+	else if (a->globals.version && !cli_translates(c, a))
 		return cli_print_version(c, a);
+	else if (a->globals.version)
+		a->command = face_command(a->face, STR("version"));
 	if (a->request.op != a->command->op)
 		a->request = request_new(c, a->command->op);
 	if (cli_identify(c, a))

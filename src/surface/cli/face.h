@@ -77,6 +77,12 @@ struct face {
 	 */
 	int (*index)(struct call *c, struct str words);
 	int (*version)(struct call *c); /* prints JSON for programs; NULL: prints text */
+	/*
+	 * Does the caller want another dialect of JSON? Then `render` makes a reply of this face's
+	 * own one. NULL: the face has no other.
+	 */
+	bool (*translates)(struct call *c);
+	struct str (*render)(struct call *c, const struct request *r, struct str reply);
 };
 
 /*

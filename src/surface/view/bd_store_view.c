@@ -134,7 +134,10 @@ void bd_view_info(struct view *v, const struct value *data)
 
 void bd_view_version(struct view *v, const struct value *data)
 {
-	view_line(v, "bd version " STR_FMT, STR_ARG(value_str(data, "version")));
+	struct str build = value_str(data, "build"); /* in upstream's dialect */
+
+	view_line(v, "bd version " STR_FMT "%s" STR_FMT "%s", STR_ARG(value_str(data, "version")),
+		  build.p ? " (" : "", STR_ARG(build), build.p ? ")" : "");
 }
 
 void bd_view_setting(struct view *v, const struct value *data)
