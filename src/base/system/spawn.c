@@ -315,6 +315,50 @@ static void spawn_leave(const char *const *argv, char **env)
 	_exit(127);
 }
 
+/* Restores what this process does about the signals of the terminal. */
+struct spawn_signals {
+	struct sigaction interrupt, quit;
+};
+
+static void signals_leave_to_child(struct spawn_signals *before)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGINT, &ignore, &before->interrupt);
+	sigaction(SIGQUIT, &ignore, &before->quit);
+}
+
+static void signals_take_back(const struct spawn_signals *before)
+{
+	sigaction(SIGINT, &before->interrupt, NULL);
+	sigaction(SIGQUIT, &before->quit, NULL);
+}
+
+enum err spawn_attended(struct call *c, const char *const *argv, int *status)
+{
+	struct spawn_signals before;
+	char **env = spawn_environment(&c->mem);
+	int ended = 0;
+	pid_t pid;
+
+	signals_leave_to_child(&before);
+	pid = is_absolute(argv[0]) ? fork() : -1;
+	if (!pid) {
+		signals_take_back(&before);
+		signals_restore();
+		platform_close_from(3);
+		execve(argv[0], (char *const *)argv, env);
+		_exit(127);
+	}
+	while (pid > 0 && waitpid(pid, &ended, 0) < 0 && errno == EINTR)
+		;
+	signals_take_back(&before);
+	if (pid < 0)
+		return file_fail(c, "run", str_of(argv[0]));
+	*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
+	return ERR_OK;
+}
+
 bool spawn_away(const char *const *argv)
 {
 	struct arena mem = { 0 };

@@ -25,6 +25,12 @@ struct spawn {
 enum err spawn_run(struct call *c, struct spawn *s);
 
 /*
+ * Runs a program on our terminal until it ends, such as an editor. Ctrl-C goes to the program, not
+ * to this process. `status` is its exit status; -1: it was killed.
+ */
+enum err spawn_attended(struct call *c, const char *const *argv, int *status);
+
+/*
  * Starts a program in the background: in its own session, without our open files. It is not waited
  * for. False: it could not be started.
  */

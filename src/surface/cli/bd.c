@@ -5,6 +5,7 @@
 #include "ops/ops.h"
 #include "store/git/git_config.h"
 #include "store/place.h"
+#include "surface/cli/bead_edit.h"
 #include "surface/cli/face.h"
 #include "surface/upstream/dialect.h"
 #include "surface/upstream/habits.h"
@@ -61,6 +62,7 @@ static const struct command commands[] = {
 	{ "new", &op_bead_create, .view = bd_view_created, .flags = COMMAND_ALIAS },
 	{ "q", &op_bead_create, .flags = COMMAND_ALIAS | COMMAND_IDS },
 	{ "update", &op_bead_update, .view = bd_view_updated },
+	{ "edit", &op_bead_edit, .start = bead_edit_start },
 	{ "show", &op_bead_show, .view = bd_view_show },
 	{ "view", &op_bead_show, .view = bd_view_show, .flags = COMMAND_ALIAS },
 	{ "list", &op_bead_list, .view = bd_view_list, .fields = ROW },
@@ -142,6 +144,8 @@ static const char *const environment[] = {
 	"upstream prints the JSON that clients of upstream bd read",
 	"BD_TOMBSTONE_TTL_MS",
 	"how long deletions are remembered (at least 7 days)",
+	"VISUAL",
+	"the editor of 'bd edit'; then EDITOR",
 	"NO_COLOR",
 	"turn off colour",
 	NULL,
