@@ -34,6 +34,7 @@ struct beads {
 	bool committing; /* a failure from here on must not be retried */
 	bool behind;     /* a reader's cache lacks the last record, which is being written */
 	bool damaged;    /* the journal is; only the records before the damage were read */
+	bool imports;    /* one of many records: a later command shortens the journal */
 	bool repairs;    /* this command may copy beads that are larger than limits.h allows */
 };
 

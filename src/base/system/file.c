@@ -152,6 +152,21 @@ enum err file_read(struct call *c, struct str path, struct str *out)
 	return file_read_all(c, path, fd, out);
 }
 
+enum err file_read_input(struct call *c, size_t most, struct str *out)
+{
+	enum { CHUNK = 64 * 1024 };
+	struct buf b = { .mem = &c->mem };
+	ssize_t got;
+
+	do {
+		if ((got = file_some(STDIN_FILENO, buf_room(&b, CHUNK), CHUNK)) < 0)
+			return file_fail(c, "read", STR("standard input"));
+		b.n += (size_t)got;
+	} while (got && (!most || b.n <= most));
+	*out = buf_str(&b);
+	return ERR_OK;
+}
+
 static enum err file_refuse_settings(struct call *c, struct str path, int64_t size)
 {
 	call_fail(c, ERR_INVALID_INPUT,

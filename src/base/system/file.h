@@ -21,6 +21,9 @@ enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
  */
 enum err file_read(struct call *c, struct str path, struct str *out);
 
+/* Reads standard input to its end, or until there are more than `most` bytes (0: no limit). */
+enum err file_read_input(struct call *c, size_t most, struct str *out);
+
 enum { FILE_SETTINGS_MOST = 4 * 1024 * 1024 };
 
 /*

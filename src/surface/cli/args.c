@@ -274,25 +274,10 @@ static bool args_loose(const struct args_parser *p)
 
 /* --- values --- */
 
-static enum err read_stdin(struct call *c, const struct field *f, struct str *out)
-{
-	enum { CHUNK = 64 * 1024 };
-	struct buf b = { .mem = &c->mem };
-	ssize_t got;
-
-	do {
-		if ((got = file_some(STDIN_FILENO, buf_room(&b, CHUNK), CHUNK)) < 0)
-			return file_fail(c, "read", STR("standard input"));
-		b.n += (size_t)got;
-	} while (got && (!f->max || b.n <= (size_t)f->max + CHUNK));
-	*out = buf_str(&b);
-	return ERR_OK;
-}
-
 /* Reads a value from standard input, without the final newline that 'echo' adds. */
 static enum err read_value(struct call *c, const struct field *f, struct str *out)
 {
-	enum err e = read_stdin(c, f, out);
+	enum err e = file_read_input(c, (size_t)f->max, out);
 
 	if (!e && str_ends(*out, STR("\n")))
 		out->n--;
@@ -307,7 +292,7 @@ static enum err read_named(struct call *c, const struct field *f, struct str *te
 
 	c->file = str_is(path, "-") ? STR("standard input") : path;
 	if (str_is(path, "-"))
-		return read_stdin(c, f, text);
+		return file_read_input(c, (size_t)f->max, text);
 	e = file_read(c, path, text);
 	if (!e && !text->p)
 		return call_fail(c, ERR_INVALID_INPUT, "%s: there is no file '" STR_FMT "'",

@@ -108,6 +108,7 @@ static const struct command commands[] = {
 	{ "dolt push", &op_bead_sync, .view = bd_view_sync, .flags = COMMAND_ALIAS },
 	{ "dolt pull", &op_bead_sync, .view = bd_view_sync, .flags = COMMAND_ALIAS },
 	{ "dolt commit", &op_bead_sync, .view = bd_view_sync, .flags = COMMAND_ALIAS },
+	{ "import", &op_bead_import, .view = bd_view_import, .flags = COMMAND_CHECKS },
 	{ "status", &op_bead_status, .view = bd_view_status },
 	{ "stats", &op_bead_status, .view = bd_view_status, .flags = COMMAND_ALIAS },
 	{ "commits", &op_bead_commits, .view = bd_view_commits },

@@ -1,0 +1,572 @@
+#include "beads/exchange/intake.h"
+
+#include <stdarg.h>
+
+#include "base/hash.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
+#include "beads/exchange/upstream.h"
+#include "beads/model/limits.h"
+#include "beads/model/line.h"
+#include "beads/model/note.h"
+
+void import_find(struct import_findings *f, struct str id, const char *code, const char *fmt, ...)
+{
+	struct import_finding *one = arena_new(f->mem, struct import_finding);
+	va_list ap;
+
+	va_start(ap, fmt);
+	*one = (struct import_finding){ .file = f->file,
+					.line = f->line,
+					.id = arena_copy(f->mem, id),
+					.code = code,
+					.message = arena_vfmt(f->mem, fmt, ap) };
+	va_end(ap);
+	if (!f->tail)
+		f->tail = &f->first;
+	*f->tail = one;
+	f->tail = &one->next;
+	f->count++;
+}
+
+struct str import_renamed(struct arena *mem, const struct import_rename *r, struct str id)
+{
+	if (!r->new.p)
+		return id;
+	if (id.n > r->old.n + 1 && str_starts(id, r->old) && id.p[r->old.n] == '-')
+		id = str_skip(id, r->old.n + 1);
+	return arena_fmt(mem, STR_FMT "-" STR_FMT, STR_ARG(r->new), STR_ARG(id));
+}
+
+/* --- values --- */
+
+/* One record while it is read. */
+struct intake_record {
+	struct intake *in;
+	const struct value *v;
+	struct str *part; /* the text of each member */
+};
+
+static void intake_keep(struct intake_record *r, const struct value *member)
+{
+	struct str *text = arena_new(r->in->mem, struct str);
+
+	*text = r->part[member - r->v->item];
+	*map_put(&r->in->keys, member->key) = text;
+}
+
+static void intake_odd(struct intake_record *r, const struct value *member, const char *code,
+		       const char *want)
+{
+	intake_keep(r, member);
+	import_find(r->in->findings, r->in->bead.id, code,
+		    "\"" STR_FMT "\" is not %s; it is kept as it is", STR_ARG(member->key), want);
+}
+
+/* A string, absent if it is missing, null or empty. Anything else is kept as text. */
+static struct str intake_text(struct intake_record *r, const char *key, size_t most)
+{
+	const struct value *member = value_find(r->v, key);
+
+	if (!member || member->type == VALUE_NULL)
+		return STR_NONE;
+	if (member->type == VALUE_STRING && member->text.n <= most)
+		return member->text.n ? member->text : STR_NONE;
+	intake_odd(r, member, "bad_value",
+		   member->type == VALUE_STRING ? "short enough" : "a text");
+	return STR_NONE;
+}
+
+/* An author, absent if there is none. */
+static struct str intake_name(const struct value *v, const char *key)
+{
+	struct str name = value_str(v, key);
+
+	return name.n && name.n <= LIMIT_NAME ? name : STR_NONE;
+}
+
+/* The same, of the record itself: a name that cannot be used is kept as text. */
+static struct str intake_own_name(struct intake_record *r, const char *key)
+{
+	const struct value *member = value_find(r->v, key);
+	struct str name = intake_name(r->v, key);
+
+	if (!name.p && member && member->type != VALUE_NULL &&
+	    !(member->type == VALUE_STRING && !member->text.n))
+		intake_odd(r, member, "bad_value", "a name");
+	return name;
+}
+
+static bool intake_moment(struct str text, int64_t *ms)
+{
+	return text.n && moment_parse(text, ms) && *ms >= 0 && *ms <= MOMENT_LAST;
+}
+
+/*
+ * The moment of a member; 0 if there is none. A stamp in the future would win over every later
+ * change, so such a moment is kept only as text.
+ */
+static int64_t intake_time(struct intake_record *r, const char *key)
+{
+	const struct value *member = value_find(r->v, key);
+	int64_t ms;
+
+	if (!member || member->type == VALUE_NULL ||
+	    (member->type == VALUE_STRING && !member->text.n))
+		return 0;
+	if (!intake_moment(value_text(member), &ms)) {
+		intake_odd(r, member, "bad_time", "a time");
+		return 0;
+	}
+	if (ms > r->in->now_ms + STAMP_FOLLOWED_MS) {
+		intake_odd(r, member, "future_time", "a time in the past");
+		return 0;
+	}
+	if (!str_eq(member->text, upstream_time(r->in->mem, ms)))
+		intake_keep(r, member);
+	return ms;
+}
+
+/* --- members of a bead --- */
+
+static void intake_put_title(struct intake_record *r)
+{
+	struct intake *in = r->in;
+	struct str title = intake_text(r, "title", LIMIT_TITLE);
+
+	if (!title.p) {
+		import_find(in->findings, in->bead.id, "no_title",
+			    "the record has no title; the id is its title");
+		title = in->bead.id;
+	}
+	bead_put_text(in->mem, &in->bead, MEMBER_TITLE, title);
+}
+
+static void intake_put_texts(struct intake_record *r)
+{
+	static const struct {
+		const char *key;
+		enum member member;
+	} texts[] = {
+		{ "description", MEMBER_DESCRIPTION },
+		{ "design", MEMBER_DESIGN },
+		{ "acceptance_criteria", MEMBER_ACCEPTANCE_CRITERIA },
+		{ "external_ref", MEMBER_EXTERNAL_REF },
+		{ "source_repo", MEMBER_SOURCE_REPO },
+	};
+	struct intake *in = r->in;
+	struct str assignee = intake_text(r, "assignee", LIMIT_NAME);
+
+	intake_put_title(r);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		bead_put_text(in->mem, &in->bead, texts[i].member,
+			      intake_text(r, texts[i].key, LIMIT_TEXT));
+	bead_put_text(in->mem, &in->bead, MEMBER_ASSIGNEE, assignee);
+}
+
+static void intake_put_priority(struct intake_record *r)
+{
+	const struct value *member = value_find(r->v, "priority");
+	int64_t n = 0;
+
+	if (member && member->type != VALUE_NULL && (!value_number(member, &n) || n < 0 || n > 4)) {
+		n = n < 0 ? 0 : n > 4 ? 4 : n;
+		intake_odd(r, member, "bad_priority", "a number from 0 to 4");
+	}
+	bead_put_int(r->in->mem, &r->in->bead, MEMBER_PRIORITY, n);
+}
+
+/* Sets an extension, also to null. */
+static void intake_extend(struct intake *in, enum member m, struct str canonical)
+{
+	bead_put(&in->bead, m, canonical);
+	in->bead.mark[member_reg(m)] = in->bead.mark[REG_TITLE];
+}
+
+static void intake_put_word(struct intake_record *r, const char *key, enum member m,
+			    enum member original, const struct names *names,
+			    int (*nearest)(struct str, bool *))
+{
+	struct intake *in = r->in;
+	struct str word = intake_text(r, key, LIMIT_NAME);
+	bool exact = true;
+	int value = word.p ? nearest(word, &exact) : nearest(STR("open"), &exact);
+	struct bead made = { 0 };
+
+	bead_put_text(in->mem, &in->bead, m, str_of(names_word(names, value)));
+	if (!word.p || exact)
+		return;
+	bead_put_text(in->mem, &made, original, word);
+	intake_extend(in, original, made.member[original]);
+}
+
+static void intake_put_closing(struct intake_record *r, bool gone)
+{
+	struct intake *in = r->in;
+	const struct value *reason = value_find(r->v, "close_reason"),
+			   *at = value_find(r->v, "closed_at");
+	bool closed = bead_status(&in->bead) == BEAD_CLOSED;
+	int64_t ms = intake_time(r, "closed_at");
+
+	if (!closed && !gone && ms)
+		import_find(in->findings, in->bead.id, "closed_at_on_open",
+			    "the record has a closed_at but is not closed; it is kept as it is");
+	if (!closed) {
+		if (at && at->type != VALUE_NULL)
+			intake_keep(r, at);
+		if (value_text(reason).n)
+			intake_keep(r, reason);
+		return;
+	}
+	if (!ms)
+		import_find(in->findings, in->bead.id, "no_closed_at",
+			    "the record is closed without a closed_at");
+	else
+		bead_put_stamp(in->mem, &in->bead, MEMBER_CLOSED_AT, (struct stamp){ ms, 0 });
+	bead_put_text(in->mem, &in->bead, MEMBER_CLOSED_REASON,
+		      intake_text(r, "close_reason", LIMIT_TEXT));
+	bead_put_text(in->mem, &in->bead, MEMBER_CLOSED_BY,
+		      intake_text(r, "closed_by", LIMIT_NAME));
+	bead_put_text(in->mem, &in->bead, MEMBER_CLOSED_ON_BRANCH,
+		      intake_text(r, "closed_on_branch", LIMIT_TEXT));
+}
+
+static void intake_put_labels(struct intake_record *r)
+{
+	const struct value *list = value_find(r->v, "labels");
+	struct intake *in = r->in;
+	struct str *label;
+	size_t count = 0;
+	bool odd = false, sorted = true;
+
+	if (!list || list->type == VALUE_NULL)
+		return;
+	if (list->type != VALUE_ARRAY || list->count > LIMIT_LABELS) {
+		intake_odd(r, list, "bad_labels", "a list of at most 1000 words");
+		return;
+	}
+	label = arena_array(in->mem, list->count + 1, sizeof *label);
+	for (size_t i = 0; i < list->count; i++) {
+		struct str word = value_text(&list->item[i]);
+
+		if (list->item[i].type != VALUE_STRING || !word.n || word.n > LIMIT_NAME) {
+			odd = true;
+			continue;
+		}
+		sorted = sorted && (!count || str_cmp(label[count - 1], word) < 0);
+		label[count++] = word;
+	}
+	if (odd)
+		intake_odd(r, list, "bad_labels", "a list of words");
+	else if (!sorted)
+		intake_keep(r, list);
+	bead_put(&in->bead, MEMBER_LABELS, labels_encode(in->mem, label, count));
+}
+
+/* --- comments --- */
+
+static struct str intake_note_id(struct arena *mem, const struct note *n)
+{
+	struct json j = json_new(mem);
+
+	json_array(&j);
+	json_str(&j, n->author);
+	json_int(&j, n->at.ms);
+	json_str(&j, n->content);
+	json_end(&j);
+	return str_head(sha256_hex(mem, json_text(&j)), 16);
+}
+
+static bool intake_note(struct intake_record *r, const struct value *v, struct note *out)
+{
+	struct str at = value_str(v, "created_at");
+	int64_t ms = 0;
+
+	*out = (struct note){ .author = intake_name(v, "author"), .content = value_str(v, "text") };
+	if (!out->content.p || out->content.n > LIMIT_TEXT)
+		return false;
+	if (!intake_moment(at, &ms) || ms > r->in->now_ms + STAMP_FOLLOWED_MS)
+		ms = r->in->bead.created.at.ms;
+	if (!out->author.p)
+		out->author = STR("unknown");
+	out->at = (struct stamp){ ms, 0 };
+	out->id = intake_note_id(r->in->mem, out);
+	return true;
+}
+
+static void intake_put_comments(struct intake_record *r)
+{
+	const struct value *list = value_find(r->v, "comments");
+	struct intake *in = r->in;
+	struct bead *b = &in->bead;
+	struct str *part;
+
+	if (!list || list->type == VALUE_NULL)
+		return;
+	if (list->type != VALUE_ARRAY || list->count > LIMIT_NOTES) {
+		intake_odd(r, list, "bad_comments", "a list of at most 20000 comments");
+		return;
+	}
+	part = upstream_parts(in->mem, r->part[list - r->v->item], list);
+	b->note = arena_array(in->mem, list->count + 1, sizeof *b->note);
+	for (size_t i = 0; i < list->count; i++) {
+		struct note *n = &b->note[b->notes];
+		struct str *text = arena_new(in->mem, struct str);
+		void **at;
+
+		if (!intake_note(r, &list->item[i], n)) {
+			intake_odd(r, list, "bad_comments", "a list of comments with a text");
+			continue;
+		}
+		*text = part[i];
+		at = map_put(&in->comments, n->id);
+		if (*at)
+			continue;
+		*at = text;
+		b->notes++;
+	}
+	b->notes = notes_normalize(in->mem, b->note, b->notes);
+}
+
+/* --- dependencies --- */
+
+static bool intake_edge(struct intake_record *r, const struct value *v, struct str text,
+			struct edge *out)
+{
+	struct intake *in = r->in;
+	struct str to = value_str(v, "depends_on_id"), from = value_str(v, "issue_id"),
+		   word = value_str(v, "type");
+	struct mark made = { .by = intake_name(v, "created_by") };
+	bool exact;
+	int kind = upstream_kind(word.n ? word : STR("blocks"), &exact);
+
+	if (!intake_moment(value_str(v, "created_at"), &made.at.ms) ||
+	    made.at.ms > in->now_ms + STAMP_FOLLOWED_MS)
+		made.at.ms = in->bead.created.at.ms;
+	if (!made.by.p)
+		made.by = in->bead.created.by;
+	from = from.n ? import_renamed(in->mem, in->rename, from) : in->bead.id;
+	to = import_renamed(in->mem, in->rename, to);
+	*out = (struct edge){ .from = from,
+			      .to = to,
+			      .kind = str_of(names_word(&edge_kinds, kind)),
+			      .created = made,
+			      .life = made };
+	if (!bead_id_valid(from) || !bead_id_valid(to))
+		return false;
+	out->more = upstream_edge_more(in->mem, out, exact ? STR_NONE : word, text);
+	return true;
+}
+
+static void intake_put_edges(struct intake_record *r)
+{
+	const struct value *list = value_find(r->v, "dependencies");
+	struct intake *in = r->in;
+	struct str *part;
+
+	if (!list || list->type == VALUE_NULL)
+		return;
+	if (list->type != VALUE_ARRAY || list->count > LIMIT_MEMBERS) {
+		intake_odd(r, list, "bad_dependencies", "a list of dependencies");
+		return;
+	}
+	part = upstream_parts(in->mem, r->part[list - r->v->item], list);
+	in->edge = arena_array(in->mem, list->count + 1, sizeof *in->edge);
+	in->edge_text = arena_array(in->mem, list->count + 1, sizeof *in->edge_text);
+	in->kept = arena_array(in->mem, list->count + 1, sizeof *in->kept);
+	for (size_t i = 0; i < list->count; i++) {
+		in->edge_text[in->edges] = part[i];
+		if (intake_edge(r, &list->item[i], part[i], &in->edge[in->edges])) {
+			in->edges++;
+			continue;
+		}
+		in->kept[in->kept_count++] = part[i];
+		import_find(in->findings, in->bead.id, "bad_dependency",
+			    "a dependency does not name two issues; it is kept as it is");
+	}
+}
+
+void intake_keep_edge(struct intake *in, size_t edge)
+{
+	in->kept[in->kept_count++] = in->edge_text[edge];
+	in->edges--;
+	memmove(in->edge + edge, in->edge + edge + 1, (in->edges - edge) * sizeof *in->edge);
+	memmove(in->edge_text + edge, in->edge_text + edge + 1,
+		(in->edges - edge) * sizeof *in->edge_text);
+}
+
+/* --- other members --- */
+
+/* Members of our own lines: a record's member of the same name is kept as text. */
+static bool intake_own(struct str key)
+{
+	static const char *const list[] = { "_at",     "_by",  "_v",      "content_hash",
+					    "request", "rank", "project", UPSTREAM_KEPT };
+	static const struct names names = { list, sizeof list / sizeof *list, NULL };
+
+	return names_exact(&names, key) >= 0 || names_exact(&bead_members, key) >= 0;
+}
+
+static void intake_put_other(struct intake_record *r, const struct value *member)
+{
+	struct intake *in = r->in;
+	struct str text = r->part[member - r->v->item], plain = canonical(in->mem, member);
+	int m = upstream_extension(member->key);
+
+	if (m < 0 && (intake_own(member->key) || member->key.n > LIMIT_NAME || !member->key.n ||
+		      value_depth(member) > LIMIT_DEPTH || in->bead.extras >= LIMIT_OWN_MEMBERS)) {
+		intake_keep(r, member);
+		return;
+	}
+	if (m >= 0)
+		intake_extend(in, (enum member)m, member->type == VALUE_NULL ? STR_NONE : plain);
+	else
+		bead_put_extra(in->mem, &in->bead, member->key, plain, in->bead.mark[REG_TITLE]);
+	if (!str_eq(text, plain))
+		intake_keep(r, member);
+}
+
+static void intake_put_others(struct intake_record *r)
+{
+	const struct value *notes = value_find(r->v, "notes");
+	struct str branch = intake_text(r, "created_on_branch", LIMIT_TEXT);
+	struct intake *in = r->in;
+	struct bead made = { 0 };
+
+	for (size_t i = 0; i < r->v->count; i++)
+		if (!upstream_key_known(r->v->item[i].key))
+			intake_put_other(r, &r->v->item[i]);
+	if (branch.p) {
+		bead_put_text(in->mem, &made, MEMBER_TITLE, branch);
+		bead_put_extra(in->mem, &in->bead, STR("created_on_branch"),
+			       made.member[MEMBER_TITLE], in->bead.created);
+	}
+	if (!notes || notes->type == VALUE_NULL)
+		return;
+	if (notes->type == VALUE_STRING)
+		intake_extend(in, MEMBER_NOTES_TEXT, canonical(in->mem, notes));
+	else
+		intake_odd(r, notes, "bad_value", "a text");
+}
+
+static void intake_put_deletion(struct intake_record *r)
+{
+	struct intake *in = r->in;
+	struct bead *b = &in->bead, made = { 0 };
+	struct str by = intake_own_name(r, "deleted_by");
+	int64_t ms = intake_time(r, "deleted_at");
+	struct mark top = bead_top(b);
+
+	b->deleted = (struct mark){ { ms, 0 }, by.p ? by : b->created.by };
+	if (mark_cmp(b->deleted, top) < 0) /* it was deleted after its last change */
+		b->deleted = top;
+	bead_put_text(in->mem, &made, MEMBER_TITLE, intake_text(r, "delete_reason", LIMIT_TEXT));
+	b->reason = made.member[MEMBER_TITLE];
+}
+
+/* --- the record --- */
+
+/* The marks of the record: when it was made and last changed, and by whom. */
+static void intake_put_marks(struct intake_record *r)
+{
+	struct intake *in = r->in;
+	struct str made_by = intake_own_name(r, "created_by"),
+		   changed_by = intake_own_name(r, "updated_by");
+	struct mark changed = { .at.ms = intake_time(r, "updated_at") };
+
+	in->bead.created.at.ms = intake_time(r, "created_at");
+	if (!value_find(r->v, "created_at"))
+		import_find(in->findings, in->bead.id, "no_created_at",
+			    "the record has no created_at");
+	if (!in->bead.created.at.ms)
+		in->bead.created.at.ms = changed.at.ms;
+	in->bead.created.by = made_by.p ? made_by : STR("unknown");
+	changed.by = changed_by.p ? changed_by : in->bead.created.by;
+	if (changed.at.ms < in->bead.created.at.ms)
+		changed.at.ms = in->bead.created.at.ms;
+	bead_mark_all(&in->bead, changed);
+}
+
+void intake_read(struct intake *in, struct str text, const struct value *v)
+{
+	struct intake_record r = { in, v, upstream_parts(in->mem, text, v) };
+	bool gone = str_is(value_str(v, "status"), "tombstone");
+
+	in->bead = (struct bead){ .id = import_renamed(in->mem, in->rename, value_str(v, "id")) };
+	in->keys.mem = in->comments.mem = in->mem;
+	intake_put_marks(&r);
+	intake_put_texts(&r);
+	intake_put_priority(&r);
+	if (gone)
+		bead_put_text(in->mem, &in->bead, MEMBER_STATUS, STR("open"));
+	else
+		intake_put_word(&r, "status", MEMBER_STATUS, MEMBER_ORIGINAL_STATUS, &bead_statuses,
+				upstream_status);
+	intake_put_word(&r, "issue_type", MEMBER_TYPE, MEMBER_ORIGINAL_TYPE, &bead_types,
+			upstream_type);
+	intake_put_closing(&r, gone);
+	intake_put_labels(&r);
+	intake_put_others(&r);
+	intake_put_comments(&r);
+	intake_put_edges(&r);
+	if (gone)
+		intake_put_deletion(&r);
+}
+
+static void intake_put_texts_of(struct json *j, const char *key, const struct map *texts)
+{
+	const struct map_entry **order = map_sorted(texts, texts->mem);
+
+	if (!texts->count)
+		return;
+	json_put_object(j, key);
+	for (size_t i = 0; i < texts->count; i++) {
+		json_key(j, order[i]->key);
+		json_str(j, *(const struct str *)order[i]->value);
+	}
+	json_end(j);
+}
+
+void intake_end(struct intake *in)
+{
+	struct json j = json_new(in->mem);
+
+	if (!in->keys.count && !in->comments.count && !in->kept_count)
+		return;
+	json_object(&j);
+	intake_put_texts_of(&j, "comments", &in->comments);
+	if (in->kept_count) {
+		json_put_array(&j, "dependencies");
+		for (size_t i = 0; i < in->kept_count; i++)
+			json_str(&j, in->kept[i]);
+		json_end(&j);
+	}
+	intake_put_texts_of(&j, "keys", &in->keys);
+	json_end(&j);
+	bead_put_extra(in->mem, &in->bead, STR(UPSTREAM_KEPT),
+		       canonical(in->mem, value_read(in->mem, json_text(&j))),
+		       in->bead.mark[REG_TITLE]);
+}
+
+bool intake_deletion(struct intake *in, const struct value *v)
+{
+	struct str id = import_renamed(in->mem, in->rename, value_str(v, "id")),
+		   by = intake_name(v, "by");
+	struct bead made = { 0 };
+	int64_t ms = 0;
+
+	if (!bead_id_valid(id))
+		return false;
+	if (!intake_moment(value_str(v, "ts"), &ms) || ms > in->now_ms + STAMP_FOLLOWED_MS) {
+		ms = 0;
+		import_find(in->findings, id, "bad_time", "\"ts\" is not a time in the past");
+	}
+	bead_put_text(in->mem, &made, MEMBER_TITLE, value_str(v, "reason"));
+	in->bead = (struct bead){ .id = id,
+				  .deleted = { { ms, 0 }, by.p ? by : STR("unknown") },
+				  .reason = made.member[MEMBER_TITLE] };
+	return true;
+}

@@ -1,0 +1,54 @@
+#ifndef BEADS_EXCHANGE_UPSTREAM_H
+#define BEADS_EXCHANGE_UPSTREAM_H
+
+#include "base/arena.h"
+#include "beads/model/bead.h"
+#include "store/db/bead_words.h"
+
+struct value;
+
+/* Words, times and texts of upstream's issues.jsonl. */
+
+/* The status or type that is nearest to a word of upstream; `exact`: it is the same word. */
+int upstream_status(struct str word, bool *exact);
+int upstream_type(struct str word, bool *exact);
+
+/* The kind of an edge; `exact`: upstream_kind_word() gives the same word back. */
+int upstream_kind(struct str word, bool *exact);
+const char *upstream_kind_word(enum edge_kind kind);
+
+/* RFC 3339 in UTC, with milliseconds only if there are some. */
+struct str upstream_time(struct arena *mem, int64_t ms);
+
+/*
+ * The members of an object, or the items of an array, as their own text: `out[i]` is the text of
+ * `v->item[i]`. `text` is the valid JSON that `v` was parsed from.
+ */
+struct str *upstream_parts(struct arena *mem, struct str text, const struct value *v);
+
+/*
+ * Whatever a bead's own members cannot say is kept in its extra member `imported`:
+ *
+ *	{"comments":{NOTE:TEXT,…},"dependencies":[TEXT,…],"keys":{KEY:TEXT,…}}
+ *
+ * where each TEXT is JSON as the file had it, as a string. Export writes it again while it still
+ * says what the bead says.
+ */
+#define UPSTREAM_KEPT "imported"
+
+/*
+ * An edge as an item of `dependencies`. An edge keeps the word for its kind, where that is none of
+ * ours, as `original_kind`, and its item as `imported`, where it has more to say than the edge.
+ */
+struct edge;
+struct str upstream_edge_text(struct arena *mem, const struct edge *e);
+struct str upstream_edge_more(struct arena *mem, const struct edge *e, struct str original_kind,
+			      struct str text);
+
+/* The members of upstream's lines that export writes from the members of the bead. */
+bool upstream_key_known(struct str key);
+
+/* The extension of the bead that upstream's line has under the same key; -1: none. */
+int upstream_extension(struct str key);
+
+#endif

@@ -1,0 +1,188 @@
+#include "beads/exchange/import.h"
+
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "beads/exchange/source.h"
+#include "continuity/memory.h"
+#include "op/op.h"
+#include "ops/bead/bead_ops.h"
+#include "ops/ops.h"
+
+struct body {
+	struct str file, prefix;
+	int from;
+	bool dry_run, strict;
+};
+
+#define AT(member) offsetof(struct body, member)
+
+static const struct field fields[] = {
+	{ "file", &kind_path, AT(file), FIELD_PLACE | FIELD_CLI, .also = "input", .letter = 'i',
+	  .arg = "FILE",
+	  .help = "file or folder to read ('-' reads standard input; default: what is found)" },
+	{ "from", &kind_word, AT(from), .words = &source_kinds,
+	  .help = "tracker that wrote the file (default: recognised)" },
+	{ "prefix", &kind_line, AT(prefix), .arg = "PREFIX", .max = BEAD_PREFIX_MOST,
+	  .help = "new prefix for all ids; dependencies follow" },
+	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
+	  .help = "report without importing anything" },
+	{ "strict", &kind_bool, AT(strict), .help = "import nothing if a line would be refused" },
+	{ 0 },
+};
+
+static const char *const examples[] = {
+	"bd import",
+	"bd import --dry-run --json",
+	"bd import backlog/issues.jsonl --prefix web",
+	"gh issue list --state all --json number,title,body,state,labels | bd import --from github -",
+	NULL,
+};
+
+static const struct prop finding_props[] = {
+	{ "file", PROP_STR, 0, NULL },       { "line", PROP_INT, 0, NULL },
+	{ "id", PROP_STR, PROP_NULL, NULL }, { "code", PROP_STR, 0, NULL },
+	{ "message", PROP_STR, 0, NULL },    { 0 },
+};
+
+static const struct prop props[] = {
+	{ "ok", PROP_BOOL, 0, NULL },
+	{ "source", PROP_STR, 0, NULL },
+	{ "dry_run", PROP_BOOL, 0, NULL },
+	{ "read", PROP_INT, 0, NULL },
+	{ "created", PROP_INT, 0, NULL },
+	{ "updated", PROP_INT, 0, NULL },
+	{ "unchanged", PROP_INT, 0, NULL },
+	{ "older", PROP_INT, 0, NULL },
+	{ "tombstones", PROP_INT, 0, NULL },
+	{ "memories", PROP_INT, 0, NULL },
+	{ "refused", PROP_INT, 0, NULL },
+	{ "findings", PROP_OBJECT, PROP_LIST, finding_props },
+	{ 0 },
+};
+
+/* --- memories --- */
+
+static enum err import_put_memory(struct call *c, struct continuity *k,
+				  const struct import_memory *m, bool *same)
+{
+	struct memory_ask ask = { .where = { .scope = SCOPE_GLOBAL, .id = STR("") },
+				  .key = m->key,
+				  .value = m->value,
+				  .type = -1,
+				  .kind = -1 };
+	struct memory_row *row = NULL;
+	int64_t event;
+	enum err e = memory_find(c, k, &ask.where, m->key, &row);
+
+	*same = !e && row && str_eq(row->value, m->value);
+	if (*same)
+		return ERR_OK;
+	call_forgive(c);
+	return memory_set(c, k, &ask, &event);
+}
+
+/* A memory that is there already is unchanged; one that cannot be stored is refused. */
+static enum err import_put_memories(struct call *c, struct import_report *out)
+{
+	struct continuity k;
+	enum err e;
+
+	if (!out->memory)
+		return ERR_OK;
+	if ((e = continuity_open(c, VYBE_WRITE, &k)))
+		return e;
+	for (const struct import_memory *m = out->memory; m; m = m->next) {
+		bool same;
+
+		if (import_put_memory(c, &k, m, &same)) {
+			out->findings.file = m->file;
+			out->findings.line = m->line;
+			import_find(&out->findings, m->key, "bad_memory",
+				    "the memory was refused: " STR_FMT, STR_ARG(c->message));
+			call_forgive(c);
+			out->refused++;
+			out->memories--;
+		} else if (same) {
+			out->unchanged++;
+			out->memories--;
+		}
+	}
+	e = continuity_commit(c, &k);
+	continuity_close(&k);
+	return e;
+}
+
+/* --- the report --- */
+
+static void import_encode(struct json *j, const struct import_report *r, const struct body *in,
+			  struct str source)
+{
+	json_object(j);
+	json_put_bool(j, "ok", !r->refused);
+	json_put_str(j, "source", source);
+	json_put_bool(j, "dry_run", in->dry_run);
+	json_put_int(j, "read", r->read);
+	json_put_int(j, "created", r->created);
+	json_put_int(j, "updated", r->updated);
+	json_put_int(j, "unchanged", r->unchanged);
+	json_put_int(j, "older", r->older);
+	json_put_int(j, "tombstones", r->tombstones);
+	json_put_int(j, "memories", r->memories);
+	json_put_int(j, "refused", r->refused);
+	json_put_array(j, "findings");
+	for (const struct import_finding *f = r->findings.first; f; f = f->next) {
+		json_object(j);
+		json_put_str(j, "file", f->file);
+		json_put_int(j, "line", (int64_t)f->line);
+		json_put_str(j, "id", f->id);
+		json_put_str(j, "code", str_of(f->code));
+		json_put_str(j, "message", f->message);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static enum err bead_import_run(struct call *c, struct stores *s, const void *body,
+				struct json *reply)
+{
+	const struct body *in = body;
+	struct import_ask ask = { .prefix = in->prefix,
+				  .dry_run = in->dry_run,
+				  .strict = in->strict };
+	struct import_report report;
+	struct issue_source source;
+	enum err e;
+
+	(void)s;
+	if (in->prefix.p && !bead_prefix_valid(in->prefix))
+		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a valid prefix of ids",
+				 STR_ARG(in->prefix));
+	if ((e = source_open(c, in->file, in->from, &source)))
+		return e;
+	ask.sources = source.lines;
+	if ((e = import_run(c, &ask, &report)))
+		return e;
+	if (!in->dry_run && (e = import_put_memories(c, &report)))
+		return e;
+	import_encode(reply, &report, in, source.name);
+	return ERR_OK;
+}
+
+const struct op op_bead_import = {
+	.name = "bead import",
+	.help = "Import the issues of another tracker",
+	.more = "Without FILE, the command looks for .beads/issues.jsonl, .beads/beads.db, "
+		"backlog/tasks and .taskmaster/tasks/tasks.json, in this order. Ids, times, authors "
+		"and unknown fields are kept. A line that is older than the bead here changes "
+		"nothing, so a file can be imported again. Every line that could not be taken as it "
+		"is is listed with its file, its number and the reason. The exit status is 1 if a "
+		"line was refused; all other lines are imported.",
+	.examples = examples,
+	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "import", PROP_OBJECT, 0, props },
+	.run = bead_import_run,
+};
