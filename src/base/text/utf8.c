@@ -241,3 +241,38 @@ struct str utf8_shorten(struct arena *mem, struct str s, size_t columns)
 	buf_put(&b, STR("\xe2\x80\xa6"));
 	return buf_str(&b);
 }
+
+/* The longest end of `s` of at most `columns` width, in whole characters, none of them combining
+ * with the character before it. */
+static struct str utf8_tail(struct str s, size_t columns)
+{
+	struct str tail = { s.p + s.n, 0 };
+	size_t at = s.n;
+	uint32_t cp;
+
+	while (at > 0) {
+		do
+			at--;
+		while (at > 0 && ((unsigned char)s.p[at] & 0xc0) == 0x80);
+		if (utf8_width(str_skip(s, at)) > columns)
+			break;
+		tail = str_skip(s, at);
+	}
+	while (tail.n && !utf8_width(str_head(tail, utf8_decode(tail, &cp))))
+		tail = str_skip(tail, utf8_decode(tail, &cp) ? utf8_decode(tail, &cp) : 1);
+	return tail;
+}
+
+struct str utf8_shorten_middle(struct arena *mem, struct str s, size_t columns)
+{
+	struct buf b = { .mem = mem };
+	struct str head;
+
+	if (columns < 3 || utf8_head(s, columns).n == s.n)
+		return utf8_shorten(mem, s, columns);
+	head = utf8_head(s, (columns - 1) * 2 / 5);
+	buf_put(&b, head);
+	buf_put(&b, STR("\xe2\x80\xa6"));
+	buf_put(&b, utf8_tail(s, columns - 1 - utf8_width(head)));
+	return buf_str(&b);
+}

@@ -34,4 +34,7 @@ struct str utf8_head(struct str s, size_t columns);
 /* Like utf8_head(), ending with an ellipsis if something was cut off. */
 struct str utf8_shorten(struct arena *mem, struct str s, size_t columns);
 
+/* The same, with the ellipsis in the middle: the end of a path says more than its middle. */
+struct str utf8_shorten_middle(struct arena *mem, struct str s, size_t columns);
+
 #endif

@@ -189,18 +189,66 @@ void bb_view_session(struct view *v, const struct value *data)
 		bb_view_reservation(v, &held->item[i]);
 }
 
+static void agent_status_reserved(struct view *v, const struct value *reserved)
+{
+	static const char *const heads[] = { "RESERVED", "AGENT", "BEAD", "ENDS", "EPOCH", NULL };
+	struct table t = table_new(v, heads);
+
+	for (size_t i = 0; i < reserved->count; i++) {
+		const struct value *one = &reserved->item[i];
+
+		table_row(&t);
+		table_cell(&t, 0, PAINT_BOLD, value_str(one, "scope"));
+		table_cell(&t, 1, PAINT_NONE, value_str(one, "agent_id"));
+		table_cell(&t, 2, PAINT_NONE, value_str(one, "bead_id"));
+		table_cell(&t, 3, PAINT_NONE, view_age(v, value_str(one, "expires_at")));
+		table_cell(&t, 4, PAINT_DIM, value_find(one, "epoch")->text);
+	}
+	table_has_paths(&t, 0);
+	table_print(&t);
+}
+
+/* Agents read this output, too, so the sender's text is quoted, as in prompts. */
+static void agent_status_unacked(struct view *v, const struct value *unacked)
+{
+	static const char *const heads[] = {
+		"TO ACCEPT", "KIND", "STATE", "SENT", "MESSAGE", NULL
+	};
+	struct table t = table_new(v, heads);
+
+	t.quotes = true;
+	for (size_t i = 0; i < unacked->count; i++) {
+		const struct value *m = &unacked->item[i];
+
+		table_row(&t);
+		table_cell(&t, 0, PAINT_BOLD, value_str(m, "to_agent"));
+		table_cell(&t, 1, PAINT_NONE, category_word(m));
+		table_cell(&t, 2, PAINT_NONE, state_word(m));
+		table_cell(&t, 3, PAINT_NONE, view_age(v, value_str(m, "created_at")));
+		table_cell(&t, 4, PAINT_DIM, value_str(m, "message_id"));
+		table_below(&t,
+			    arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT ": " STR_FMT,
+				      STR_ARG(value_str(m, "from_agent")),
+				      STR_ARG(value_str(m, "bead_id")),
+				      STR_ARG(value_str(m, "subject"))));
+	}
+	table_keep_whole(&t, 4);
+	table_print(&t);
+}
+
 void bb_view_agent_status(struct view *v, const struct value *data)
 {
 	const struct value *reserved = value_find(data, "reservations"),
 			   *unacked = value_find(data, "unacked");
 
-	for (size_t i = 0; i < reserved->count; i++)
-		bb_view_reservation(v, &reserved->item[i]);
-	if (!reserved->count)
+	if (reserved->count)
+		agent_status_reserved(v, reserved);
+	else
 		view_line(v, "No reservations.");
-	for (size_t i = 0; i < unacked->count; i++)
-		mail_head(v, &unacked->item[i]);
-	if (!unacked->count)
+	buf_char(&v->out, '\n');
+	if (unacked->count)
+		agent_status_unacked(v, unacked);
+	else
 		view_line(v, "No message waits for acceptance.");
 }
 

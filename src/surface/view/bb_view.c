@@ -279,6 +279,7 @@ void bb_view_artifacts(struct view *v, const struct value *data)
 		table_cell(&t, 4, PAINT_DIM, view_age(v, value_str(a, "created_at")));
 		table_cell(&t, 5, PAINT_NONE, value_str(a, "description"));
 	}
+	table_has_paths(&t, 1);
 	if (data->count)
 		table_print(&t);
 	else

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "agents/liveness.h"
+#include "base/map.h"
 #include "base/moment.h"
 #include "base/text/utf8.h"
 #include "op/op.h"
@@ -326,20 +327,77 @@ static size_t view_widest(const struct table *t, size_t column)
 }
 
 /* Narrows the widest column, one by one, until the table fits. */
-static void view_fit(size_t *width, size_t columns, size_t room)
+static void view_fit(const struct table *t, size_t *width)
 {
 	enum { LEAST = 8, GAP = 2 };
 
 	for (;;) {
-		size_t all = 0, most = 0;
+		size_t all = 0, most = t->columns;
 
-		for (size_t i = 0; i < columns; i++) {
+		for (size_t i = 0; i < t->columns; i++) {
 			all += width[i] + (i ? GAP : 0);
-			most = width[i] > width[most] ? i : most;
+			if (i + 1 != t->whole && (most == t->columns || width[i] > width[most]))
+				most = i;
 		}
-		if (all <= room || width[most] <= LEAST)
+		if (all <= t->view->width || most == t->columns || width[most] <= LEAST)
 			return;
 		width[most]--;
+	}
+}
+
+void table_has_paths(struct table *t, size_t column)
+{
+	t->path = column + 1;
+}
+
+void table_keep_whole(struct table *t, size_t column)
+{
+	t->whole = column + 1;
+}
+
+static struct str table_text(const struct table *t, size_t column, struct str text, size_t width)
+{
+	struct arena *mem = t->view->out.mem;
+
+	return t->path == column + 1 ? utf8_shorten_middle(mem, text, width) :
+				       utf8_shorten(mem, text, width);
+}
+
+/* Does every path of the column look different at this width? */
+static bool table_tells_apart(const struct table *t, size_t column, size_t width)
+{
+	struct arena scratch = { 0 };
+	struct map seen = { .mem = &scratch };
+	bool apart = true;
+
+	for (size_t row = 0; apart && row < t->rows; row++) {
+		struct str text = t->cells[row * t->columns + column].text,
+			   shown = utf8_shorten_middle(&scratch, text, width);
+		void **at = map_put(&seen, shown);
+
+		apart = !*at || str_eq(*(struct str *)*at, text);
+		*at = &t->cells[row * t->columns + column].text;
+	}
+	arena_release(&scratch);
+	return apart;
+}
+
+/* Widens the column of paths until they look different, first at the cost of the widest column. */
+static void table_widen_paths(const struct table *t, size_t *width)
+{
+	enum { LEAST = 8 };
+	size_t path = t->path - 1, widest = view_widest(t, path);
+
+	while (width[path] < widest && !table_tells_apart(t, path, width[path])) {
+		size_t other = path;
+
+		for (size_t i = 0; i < t->columns; i++)
+			if (i != path && i + 1 != t->whole &&
+			    (other == path || width[i] > width[other]))
+				other = i;
+		if (other != path && width[other] > LEAST)
+			width[other]--;
+		width[path]++;
 	}
 }
 
@@ -347,7 +405,7 @@ static void print_cell(struct table *t, size_t column, size_t width, enum paint 
 		       struct str text)
 {
 	struct view *v = t->view;
-	struct str fit = utf8_shorten(v->out.mem, text, width);
+	struct str fit = table_text(t, column, text, width);
 
 	view_paint(v, paint, fit);
 	if (column + 1 < t->columns)
@@ -363,7 +421,9 @@ void table_print(struct table *t)
 
 	for (size_t i = 0; i < t->columns; i++)
 		width[i] = view_widest(t, i);
-	view_fit(width, t->columns, v->width);
+	view_fit(t, width);
+	if (t->path)
+		table_widen_paths(t, width);
 	for (size_t i = 0; i < t->columns; i++)
 		print_cell(t, i, width[i], PAINT_BOLD, str_of(t->heads[i]));
 	for (size_t row = 0; row < t->rows; row++) {
@@ -372,7 +432,9 @@ void table_print(struct table *t)
 
 			print_cell(t, i, width[i], cell->paint, cell->text);
 		}
-		if (t->below[row].p)
+		if (t->below[row].p && t->quotes)
+			view_quote(v, t->below[row]);
+		else if (t->below[row].p)
 			view_wrap(v, t->below[row], 2);
 	}
 }

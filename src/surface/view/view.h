@@ -81,6 +81,9 @@ struct table {
 	struct cell *cells; /* rows × columns */
 	size_t cap;
 	struct str *below; /* a line under each row; absent: none */
+	size_t path;       /* the number of the column with paths, from 1; 0: none */
+	size_t whole;      /* the number of the column that is never cut, from 1; 0: none */
+	bool quotes;       /* the lines below are text of others: see view_quote() */
 };
 
 struct table table_new(struct view *v, const char *const *heads); /* ends with NULL */
@@ -88,5 +91,11 @@ void table_row(struct table *t);
 void table_cell(struct table *t, size_t column, enum paint paint, struct str text);
 void table_below(struct table *t, struct str text);
 void table_print(struct table *t);
+
+/* Paths in this column are cut in the middle, and two different ones never look the same. */
+void table_has_paths(struct table *t, size_t column);
+
+/* The cells of this column, such as ids, are copied by people, and so never cut. */
+void table_keep_whole(struct table *t, size_t column);
 
 #endif

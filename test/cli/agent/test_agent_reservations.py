@@ -380,3 +380,28 @@ def test_an_owner_whose_clock_was_once_ahead_can_be_released(two):
     command = error["hint"].split("run: bb agent ")[1].replace("'", "").split()
     data(two, *command, env=at())
     assert reserve(two, "cobalt-harbor", env=at())["agent_id"] == "cobalt-harbor"
+
+
+def test_people_read_the_status_as_tables_with_whole_message_ids(two):
+    reserve(two, "amber-otter", "src/*", env=at())
+    data(two, "send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "bb-1", "--category", "HANDOFF",
+         "--subject", "Take over", "--body", "b", env=at())
+    [message] = data(two, "status", env=at())["unacked"]
+    out = two.run("agent", "status", env={**at(m=10), "COLUMNS": 80}).ok().out
+    assert [line.split() for line in out.splitlines()] == [
+        ["RESERVED", "AGENT", "BEAD", "ENDS", "EPOCH"],
+        ["src/*", "amber-otter", "bb-1", "in", "1h", "1"],
+        [],
+        ["TO", "ACCEPT", "KIND", "STATE", "SENT", "MESSAGE"],
+        ["cobalt-harbor", "Passed", "to", "New", "10m", "ago", message["message_id"]],
+        "> from amber-otter about bb-1: Take over".split(),
+    ]
+    assert two.run("agent", "status", "--bead", "other", env=at()).ok().out == (
+        "No reservations.\n\nNo message waits for acceptance.\n")
+
+
+def test_scopes_that_are_cut_are_told_apart(two):
+    for name in ("one", "two"):
+        reserve(two, "amber-otter", f"a/long/way/down/the/tree/{name}/of/folders/with/the/same/end", env=at())
+    rows = two.run("agent", "status", env={**at(), "COLUMNS": 80}).ok().out.splitlines()[1:3]
+    assert len({row.split()[0] for row in rows}) == 2

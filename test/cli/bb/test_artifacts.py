@@ -222,3 +222,37 @@ def test_show_tells_people_everything(files):
     out = files.bb("artifact", "show", "a.md", env=at(h=2)).ok().out
     for part in ("a.md", "ID: 1", "the API", "v2", "k", "tt:issue:13", "2h ago", stamp()):
         assert part in out
+
+
+# --- for people ---
+
+def listed(project, columns):
+    """The column of paths, as it is printed."""
+    out = project.run("artifacts", env={"COLUMNS": columns}).ok().out.splitlines()
+    at, end = out[0].index("PATH"), out[0].index("VERSION")
+    return [line[at:end].rstrip() for line in out[1:]], out
+
+
+def add_files(project, *paths):
+    for path in paths:
+        file = project.path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+        project.run("artifact", "add", path, "A description that takes its room").ok()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_two_paths_never_look_the_same(project, columns):
+    deep = "a/long/way/down/the/tree/of/folders/and/further"
+    paths = [f"{deep}/one/of/them/with/the/same/end.md", f"{deep}/two/of/them/with/the/same/end.md",
+             f"{deep}/one/of/them/with/the/same/end.mk", "short.md"]
+    add_files(project, *paths)
+    shown, _ = listed(project, columns)
+    assert len(set(shown)) == 4 and "short.md" in shown
+
+
+def test_a_path_is_cut_in_the_middle_and_the_table_fits(project):
+    add_files(project, "a/long/way/down/the/tree/of/folders/and/further/report.md", "b/other.md")
+    shown, out = listed(project, 80)
+    assert max(map(len, out)) <= 80
+    assert any(path.startswith("a/lon") and "…" in path and path.endswith("report.md") for path in shown)

@@ -229,6 +229,30 @@ static void utf8_shorten_says_that_something_is_missing(void **state)
 	arena_release(&mem);
 }
 
+static void utf8_shorten_middle_keeps_both_ends(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t columns;
+		const char *want;
+	} row[] = {
+		{ "", 5, "" },
+		{ "src/a.c", 7, "src/a.c" },
+		{ "src/a.c", 6, "sr" ELLIPSIS "a.c" },
+		{ "src/a.c", 2, "s" ELLIPSIS },
+		{ "src/a.c", 0, "" },
+		{ "src/deep/folder/a.c", 11, "src/" ELLIPSIS "er/a.c" },
+		{ "src/" NIHON "/a" ACUTE "b", 6, "sr" ELLIPSIS "/a" ACUTE "b" },
+	};
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++)
+		assert_str(utf8_shorten_middle(&mem, str_of(row[i].text), row[i].columns),
+			   row[i].want);
+	arena_release(&mem);
+}
+
 static void utf8_never_cuts_inside_a_character(void **state)
 {
 	static const char text[] =
@@ -240,12 +264,15 @@ static void utf8_never_cuts_inside_a_character(void **state)
 	for (size_t columns = 0; columns <= utf8_width(whole) + 1; columns++) {
 		struct str head = utf8_head(whole, columns);
 		struct str brief = utf8_shorten(&mem, whole, columns);
+		struct str middle = utf8_shorten_middle(&mem, whole, columns);
 
 		assert_true(utf8_valid(head));
 		assert_true(str_starts(whole, head));
 		assert_true(utf8_width(head) <= columns);
 		assert_true(utf8_valid(brief));
 		assert_true(utf8_width(brief) <= columns);
+		assert_true(utf8_valid(middle));
+		assert_true(utf8_width(middle) <= columns);
 	}
 	arena_release(&mem);
 }
@@ -304,6 +331,7 @@ int utf8_group(void)
 		cmocka_unit_test(utf8_width_counts_columns),
 		cmocka_unit_test(utf8_head_fills_at_most_its_columns),
 		cmocka_unit_test(utf8_shorten_says_that_something_is_missing),
+		cmocka_unit_test(utf8_shorten_middle_keeps_both_ends),
 		cmocka_unit_test(utf8_never_cuts_inside_a_character),
 	};
 
