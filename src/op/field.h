@@ -35,6 +35,8 @@ extern const struct kind kind_bool;     /* bool; false: not given */
 extern const struct kind kind_switch;   /* int: 1, 0; -1: not given */
 extern const struct kind kind_word;     /* int, of field.words; -1: not given */
 extern const struct kind kind_duration; /* int64_t in ms; ABSENT: not given */
+extern const struct kind kind_span;     /* int64_t in the field's unit, as a number or a duration;
+					 * ABSENT: not given */
 extern const struct kind kind_path;     /* struct str, completed as a file name */
 extern const struct kind kind_ref;      /* struct ref; `where` absent: not given */
 extern const struct kind kind_ref_part; /* struct str; a number is accepted too */
@@ -109,6 +111,7 @@ struct field {
 	char letter;      /* short flag; 0: none */
 	const char *arg;  /* the placeholder in help; NULL: that of the kind */
 	int64_t min, max; /* of a number, or of a text's length in bytes; max 0: no maximum */
+	int64_t unit;     /* of kind_span: milliseconds of a bare number's unit */
 	size_t most;      /* maximum number of items of a list; 0: no maximum */
 	const struct names *words;
 	const char *preset;        /* the default value, as text; or NULL */

@@ -395,7 +395,8 @@ static enum err duration_from_text(struct call *c, const struct field *f, struct
 	if (!duration_parse(str_trim(text), ms)) {
 		call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
 			  field_label(c, f), STR_ARG(text));
-		return call_step(c, "Write a number and a unit: 30s, 10m, 1h, 2d or 1w.");
+		return call_step(c,
+				 "Write a number and a unit, as in 30s, 10m, 2h, 1h30m, 2d or 1w.");
 	}
 	if (!f->max || (*ms >= f->min && *ms <= f->max))
 		return ERR_OK;
@@ -421,6 +422,49 @@ const struct kind kind_duration = {
 	.from_json = string_from_json,
 	.to_json = duration_to_json,
 	.schema = str_schema,
+};
+
+/* --- durations in a unit: a bare number has that unit --- */
+
+static enum err span_from_text(struct call *c, const struct field *f, struct str text, void *at)
+{
+	int64_t ms, number;
+
+	if (number_int(str_trim(text), &number))
+		return int_from_text(c, f, str_trim(text), at);
+	if (!duration_parse(str_trim(text), &ms)) {
+		call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
+			  field_label(c, f), STR_ARG(text));
+		return call_step(c, "Write a number and a unit, as in 30m, 2h, 1h30m or 1d.");
+	}
+	if (ms % f->unit)
+		return call_fail(c, INVALID(f), "%s must be a multiple of %s, not '" STR_FMT "'",
+				 field_label(c, f), duration_format(&c->mem, f->unit).p,
+				 STR_ARG(text));
+	if (ms / f->unit < f->min || (f->max && ms / f->unit > f->max))
+		return call_fail(c, INVALID(f), "%s must be from %s to %s, not '" STR_FMT "'",
+				 field_label(c, f), duration_format(&c->mem, f->min * f->unit).p,
+				 duration_format(&c->mem, f->max * f->unit).p, STR_ARG(text));
+	*(int64_t *)at = ms / f->unit;
+	return ERR_OK;
+}
+
+static enum err span_from_json(struct call *c, const struct field *f, const struct value *v,
+			       void *at)
+{
+	return v->type == VALUE_STRING ? span_from_text(c, f, v->text, at) :
+					 int_from_json(c, f, v, at);
+}
+
+const struct kind kind_span = {
+	.type = "integer",
+	.arg = "DURATION",
+	.size = sizeof(int64_t),
+	.clear = int_clear,
+	.from_text = span_from_text,
+	.from_json = span_from_json,
+	.to_json = int_to_json,
+	.schema = int_schema,
 };
 
 /* --- moments --- */

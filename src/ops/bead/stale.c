@@ -9,8 +9,9 @@ struct stale_body {
 };
 
 static const struct field stale_fields[] = {
-	{ "days", &kind_int, offsetof(struct stale_body, days), .letter = 'd', .min = 1,
-	  .max = 36500, .preset = "30", .help = "minimum number of days without an update" },
+	{ "days", &kind_span, offsetof(struct stale_body, days), .letter = 'd',
+	  .unit = 24 * 3600 * 1000, .min = 1, .max = 36500, .preset = "30",
+	  .help = "minimum time without an update, such as 2w; a bare number is days" },
 	{ "status", &kind_word, offsetof(struct stale_body, statuses), FIELD_LIST | FIELD_COMMAS,
 	  .letter = 's', .words = &bead_statuses, .help = "statuses to include" },
 	{ "limit", &kind_int, offsetof(struct stale_body, limit), .role = ROLE_LIMIT, .letter = 'n',

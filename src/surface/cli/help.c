@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "base/moment.h"
+#include "base/number.h"
 #include "base/text/utf8.h"
 #include "surface/view/view.h"
 
@@ -35,6 +37,20 @@ static void list_words(struct buf *b, const struct names *words)
 		buf_fmt(b, "%s%s", i ? ", " : "", names_word(words, i));
 }
 
+/* The limits and the default of a duration; a limit of more than a year is no help. */
+static void help_span(struct buf *b, const struct field *f)
+{
+	const int64_t year = INT64_C(366) * 24 * 3600 * 1000;
+	int64_t preset;
+
+	if (f->max * f->unit <= year)
+		buf_fmt(b, "%s to %s", duration_format(b->mem, f->min * f->unit).p,
+			duration_format(b->mem, f->max * f->unit).p);
+	if (f->preset && number_int(str_of(f->preset), &preset))
+		buf_fmt(b, "%sdefault %s", b->n ? "; " : "",
+			duration_format(b->mem, preset * f->unit).p);
+}
+
 struct str help_limits(struct arena *mem, const struct field *f)
 {
 	struct buf b = { .mem = mem };
@@ -43,7 +59,9 @@ struct str help_limits(struct arena *mem, const struct field *f)
 		list_words(&b, f->words);
 	if (f->kind == &kind_int && f->max)
 		buf_fmt(&b, "%" PRId64 " to %" PRId64, f->min, f->max);
-	if (f->preset)
+	if (f->kind == &kind_span)
+		help_span(&b, f);
+	else if (f->preset)
 		buf_fmt(&b, "%sdefault %s", b.n ? "; " : "", f->preset);
 	if (f->flags & FIELD_LIST)
 		buf_fmt(&b, "%scan be repeated", b.n ? "; " : "");
