@@ -83,6 +83,7 @@ struct call {
 	struct str file;                 /* the file that a parameter was read from, for messages;
 					  * or absent */
 	struct str request_id;           /* absent: a repeat is not recognised */
+	bool minted;                     /* the request id was made for a person */
 	bool replayed;                   /* the reply is the stored one of an earlier request */
 	struct str request_args;         /* a digest of the arguments; or absent */
 

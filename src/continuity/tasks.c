@@ -21,7 +21,7 @@ const struct names task_statuses = { words, 4, NULL };
 
 enum { PLAIN = 2, LEAST = 0, MOST = 4 }; /* priorities of beads; 0 is the most urgent */
 
-static int64_t bead_priority(int64_t rank)
+int64_t task_bead_priority(int64_t rank)
 {
 	int64_t p = PLAIN - rank;
 
@@ -78,7 +78,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 			      .updated = row->updated,
 			      .lease = row->lease,
 			      .ready = bead_row_free(row, c->actor, c->now_ms) };
-	if (value_int(line, "rank", &rank) && bead_priority(rank) == row->priority)
+	if (value_int(line, "rank", &rank) && task_bead_priority(rank) == row->priority)
 		out->priority = rank;
 	if (out->status == TASK_BLOCKED)
 		out->blocked_reason = row->status == BEAD_OPEN ? STR("dependency") : reason;
@@ -353,7 +353,7 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 	struct draft d = {
 		.text = { [MEMBER_TITLE] = ask->title, [MEMBER_DESCRIPTION] = ask->description },
 		.type = BEAD_TASK,
-		.priority = bead_priority(ask->priority)
+		.priority = task_bead_priority(ask->priority)
 	};
 	struct tasks_writing w;
 	enum err e = tasks_begin(c, "create", &w);
@@ -513,7 +513,7 @@ enum err task_move(struct call *c, const struct task_move *move, struct task *ou
 
 static enum err task_priority_step(struct edit *e, struct state *change, const void *arg)
 {
-	const int64_t *priority = arg, bead = bead_priority(*priority);
+	const int64_t *priority = arg, bead = task_bead_priority(*priority);
 
 	(void)change;
 	edit_int(e, MEMBER_PRIORITY, bead);

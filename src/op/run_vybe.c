@@ -41,11 +41,31 @@ static enum err vybe_run_once(struct call *c, const struct request *r, struct st
 	return continuity_commit(c, s->vybe);
 }
 
-/* Every write needs a request id. A host repeats no call by itself, so its calls get a new one. */
-static enum err vybe_need_request_id(struct call *c)
+/* A request id for a person: agent_task_create_1739373000123_a19f2c. */
+static struct str vybe_mint_request_id(struct call *c, const struct op *op)
 {
-	if (!c->request_id.p && c->wire)
+	struct str name = arena_copy(&c->mem, str_of(op->name));
+	char *at = (char *)name.p;
+
+	for (size_t i = 0; i < name.n; i++)
+		at[i] = at[i] == ' ' || at[i] == '-' ? '_' : at[i];
+	return arena_fmt(&c->mem, STR_FMT "_" STR_FMT "_%lld_" STR_FMT, STR_ARG(c->actor),
+			 STR_ARG(str_skip(name, sizeof "vybe " - 1)), (long long)c->now_ms,
+			 STR_ARG(id_random(&c->mem, 6)));
+}
+
+/*
+ * Every write needs a request id. A host repeats no call by itself, so its calls get a new one. A
+ * person at a terminal gets one with the reply.
+ */
+static enum err vybe_need_request_id(struct call *c, const struct op *op)
+{
+	if (!c->request_id.p && c->wire) {
 		c->request_id = id_random(&c->mem, 32);
+	} else if (!c->request_id.p && c->ask) {
+		c->request_id = vybe_mint_request_id(c, op);
+		c->minted = true;
+	}
 	if (c->request_id.p)
 		return ERR_OK;
 	call_fail(c, ERR_USAGE, "--request-id is missing");
@@ -59,7 +79,7 @@ enum err request_run_vybe(struct call *c, const struct request *r, struct json *
 	struct continuity k;
 	struct stores s = { .vybe = &k };
 	struct receipt ask;
-	enum err e = write ? vybe_need_request_id(c) : ERR_OK;
+	enum err e = write ? vybe_need_request_id(c, r->op) : ERR_OK;
 
 	if (e)
 		return e;

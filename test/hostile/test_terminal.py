@@ -254,7 +254,8 @@ def test_a_terminal_gets_our_colours_alone(world):
     world.run("update", "bd-a", "-d", "x" + EVIL.replace("\0", ""), program="bd").ok()
     rewrite(world.agents, lambda key, text: text + EVIL if key in ("subject", "body", "role") else text)
     for program, args in (("bd", ["show", "bd-a"]), ("bd", ["list", "--long"]), ("bb", ["agent", "inbox", "--agent", "amber-otter"]),
-                          ("bb", ["agent", "list"])):
+                          ("bb", ["agent", "list"]), ("vybe", ["task", "get", "--id", "bd-a"]), ("vybe", ["task", "list"]),
+                          ("vybe", ["resume", "--peek"]), ("vybe", ["events", "list", "--all"])):
         shown, _ = on_terminal(world, *args, program=program)
         assert "\x1b[1m" in shown
         assert unsafe(COLOURS.sub("", shown.replace("\r\n", "\n"))) == [], args
@@ -269,5 +270,5 @@ def test_json_on_a_terminal_has_escapes_that_mean_the_same(world):
     assert json.loads(shown)[0]["description"] == text
     assert "\u202e" in world.run("show", "bd-a", "--json", program="bd").out
     del world.env["VYBE_AGENT"]  # whose mail would be counted
-    shown, _ = on_terminal(world, "task", "get", "--id", "bd-a", program="vybe")
+    shown, _ = on_terminal(world, "--json", "task", "get", "--id", "bd-a", program="vybe")
     assert unsafe(shown.replace("\r\n", "\n")) == [] and json.loads(shown)["data"]["description"] == text

@@ -19,19 +19,19 @@ struct body {
 		"key", &kind_str, AT(ask.key), FIELD_REQUIRED, .letter = 'k', .arg = "KEY", \
 							       .max = 4096, .help = "key"   \
 	}
-#define WHERE_FIELDS                                                                                       \
-	{ "scope",                                                                                         \
-	  &kind_word,                                                                                      \
-	  AT(ask.where.scope),                                                                             \
-	  .letter = 's',                                                                                   \
-	  .words = &memory_scopes,                                                                         \
-	  .preset = "global",                                                                              \
-	  .help = "scope" },                                                                               \
-	{                                                                                                  \
-		"scope_id", &kind_str, AT(ask.where.id),                                                   \
-			.arg = "ID", .max = 4096,                                                          \
-			.help = "task, project or agent id of the scope; for 'agent', the default is you " \
-				"otherwise"                                                                \
+#define WHERE_FIELDS                                                                          \
+	{ "scope",                                                                            \
+	  &kind_word,                                                                         \
+	  AT(ask.where.scope),                                                                \
+	  .letter = 's',                                                                      \
+	  .words = &memory_scopes,                                                            \
+	  .preset = "global",                                                                 \
+	  .help = "scope" },                                                                  \
+	{                                                                                     \
+		"scope_id", &kind_str, AT(ask.where.id),                                      \
+			.arg = "ID", .max = 4096,                                             \
+			.help = "id of the scope's task, project or agent (for scope agent, " \
+				"default: you)"                                               \
 	}
 
 static const struct field set_fields[] = {

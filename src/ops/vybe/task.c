@@ -28,6 +28,10 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 							  .preset = otherwise, .help = text \
 	}
 
+#define PRIORITY_HELP                                                                          \
+	"priority; a higher number is more urgent. 2 is P0 in bd, 1 is P1, 0 is P2 (normal), " \
+	"-1 is P3, -2 is P4"
+
 #define FORCE_FIELD                                                                           \
 	{                                                                                     \
 		"force", &kind_bool, AT(guard.force),                                         \
@@ -46,7 +50,7 @@ static const struct field create_fields[] = {
 	{ "desc", &kind_str, AT(description), .arg = "TEXT", .max = 1 << 20,
 	  .help = "description" },
 	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096, .help = "project id" },
-	PRIORITY_FIELD(0, "0", "priority; a higher number is more urgent"),
+	PRIORITY_FIELD(0, "0", PRIORITY_HELP),
 	{ 0 },
 };
 
@@ -56,7 +60,7 @@ static const struct field delete_fields[] = { ID_FIELD, FORCE_FIELD, EPOCH_FIELD
 static const struct field list_fields[] = {
 	{ "status", &kind_word, AT(status), .words = &task_statuses, .help = "status to include" },
 	{ "project_id", &kind_str, AT(project), .arg = "ID", .max = 4096, .help = "project id" },
-	PRIORITY_FIELD(0, "-1", "priority; -1 includes all"),
+	PRIORITY_FIELD(0, "-1", "priority to include; -1 includes all"),
 	{ 0 },
 };
 
@@ -71,7 +75,7 @@ static const struct field status_fields[] = {
 
 static const struct field priority_fields[] = {
 	ID_FIELD,
-	PRIORITY_FIELD(FIELD_REQUIRED, NULL, "priority; a higher number is more urgent"),
+	PRIORITY_FIELD(FIELD_REQUIRED, NULL, PRIORITY_HELP),
 	EPOCH_FIELD,
 	{ 0 },
 };
@@ -309,7 +313,7 @@ static enum err vybe_task_depend(struct call *c, struct stores *s, const struct 
 	json_object(reply);
 	json_put_str(reply, "message",
 		     arena_fmt(&c->mem, "'" STR_FMT "' %s '" STR_FMT "'", STR_ARG(t.id),
-			       there ? "depends on" : "dependency to remove", STR_ARG(in->on)));
+			       there ? "depends on" : "no longer depends on", STR_ARG(in->on)));
 	json_end(reply);
 	return ERR_OK;
 }

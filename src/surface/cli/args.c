@@ -487,6 +487,8 @@ enum err args_parse(struct call *c, const struct face *face, char **argv, struct
 		count++;
 	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
 	find_command(&p);
+	if (out->command && find_long(&c->mem, out->command->op->fields, STR("json")))
+		out->globals.json = false; /* this --json is the command's own option */
 	/* after find_command(), so that an error has the command's envelope */
 	if ((e = args_check_text(c, argv)))
 		return e;

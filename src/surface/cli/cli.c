@@ -173,6 +173,12 @@ static void print_log(struct call *c)
 		out_say_json(&c->mem, c->meta);
 }
 
+/* Whether metadata goes to standard error as lines of a log: vybe's programs expect JSON there too. */
+static bool cli_logs(const struct args *a)
+{
+	return a->face->dialect == DIALECT_VYBE && a->globals.json;
+}
+
 /*
  * Prints unread counts and other metadata to standard error, so that parsers of the reply never see
  * them.
@@ -184,7 +190,7 @@ static void print_beside(struct call *c, const struct args *a)
 	const struct value *unread = value_find(meta, "unread"), *mail = value_find(meta, "mail");
 	int64_t count = 0, unread_mail = 0, unacked = 0;
 
-	if (a->face->dialect == DIALECT_VYBE) {
+	if (cli_logs(a)) {
 		print_log(c);
 		return;
 	}
@@ -238,7 +244,7 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 	    c->code != ERR_RESERVATION_CONFLICT && c->code != ERR_STALE_EPOCH)
 		status = 3;
 
-	if (dialect == DIALECT_VYBE)
+	if (cli_logs(a))
 		return out_json(&c->mem, vybe_envelope(c, STR_NONE), status);
 	if (a->globals.json) {
 		if (cli_enveloped(a))
@@ -258,6 +264,10 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 		out_say("error: %s", c->message.p);
 		out_say("%s", call_next_step(c).p);
 	}
+	if (c->minted && c->stored)
+		out_say("A part of it may be stored. To repeat it safely, run it again with "
+			"--request-id " STR_FMT,
+			STR_ARG(spawn_word(&c->mem, c->request_id)));
 	print_beside(c, a);
 	return status;
 }
@@ -318,7 +328,7 @@ static int cli_verdict(struct call *c, const struct command *cmd, struct str rep
 /* Whether to print JSON. A command without a view has no other output. */
 static bool wants_json(const struct args *a)
 {
-	return a->face->dialect == DIALECT_VYBE || a->globals.json ||
+	return a->globals.json ||
 	       (!a->command->view && !(a->command->flags & COMMAND_IDS) && !a->globals.silent);
 }
 
@@ -354,9 +364,11 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 		v.asked = &a->request;
 		if (ids ? render_ids(c, &v, reply) : cli_render(c, &v, a->command, reply))
 			return print_error(c, a, STR_NONE);
+		if (c->minted)
+			view_line(&v, "Request id: " STR_FMT, STR_ARG(c->request_id));
 		status = out_view(&v, status);
 	}
-	if (c->warning.p && a->face->dialect != DIALECT_VYBE)
+	if (c->warning.p && !cli_logs(a))
 		out_say("warning: %s", c->warning.p);
 	print_beside(c, a);
 	return status;
@@ -530,7 +542,8 @@ static int cli_run(struct call *c, struct args *a)
 	struct json reply = json_new(&c->mem);
 	int agreed;
 
-	if (!a->command && a->face->index && !a->globals.help && !a->globals.version)
+	if (!a->command && a->face->index && a->globals.json && !a->globals.help &&
+	    !a->globals.version)
 		return a->face->index(c, a->words);
 	if (a->globals.help || (!a->command && !a->globals.version && !a->globals.mcp))
 		return print_help(c, a);
@@ -579,6 +592,16 @@ static int cli_complete(struct call *c, const struct face *face, char **argv)
 	return cli_identify(c, &end.args) ? 0 : candidates_print(c, &end);
 }
 
+static int cli_parse_and_run(struct call *c, struct args *a, char **argv, enum err lost)
+{
+	enum err e = args_parse(c, a->face, argv, a);
+
+	/* vybe prints JSON, unless a person reads it */
+	if (a->face->dialect == DIALECT_VYBE && (!isatty(STDOUT_FILENO) || vybe_indents()))
+		a->globals.json = true;
+	return e || lost ? print_error(c, a, STR_NONE) : cli_run(c, a);
+}
+
 int cli_main(const struct face *face, char **argv)
 {
 	struct call c = { 0 };
@@ -595,10 +618,8 @@ int cli_main(const struct face *face, char **argv)
 	settings_read(&c);
 	if (argv[0] && !strcmp(argv[0], "__complete"))
 		status = lost ? 0 : cli_complete(&c, face, argv + 1);
-	else if (args_parse(&c, face, argv, &args) || lost)
-		status = print_error(&c, &args, STR_NONE);
 	else
-		status = cli_run(&c, &args);
+		status = cli_parse_and_run(&c, &args, argv, lost);
 	call_release(&c);
 	return status;
 }

@@ -12,6 +12,7 @@
 #include "surface/cli/help.h"
 #include "surface/cli/out.h"
 #include "surface/view/view.h"
+#include "surface/view/vybe_view.h"
 
 #define AT(member) offsetof(struct globals, member)
 
@@ -19,7 +20,9 @@ static const struct field globals[] = {
 	{ "agent", &kind_str, AT(actor), .letter = 'a', .also = "as actor", .arg = "NAME",
 	  .help = "your name as an agent" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
-	  .help = "id that makes a repeated write have one effect" },
+	  .help = "id that makes a repeated write have one effect; made for you on a terminal" },
+	{ "json", &kind_bool, AT(json),
+	  .help = "print JSON (default, unless standard output is a terminal)" },
 	{ "db_path", &kind_path, AT(store), .min = 1,
 	  .help = "database to use instead of the project's" },
 	{ "version", &kind_bool, AT(version), .help = "print the version" },
@@ -71,9 +74,15 @@ static struct str vybe_pretty(struct arena *mem, struct str json)
 	return buf_str(&b);
 }
 
-struct str vybe_envelope(struct call *c, struct str data)
+bool vybe_indents(void)
 {
 	const char *wanted = getenv("VYBE_PRETTY_JSON");
+
+	return wanted && !strcmp(wanted, "1");
+}
+
+struct str vybe_envelope(struct call *c, struct str data)
+{
 	struct json j = json_new(&c->mem);
 	struct str text;
 
@@ -90,10 +99,12 @@ struct str vybe_envelope(struct call *c, struct str data)
 		if (c->replayed)
 			json_put_bool(&j, "replayed", true);
 	}
+	if (c->minted)
+		json_put_str(&j, "request_id", c->request_id);
 	json_end(&j);
 	buf_char(&j.out, '\n');
 	text = json_text(&j);
-	return wanted && !strcmp(wanted, "1") ? vybe_pretty(&c->mem, text) : text;
+	return vybe_indents() ? vybe_pretty(&c->mem, text) : text;
 }
 
 /* --- listing commands --- */
@@ -245,13 +256,13 @@ static const struct op op_schema_commands = {
 };
 static const struct op op_help = { .name = "vybe help", .help = "Show this help" };
 
-#define TASK(words, id)                                 \
-	{                                               \
-		"task " words, .op = &op_vybe_task_##id \
+#define TASK(words, id, shown)                                         \
+	{                                                              \
+		"task " words, .op = &op_vybe_task_##id, .view = shown \
 	}
-#define MEMORY(words, id)                                   \
-	{                                                   \
-		"memory " words, .op = &op_vybe_memory_##id \
+#define MEMORY(words, id, shown)                                           \
+	{                                                                  \
+		"memory " words, .op = &op_vybe_memory_##id, .view = shown \
 	}
 
 /* A hook command that the original vybe wrote into Claude's settings. The event is in the input. */
@@ -262,30 +273,30 @@ static const struct op op_help = { .name = "vybe help", .help = "Show this help"
 	}
 
 static const struct command commands[] = {
-	{ "resume", &op_vybe_resume, .group = "Continuity" },
-	{ "push", .op = &op_vybe_push },
-	MEMORY("set", set),
-	MEMORY("get", get),
-	MEMORY("list", list),
-	MEMORY("delete", delete),
-	MEMORY("pin", pin),
-	MEMORY("gc", gc),
-	{ "events list", .op = &op_vybe_events },
-	{ "events", &op_vybe_events, .flags = COMMAND_ALIAS },
-	{ "artifacts list", .op = &op_vybe_artifacts },
-	{ "artifacts", &op_vybe_artifacts, .flags = COMMAND_ALIAS },
-	{ "task create", &op_vybe_task_create, .group = "Tasks" },
-	TASK("begin", begin),
-	TASK("get", get),
-	TASK("list", list),
-	TASK("set-status", set_status),
-	TASK("set-priority", set_priority),
-	TASK("complete", complete),
-	TASK("add-dep", add_dep),
-	TASK("remove-dep", remove_dep),
-	TASK("delete", delete),
-	{ "hook install", &op_vybe_hook_install, .group = "Hosts" },
-	{ "hook uninstall", .op = &op_vybe_hook_uninstall },
+	{ "resume", &op_vybe_resume, .view = vybe_view_resume, .group = "Continuity" },
+	{ "push", &op_vybe_push, .view = vybe_view_push },
+	MEMORY("set", set, vybe_view_memory_set),
+	MEMORY("get", get, vybe_view_memory),
+	MEMORY("list", list, vybe_view_memories),
+	MEMORY("delete", delete, vybe_view_memory_deleted),
+	MEMORY("pin", pin, vybe_view_memory_pinned),
+	MEMORY("gc", gc, vybe_view_collected),
+	{ "events list", &op_vybe_events, .view = vybe_view_events },
+	{ "events", &op_vybe_events, .view = vybe_view_events, .flags = COMMAND_ALIAS },
+	{ "artifacts list", &op_vybe_artifacts, .view = vybe_view_artifacts },
+	{ "artifacts", &op_vybe_artifacts, .view = vybe_view_artifacts, .flags = COMMAND_ALIAS },
+	{ "task create", &op_vybe_task_create, .view = vybe_view_changed, .group = "Tasks" },
+	TASK("begin", begin, vybe_view_changed),
+	TASK("get", get, vybe_view_task),
+	TASK("list", list, vybe_view_tasks),
+	TASK("set-status", set_status, vybe_view_changed),
+	TASK("set-priority", set_priority, vybe_view_changed),
+	TASK("complete", complete, vybe_view_changed),
+	TASK("add-dep", add_dep, vybe_view_message),
+	TASK("remove-dep", remove_dep, vybe_view_message),
+	TASK("delete", delete, vybe_view_deleted),
+	{ "hook install", &op_vybe_hook_install, .view = vybe_view_hooks, .group = "Hosts" },
+	{ "hook uninstall", &op_vybe_hook_uninstall, .view = vybe_view_hooks },
 	{ "hook handle", &op_vybe_hook_handle, .start = handle_start,
 	  .flags = COMMAND_ALIAS | COMMAND_SILENT },
 	ORIGINAL("session-start"),
@@ -300,12 +311,12 @@ static const struct command commands[] = {
 	ORIGINAL("stop"),
 	ORIGINAL("retrospective"),
 	ORIGINAL("retrospective-bg"),
-	{ "loop", .op = &op_vybe_loop },
-	{ "loop stats", .op = &op_vybe_loop_stats },
-	{ "status", &op_vybe_status, .group = "Upkeep" },
+	{ "loop", &op_vybe_loop, .view = vybe_view_loop },
+	{ "loop stats", &op_vybe_loop_stats, .view = vybe_view_loops },
+	{ "status", &op_vybe_status, .view = vybe_view_status, .group = "Upkeep" },
 	{ "schema commands", &op_schema_commands, .start = schema_start },
 	{ "schema", &op_schema_commands, .start = schema_start, .flags = COMMAND_ALIAS },
-	{ "upgrade", .op = &op_vybe_upgrade },
+	{ "upgrade", &op_vybe_upgrade, .view = vybe_view_upgrade },
 	{ "help", &op_help, .start = help_start },
 	{ 0 },
 };
@@ -333,7 +344,8 @@ const struct face face_vybe = {
 	.about = "continuity: tasks, events and memory that survive a session",
 	.more = "Tasks are the beads of the repository; events, memory and each agent's cursor "
 		"are stored beside them. Every write has a request id: repeated, it has one "
-		"effect and gets the same reply. Replies are JSON on standard output.",
+		"effect and gets the same reply. Replies are JSON on standard output; on a "
+		"terminal they are text for people, and a missing request id is made.",
 	.globals = globals,
 	.commands = commands,
 	.environment = environment,
