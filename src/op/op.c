@@ -31,26 +31,42 @@ bool op_may_write(const struct op *op)
 	return op->flags & OP_WRITE;
 }
 
+static bool op_is_new(struct map *written, const char *name)
+{
+	if (map_find(written, str_of(name)))
+		return false;
+	map_put(written, str_of(name));
+	return true;
+}
+
+void op_input_properties(struct json *j, const struct op *op, enum audience whom,
+			 struct map *written)
+{
+	for (const struct field *f = op->fields; f && f->name; f++) {
+		if (!op_shows(f, whom) || !op_is_new(written, f->name))
+			continue;
+		json_key(j, str_of(f->name));
+		field_schema(j, f);
+	}
+	if ((op->flags & (OP_ACTOR | OP_READER)) && op_is_new(written, "agent"))
+		op_put_string(j, "agent", "your name");
+	if ((op->flags & OP_RECEIPT) && op_is_new(written, "request_id"))
+		op_put_string(j, "request_id", "id that makes a repeat safe");
+}
+
 void op_input_schema(struct json *j, const struct op *op, enum audience whom)
 {
 	const struct field none = { 0 }, *fields = op->fields ? op->fields : &none;
+	struct map written = { .mem = j->out.mem };
 	bool required = false;
 
 	json_object(j);
 	json_put_str(j, "type", STR("object"));
 	json_put_object(j, "properties");
-	for (const struct field *f = fields; f->name; f++) {
-		if (!op_shows(f, whom))
-			continue;
-		json_key(j, str_of(f->name));
-		field_schema(j, f);
-		required = required || field_required(f);
-	}
-	if (op->flags & (OP_ACTOR | OP_READER))
-		op_put_string(j, "agent", "your name");
-	if (op->flags & OP_RECEIPT)
-		op_put_string(j, "request_id", "id that makes a repeat safe");
+	op_input_properties(j, op, whom, &written);
 	json_end(j);
+	for (const struct field *f = fields; f->name; f++)
+		required = required || (op_shows(f, whom) && field_required(f));
 	if (required) {
 		json_put_array(j, "required");
 		for (const struct field *f = fields; f->name; f++)

@@ -1,6 +1,7 @@
 #ifndef OP_OP_H
 #define OP_OP_H
 
+#include "base/map.h"
 #include "op/field.h"
 
 struct agent_files;
@@ -72,6 +73,10 @@ struct prop {
  * every session pays for each of them. */
 enum audience { FOR_MODELS, FOR_PROGRAMS };
 void op_input_schema(struct json *j, const struct op *op, enum audience whom);
+
+/* The properties alone, without those in `written`, to which their names are added. */
+void op_input_properties(struct json *j, const struct op *op, enum audience whom,
+			 struct map *written);
 void op_reply_schema(struct json *j, const struct op *op);
 
 /* JSON Schema of the command line: its flags, and --agent and --request-id where they are used. */
@@ -84,7 +89,8 @@ void op_reply_outline(struct json *j, const struct op *op);
 struct request {
 	const struct op *op;
 	void *body;
-	uint64_t given; /* bit i: op->fields[i] was set */
+	uint64_t given;     /* bit i: op->fields[i] was set */
+	const char *called; /* the name in messages; NULL: that of the operation */
 };
 
 /* The dialect of the operation's error codes. */

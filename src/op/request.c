@@ -86,8 +86,8 @@ static enum err request_decode_member(struct call *c, struct request *r, const s
 			r->given |= UINT64_C(1) << i;
 		return field_from_json(c, &fields[i], member, r->body);
 	}
-	return call_fail(c, ERR_USAGE, "'%s' has no parameter '" STR_FMT "'", r->op->name,
-			 STR_ARG(member->key));
+	return call_fail(c, ERR_USAGE, "'%s' has no parameter '" STR_FMT "'",
+			 r->called ? r->called : r->op->name, STR_ARG(member->key));
 }
 
 enum err request_decode(struct call *c, struct request *r, const struct value *object)

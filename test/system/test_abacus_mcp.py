@@ -36,13 +36,68 @@ def call(repo, name, arguments, **kw):
     return result["structuredContent"]
 
 
+CORE = ["bd_ready", "bd_show", "bd_create", "bd_update", "bd_close", "bd_comment", "vybe_resume", "agent_send", "agent_wait",
+        "project_status", "agent_mail", "agent_files"]
+
+
+def listed(repo, *args):
+    result, = ask(repo, ("tools/list", {}), args=args)
+    return {tool["name"]: tool for tool in result["tools"]}
+
+
+def test_the_default_profile_has_twelve_tools_in_twelve_kilobytes(repo):
+    tools = listed(repo)
+    assert list(tools) == CORE
+    assert len(json.dumps(list(tools.values()), separators=(",", ":"))) < 12_000
+    assert not any("outputSchema" in tool for tool in tools.values())
+    assert all("outputSchema" in tool for tool in listed(repo, "--schemas").values())
+    assert tools["bd_create"]["inputSchema"]["required"] == ["title"]
+    for tool in tools.values():
+        assert all("type" in kind for kind in tool["inputSchema"]["properties"].values()), tool
+
+
+def test_a_list_of_tools_can_be_asked_for(repo):
+    assert list(listed(repo, "--tools", "bd_list,agent_mail")) == ["bd_list", "agent_mail"]
+    assert list(listed(repo, "--tools", "bd_list", "--tools", "bd_show")) == ["bd_list", "bd_show"]
+    assert "agent_mail" not in listed(repo, "--tools", "all")  # its three tools are listed instead
+    done = repo.run("mcp", "--tools", "bd_lsit", program="abacus")
+    assert done.code == 1 and "bd_lsit" in done.err
+
+
+def test_a_session_works_in_the_default_profile(repo):
+    bead = call(repo, "bd_create", {"title": "work", "agent": "amber-otter"})["data"]["id"]
+    assert call(repo, "agent_register", {"name": "amber-otter", "role": "dev"})["success"]  # not listed, and works
+    assert call(repo, "vybe_resume", {"agent": "amber-otter", "request_id": "r1"})["success"]
+    taken, = call(repo, "bd_ready", {"claim": True, "agent": "amber-otter"})["data"]
+    assert taken["id"] == bead
+    reserved = call(repo, "agent_files", {"action": "reserve", "scope": "src/*", "bead": bead, "agent": "amber-otter"})["data"]
+    assert (reserved["scope"], reserved["agent_id"]) == ("src/*", "amber-otter")
+    assert call(repo, "agent_files", {"action": "guard", "paths": ["src/a.c"], "agent": "amber-otter"})["success"]
+    assert call(repo, "bd_comment", {"id": bead, "text": "half done", "agent": "amber-otter"})["success"]
+    assert call(repo, "agent_mail", {"action": "inbox", "agent": "amber-otter"})["data"] == []
+    assert call(repo, "agent_files", {"action": "release", "scope": "src/*", "agent": "amber-otter"})["data"]["state"] == "released"
+    assert call(repo, "bd_close", {"ids": [bead], "reason": "done", "agent": "amber-otter"})["data"][0]["status"] == "closed"
+    assert call(repo, "project_status", {})["data"]["in_progress"] == []
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({}, "'agent_mail' needs an action: inbox, read or ack"),
+    ({"action": "inbx"}, "'agent_mail' has no action 'inbx'; use inbox, read or ack"),
+    ({"action": "inbox", "nope": 1}, "'agent_mail' has no parameter 'nope'"),
+])
+def test_a_wrong_action_is_answered_with_the_right_ones(repo, arguments, message):
+    """The name in the message is the tool's, not that of the operation behind it."""
+    result, = ask(repo, ("tools/call", {"name": "agent_mail", "arguments": arguments}))
+    assert result["error"]["message"] == message
+
+
 def test_all_tools_are_there_and_their_schemas_are_small(repo):
-    result, = ask(repo, ("tools/list", {}))
+    result, = ask(repo, ("tools/list", {}), args=("--tools", "all", "--schemas"))
     names = [tool["name"] for tool in result["tools"]]
     assert [n for n in names if n.startswith("bd_")] == BEADS
     assert [n for n in names if n.startswith("agent_")] == AGENTS
     assert [n for n in names if n.startswith("vybe_")] == VYBE
-    assert len(names) == 9 + len(BEADS) + len(AGENTS) + len(VYBE)
+    assert len(names) == 9 + len(BEADS) + len(AGENTS) + len(VYBE) + 1
     assert len(json.dumps(result["tools"], separators=(",", ":"))) < 45_000
     agents = [t for t in result["tools"] if t["name"].startswith("agent_")]
     assert len(json.dumps(agents, separators=(",", ":"))) < 10_500

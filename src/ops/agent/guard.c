@@ -27,13 +27,18 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define POLICY_FIELDS                                                                            \
-	{ "on_deny",          &kind_word,                                                        \
-	  AT(on_deny),        .words = &policies,                                                \
-	  .preset = "refuse", .help = "action if another agent has reserved a file" },           \
-	{                                                                                        \
-		"on_error", &kind_word, AT(on_error), .words = &policies, .preset = "refuse",    \
-						      .help = "action if the check itself fails" \
+#define POLICY_FIELDS                                              \
+	{ "on_deny",                                               \
+	  &kind_word,                                              \
+	  AT(on_deny),                                             \
+	  FIELD_CLI,                                               \
+	  .words = &policies,                                      \
+	  .preset = "refuse",                                      \
+	  .help = "action if another agent has reserved a file" }, \
+	{                                                          \
+		"on_error", &kind_word, AT(on_error), FIELD_CLI,   \
+			.words = &policies, .preset = "refuse",    \
+			.help = "action if the check itself fails" \
 	}
 
 static const struct field guard_fields[] = {
@@ -43,7 +48,8 @@ static const struct field guard_fields[] = {
 	  .help = "files, relative to the project's root" },
 	{ "stdin", &kind_input, AT(input), FIELD_CLI, .max = 64 << 20,
 	  .help = "read the files from standard input, separated by newlines or NUL" },
-	{ "staged", &kind_bool, AT(staged), .help = "check the files of the next commit" },
+	{ "staged", &kind_bool, AT(staged), FIELD_CLI,
+	  .help = "check the files of the next commit" },
 	{ "pushed", &kind_input, AT(pushed), FIELD_CLI, .max = 64 << 20,
 	  .help = "check the files of the commits that a pre-push hook reads from Git" },
 	{ "epoch", &kind_int, AT(epoch), .min = 1, .arg = "N",

@@ -23,13 +23,14 @@ static const struct field reserve_fields[] = {
 	AGENT_FIELD(struct body, ask.agent, "your name"),
 	SCOPE_FIELD("a file or a folder of the project: src/lib, src/lib/*, README.md"),
 	{ "bead", &kind_str, AT(ask.bead), FIELD_REQUIRED, .arg = "BEAD", .max = 200,
-	  .missing = ERR_MISSING_BEAD_ID, .help = "the bead it is for" },
+	  .missing = ERR_MISSING_BEAD_ID, .help = "bead that it is for" },
 	{ "ttl", &kind_span, AT(ask.minutes), .unit = 60 * 1000, .min = 5, .max = 1440,
 	  .preset = "120",
 	  .help = "duration of the reservation, such as 30m or 2h; a bare number is minutes" },
 	{ "takeover_stale", &kind_bool, AT(ask.takeover),
-	  .help = "take it from one that is not there any more, or whose time is over" },
-	{ "strict", &kind_bool, AT(ask.strict), .help = "not if any part of it is another's" },
+	  .help = "take it over if it has expired or its holder is stale" },
+	{ "strict", &kind_bool, AT(ask.strict),
+	  .help = "refuse if another agent has reserved any part of it" },
 	{ 0 },
 };
 
@@ -37,15 +38,15 @@ static const struct field release_fields[] = {
 	AGENT_FIELD(struct body, ask.agent, "who you are"),
 	SCOPE_FIELD("what you have reserved"),
 	{ "epoch", &kind_int, AT(epoch), .min = 1, .arg = "N",
-	  .help = "only if it is still this reservation of yours" },
+	  .help = "epoch of your reservation; refuse if it is stale" },
 	{ 0 },
 };
 
 static const struct field status_fields[] = {
 	{ "bead", &kind_str, AT(ask.bead), .arg = "BEAD", .min = 1, .max = 200,
-	  .help = "only about this bead" },
+	  .help = "show only those for this bead" },
 	{ "agent", &kind_str, AT(ask.agent), .arg = "AGENT", .min = 1, .max = 200,
-	  .help = "only of this agent" },
+	  .help = "show only those of this agent" },
 	{ 0 },
 };
 

@@ -48,10 +48,10 @@ extern const struct names directions;   /* "down", "up", "both": enum side, and 
 			.help = "bead id; a unique prefix is enough"                    \
 	}
 
-#define WHEN_FIELD(body, member)                                           \
-	{                                                                  \
-		"at", &kind_when, offsetof(body, member), FIELD_AT,        \
-			.help = "state at a past commit, time or age (2h)" \
+#define WHEN_FIELD(body, member)                                                \
+	{                                                                       \
+		"at", &kind_when, offsetof(body, member), FIELD_AT | FIELD_CLI, \
+			.help = "state at a past commit, time or age (2h)"      \
 	}
 
 /* --- conditions under which a change is made --- */

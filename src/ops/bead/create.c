@@ -17,8 +17,8 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "title", &kind_line, AT(title), FIELD_PLACE, .flag = "title", .arg = "TITLE", .min = 1,
-	  .max = MAX_TITLE, .help = "title" },
+	{ "title", &kind_line, AT(title), FIELD_PLACE | FIELD_REQUIRED | FIELD_ASSUMED,
+	  .flag = "title", .arg = "TITLE", .min = 1, .max = MAX_TITLE, .help = "title" },
 	{ "description", &kind_str, AT(description), FIELD_STDIN, .letter = 'd', .also = "body",
 	  .max = MAX_TEXT, .help = "description" },
 	{ "body_file", &kind_str, AT(body_file), FIELD_CLI | FIELD_FILE, .arg = "FILE",

@@ -8,15 +8,15 @@
  */
 
 static const struct mcp_tool tools[] = {
-	{ "bb_identify", &op_mcp_identify },
-	{ "bb_set_status", &op_board_status_set },
-	{ "bb_get_status", &op_board_status },
-	{ "bb_post_message", &op_board_post },
-	{ "bb_read_messages", &op_board_read },
-	{ "bb_register_artifact", &op_board_artifact_add },
-	{ "bb_list_artifacts", &op_board_artifacts },
-	{ "bb_find_refs", &op_board_refs },
-	{ "bb_summary", &op_board_summary },
+	{ "bb_identify", .op = &op_mcp_identify },
+	{ "bb_set_status", .op = &op_board_status_set },
+	{ "bb_get_status", .op = &op_board_status },
+	{ "bb_post_message", .op = &op_board_post },
+	{ "bb_read_messages", .op = &op_board_read },
+	{ "bb_register_artifact", .op = &op_board_artifact_add },
+	{ "bb_list_artifacts", .op = &op_board_artifacts },
+	{ "bb_find_refs", .op = &op_board_refs },
+	{ "bb_summary", .op = &op_board_summary },
 	{ 0 },
 };
 
@@ -52,9 +52,12 @@ static const struct mcp_server server = {
 	.prompts = board_prompts,
 };
 
-const struct field mcp_fields[] = {
-	{ "agent", &kind_agent, offsetof(struct mcp_body, agent),
-	  .help = "agent name of all callers" },
+struct body {
+	struct str agent;
+};
+
+static const struct field fields[] = {
+	{ "agent", &kind_agent, offsetof(struct body, agent), .help = "agent name of all callers" },
 	{ 0 },
 };
 
@@ -66,7 +69,10 @@ static const char *const examples[] = {
 
 int mcp_start(struct call *c, const struct request *r)
 {
-	return mcp_serve(c, &server, ((const struct mcp_body *)r->body)->agent);
+	const struct body *in = r->body;
+	struct mcp_options options = { .agent = in->agent, .full = true, .outputs = true };
+
+	return mcp_serve(c, &server, &options);
 }
 
 const struct op op_mcp = {
@@ -74,6 +80,6 @@ const struct op op_mcp = {
 	.help = "Serve the board to a host over MCP",
 	.more = MCP_MORE,
 	.examples = examples,
-	.body_size = sizeof(struct mcp_body),
-	.fields = mcp_fields,
+	.body_size = sizeof(struct body),
+	.fields = fields,
 };

@@ -246,12 +246,14 @@ static struct str mcp_started_as(const struct call *start, enum actor_source sou
 								    STR_NONE;
 }
 
-int mcp_serve(const struct call *start, const struct mcp_server *server, struct str agent)
+int mcp_serve(const struct call *start, const struct mcp_server *server,
+	      const struct mcp_options *options)
 {
 	struct session s = {
 		.start = start,
 		.server = server,
-		.fixed = agent.p ? agent : mcp_started_as(start, ACTOR_OPTION),
+		.options = options,
+		.fixed = options->agent.p ? options->agent : mcp_started_as(start, ACTOR_OPTION),
 		.from_env = mcp_started_as(start, ACTOR_VARIABLE),
 	};
 	struct rpc_input in;

@@ -9,9 +9,25 @@
  * and prompts come from tables; the server itself knows none of them.
  */
 
+/* One action of a tool that offers several operations. */
+struct mcp_action {
+	const char *word;
+	const struct op *op;
+};
+
+enum mcp_profile {
+	PROFILE_BOTH,
+	PROFILE_FULL, /* listed only where all tools are asked for */
+	PROFILE_CORE, /* stands for several tools of the full profile */
+};
+
+/* A tool that is not listed can be called all the same. */
 struct mcp_tool {
 	const char *name;
-	const struct op *op;
+	const struct op *op; /* NULL: see `actions` */
+	enum mcp_profile profile;
+	const char *help;                 /* NULL: that of the operation */
+	const struct mcp_action *actions; /* chosen by the argument "action"; ends with zeros */
 };
 
 /* A resource: the reply of an operation, with a URI. */
@@ -40,17 +56,22 @@ struct mcp_server {
 	const struct mcp_prompt *prompts; /* each table ends with a row of zeros */
 };
 
-/* Serves until the input ends or SIGINT or SIGTERM arrives; `agent` may be absent. */
-int mcp_serve(const struct call *start, const struct mcp_server *server, struct str agent);
+/* How a server was started. */
+struct mcp_options {
+	struct str agent; /* or absent */
+	bool full;        /* list all tools, not only the core profile */
+	bool outputs;     /* list the schemas of results too */
+	const int *only;  /* indexes of the tools to list */
+	size_t only_count;
+};
+
+/* Serves until the input ends or SIGINT or SIGTERM arrives. */
+int mcp_serve(const struct call *start, const struct mcp_server *server,
+	      const struct mcp_options *options);
 
 /* The tool with which a session of the older revisions sets its agent. */
 extern const struct op op_mcp_identify;
 
-/* The options of the commands that start a server. */
-struct mcp_body {
-	struct str agent;
-};
-extern const struct field mcp_fields[];
 #define MCP_MORE                                                                     \
 	"Speaks the Model Context Protocol on standard input and output, revisions " \
 	"2024-11-05 to 2026-07-28, until the input ends."

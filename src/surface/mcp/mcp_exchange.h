@@ -18,6 +18,7 @@ struct session {
 	const struct listener *listener;
 	const struct call *start;
 	const struct mcp_server *server;
+	const struct mcp_options *options;
 	struct str fixed, from_env; /* identities given when the server was started */
 	struct str identified;      /* set with op_mcp_identify, after `initialize`; owned */
 	const char *version;        /* protocol version of that session; NULL: no session began */

@@ -1,21 +1,53 @@
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "surface/mcp/mcp_exchange.h"
 
 /* Claude Code gives every tool use a unique id, which serves as a request id. */
 #define TOOL_USE_ID "claudecode/toolUseId"
 
-static void put_annotations(struct json *j, const struct op *op)
+static void put_annotations(struct json *j, const struct mcp_tool *t)
 {
-	bool write = op_may_write(op);
+	const struct mcp_action one[] = { { NULL, t->op }, { 0 } };
+	bool write = false, destroys = false, idempotent = true;
 
+	for (const struct mcp_action *a = t->op ? one : t->actions; a->op; a++) {
+		write = write || op_may_write(a->op);
+		destroys = destroys || (a->op->flags & OP_DESTROYS);
+		idempotent = idempotent && (a->op->flags & OP_IDEMPOTENT);
+	}
 	json_put_object(j, "annotations");
 	json_put_bool(j, "readOnlyHint", !write);
 	if (write) {
-		json_put_bool(j, "destructiveHint", op->flags & OP_DESTROYS);
-		json_put_bool(j, "idempotentHint", op->flags & OP_IDEMPOTENT);
+		json_put_bool(j, "destructiveHint", destroys);
+		if (idempotent)
+			json_put_bool(j, "idempotentHint", true);
 	}
 	json_put_bool(j, "openWorldHint", false);
+	json_end(j);
+}
+
+/* The parameters of all actions; which of them an action requires is in their descriptions. */
+static void put_actions_schema(struct json *j, const struct mcp_tool *t)
+{
+	struct map written = { .mem = j->out.mem };
+
+	json_object(j);
+	json_put_str(j, "type", STR("object"));
+	json_put_object(j, "properties");
+	json_put_object(j, "action");
+	json_put_str(j, "type", STR("string"));
+	json_put_array(j, "enum");
+	for (const struct mcp_action *a = t->actions; a->op; a++)
+		json_str(j, str_of(a->word));
+	json_end(j);
+	json_end(j);
+	for (const struct mcp_action *a = t->actions; a->op; a++)
+		op_input_properties(j, a->op, FOR_MODELS, &written);
+	json_end(j);
+	json_put_array(j, "required");
+	json_str(j, STR("action"));
+	json_end(j);
 	json_end(j);
 }
 
@@ -23,7 +55,7 @@ static void put_annotations(struct json *j, const struct op *op)
  * Writes the schema of the envelope, and only an outline of the data: the schemas take up tokens in
  * every session.
  */
-static void put_output_schema(struct json *j, const struct op *op)
+static void put_output_schema(struct json *j, const struct op *op) /* NULL: several */
 {
 	json_put_object(j, "outputSchema");
 	json_put_str(j, "type", STR("object"));
@@ -31,12 +63,40 @@ static void put_output_schema(struct json *j, const struct op *op)
 	json_put_object(j, "success");
 	json_put_str(j, "type", STR("boolean"));
 	json_end(j);
-	json_key(j, STR("data"));
-	op_reply_outline(j, op);
+	if (op) {
+		json_key(j, STR("data"));
+		op_reply_outline(j, op);
+	}
 	json_end(j);
 	json_put_array(j, "required");
 	json_str(j, STR("success"));
 	json_end(j);
+	json_end(j);
+}
+
+static bool tool_is_listed(const struct session *s, const struct mcp_tool *t)
+{
+	const struct mcp_options *o = s->options;
+
+	for (size_t i = 0; i < o->only_count; i++)
+		if (o->only[i] == t - s->server->tools)
+			return true;
+	return !o->only_count && t->profile != (o->full ? PROFILE_CORE : PROFILE_FULL);
+}
+
+static void put_tool(struct json *j, const struct mcp_tool *t, bool outputs)
+{
+	json_object(j);
+	json_put_str(j, "name", str_of(t->name));
+	json_put_str(j, "description", str_of(t->help ? t->help : t->op->help));
+	json_key(j, STR("inputSchema"));
+	if (t->op)
+		op_input_schema(j, t->op, FOR_MODELS);
+	else
+		put_actions_schema(j, t);
+	if (outputs)
+		put_output_schema(j, t->op);
+	put_annotations(j, t);
 	json_end(j);
 }
 
@@ -46,16 +106,9 @@ enum err tools_list(struct exchange *x)
 
 	begin_result(x);
 	json_put_array(j, "tools");
-	for (const struct mcp_tool *t = x->s->server->tools; t->name; t++) {
-		json_object(j);
-		json_put_str(j, "name", str_of(t->name));
-		json_put_str(j, "description", str_of(t->op->help));
-		json_key(j, STR("inputSchema"));
-		op_input_schema(j, t->op, FOR_MODELS);
-		put_output_schema(j, t->op);
-		put_annotations(j, t->op);
-		json_end(j);
-	}
+	for (const struct mcp_tool *t = x->s->server->tools; t->name; t++)
+		if (tool_is_listed(x->s, t))
+			put_tool(j, t, x->s->options->outputs);
 	json_end(j);
 	end_result(x, STR_NONE, CHANGES_NEVER);
 	return ERR_OK;
@@ -172,12 +225,50 @@ static void put_tool_result(struct exchange *x, enum dialect dialect, enum err e
 	end_result(x, x->c->meta, NOT_CACHEABLE);
 }
 
+/* The words of a tool's actions: "inbox, read or ack". */
+static struct str tool_actions(struct arena *mem, const struct mcp_tool *t)
+{
+	struct buf b = { .mem = mem };
+
+	for (const struct mcp_action *a = t->actions; a->op; a++)
+		buf_fmt(&b, "%s%s", a == t->actions ? "" : a[1].op ? ", " : " or ", a->word);
+	return buf_str(&b);
+}
+
+/* Finds the operation, and takes the action out of the arguments. */
+static enum err tool_operation(struct exchange *x, const struct mcp_tool *t,
+			       const struct value **arguments, const struct op **op)
+{
+	struct str action = value_str(*arguments, "action");
+	struct value *rest = arena_new(&x->c->mem, struct value);
+
+	if ((*op = t->op))
+		return ERR_OK;
+	for (const struct mcp_action *a = t->actions; a->op; a++)
+		if (str_is(action, a->word))
+			*op = a->op;
+	if (!*op)
+		return call_fail(x->c, ERR_USAGE,
+				 action.p ? "'%s' has no action '" STR_FMT "'; use " STR_FMT :
+					    "'%s' needs an action%.*s: " STR_FMT,
+				 t->name, STR_ARG(action), STR_ARG(tool_actions(&x->c->mem, t)));
+	*rest = **arguments;
+	rest->item = arena_array(&x->c->mem, rest->count, sizeof *rest->item);
+	rest->count = 0;
+	for (size_t i = 0; i < (*arguments)->count; i++)
+		if (!str_is((*arguments)->item[i].key, "action"))
+			rest->item[rest->count++] = (*arguments)->item[i];
+	*arguments = rest;
+	return ERR_OK;
+}
+
 enum err tools_call(struct exchange *x)
 {
 	struct str name = value_str(x->params, "name");
 	const struct mcp_tool *tool = find_tool(x->s->server, name);
 	const struct value *arguments = value_find(x->params, "arguments");
 	struct json data = json_new(&x->c->mem);
+	const struct op *op;
 	struct request r;
 	enum err e;
 
@@ -186,7 +277,10 @@ enum err tools_call(struct exchange *x)
 	if (arguments && arguments->type != VALUE_OBJECT)
 		return call_fail(x->c, ERR_USAGE,
 				 "the arguments of '" STR_FMT "' are not an object", STR_ARG(name));
-	r = request_new(x->c, tool->op);
+	if ((e = tool_operation(x, tool, &arguments, &op)))
+		return e;
+	r = request_new(x->c, op);
+	r.called = tool->name;
 	x->c->request_id = value_str(value_find(x->params, "_meta"), TOOL_USE_ID);
 	identify(x, arguments);
 	if (!(e = request_decode(x->c, &r, arguments)))
@@ -194,9 +288,9 @@ enum err tools_call(struct exchange *x)
 	if (e == ERR_USAGE)
 		return e;
 	if (!e)
-		e = tool->op == &op_mcp_identify ? run_identify(x, &r, &data) :
-						   request_run(x->c, &r, &data);
-	put_tool_result(x, op_dialect(tool->op), e, e ? STR_NONE : json_text(&data));
+		e = op == &op_mcp_identify ? run_identify(x, &r, &data) :
+					     request_run(x->c, &r, &data);
+	put_tool_result(x, op_dialect(op), e, e ? STR_NONE : json_text(&data));
 	return ERR_OK;
 }
 
