@@ -99,13 +99,13 @@ def top(repo):
 
 def test_it_shows_what_is_there_and_what_happens(repo, top):
     top.sees("There from the start")
-    top.sees("1 of 1 agents active")
+    top.sees("1, 1 active")
     top.forget()
     bead = repo.create("Made meanwhile")
     top.sees("Made meanwhile", 1.5)
     top.forget()
     repo.run("claim", bead, env={"BD_ACTOR": "amber-otter"}).ok()
-    top.sees("in_progress", 1.5)
+    top.sees("IN PROGRESS", 1.5)
     top.press("q")
     assert top.ends() == 0
     assert top.restored()
@@ -147,7 +147,7 @@ def test_what_is_too_wide_ends_at_the_edge(repo, top):
     repo.run("agent", "register", "--name", "cobalt-harbor", "--role", "ui", program="bb").ok()
     for agent, scope in (("amber-otter", "src/a folder/with/a/name/that/goes/on/*"), ("cobalt-harbor", "src/a folder/with/a/name/that/goes/on/ünï.c")):
         repo.run("agent", "reserve", "--agent", agent, "--scope", scope, "--bead", "x", program="bb").ok()
-    top.sees("Incursion")
+    top.sees("overlaps")
     for rows, columns in ((24, 60), (8, 30)):
         top.forget()
         top.resize(rows, columns)
@@ -159,9 +159,70 @@ def test_what_is_too_wide_ends_at_the_edge(repo, top):
             if plain and max(map(len, plain[:-1])) <= columns:
                 break
             assert time.monotonic() < end, plain
-        assert any(line.startswith("Incursion") for line in plain)
-        wide = [line for line in lines if re.match("\x1b.*Incursion|Incursion", line)]
+        assert any("cobalt-harbor" in line for line in plain)
+        wide = [line for line, shown in zip(lines, plain) if len(shown) == columns and line is not lines[-1]]
         assert wide and not any(line.endswith("\x1b[K") for line in wide), "its last letter is wiped"
+
+
+def shows(top, wanted, seconds=5):
+    """The lines of the last picture, once they are as wanted, without what paints them."""
+    end = time.monotonic() + patience(seconds)
+    while True:
+        plain = [re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", line) for line in top.picture()]
+        if plain and wanted(plain):
+            return plain
+        assert time.monotonic() < end, "\n".join(plain)
+
+
+def chosen(plain):
+    return [line for line in plain if line.startswith("›")]
+
+
+def test_each_agent_has_its_bead_and_files_and_closed_work_is_left_out(repo, top):
+    title = "A title that is longer than twelve characters, and not cut"
+    bead, old = repo.create(title), repo.create("Closed work")
+    repo.run("close", old).ok()
+    repo.run("claim", bead, env={"BD_ACTOR": "amber-otter"}).ok()
+    repo.run("agent", "reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", bead, program="bb").ok()
+    top.resize(30, 80)
+    os.kill(top.pid, signal.SIGWINCH)
+    plain = shows(top, lambda lines: any("src/*" in line for line in lines) and max(map(len, lines)) <= 80)
+    text = "\n".join(plain)
+    assert f"{bead}  {title[:30]}" in text
+    assert "Closed work" not in text
+    assert text.index("IN PROGRESS") < text.index("READY")
+
+
+def test_keys_choose_a_line_and_open_its_bead(repo, top):
+    second = repo.create("The second one", "-p", "2")
+    repo.run("comment", second, "Words about the second").ok()
+    top.press("j")
+    shows(top, lambda lines: [line for line in chosen(lines) if "The second one" in line])
+    top.press("\r")
+    shows(top, lambda lines: any("Words about the second" in line for line in lines) and not chosen(lines))
+    top.press("q")  # back, not out
+    shows(top, lambda lines: [line for line in chosen(lines) if "The second one" in line])
+    top.press("\x1b[A")
+    shows(top, lambda lines: [line for line in chosen(lines) if "There from the start" in line])
+    top.press("q")
+    assert top.ends() == 0
+
+
+def test_the_choice_stays_with_its_bead_when_others_come(repo, top):
+    shows(top, lambda lines: [line for line in chosen(lines) if "There from the start" in line])
+    repo.create("More urgent", "-p", "0")
+    shows(top, lambda lines: any("More urgent" in line for line in lines)
+          and [line for line in chosen(lines) if "There from the start" in line])
+
+
+def test_a_filter_shows_only_the_entries_that_have_its_text(repo, top):
+    repo.create("Another one")
+    top.press("/oj FROM\x7f\x7f\x7f\x7f\x7f\x7f\x7fFROM the\x1b[C\r")
+    plain = shows(top, lambda lines: "filter: FROM the" in lines[-1] and not any("Another one" in line for line in lines))
+    assert any("There from the start" in line for line in plain)
+    assert any(line.startswith("READY  2, 1 shown") for line in plain)
+    top.press("\x1b")
+    shows(top, lambda lines: any("Another one" in line for line in lines))
 
 
 def test_without_a_terminal_it_is_printed_once(repo):
@@ -172,4 +233,4 @@ def test_without_a_terminal_it_is_printed_once(repo):
 
 def test_what_is_wrong_is_said_and_it_goes_on(plain_repo):
     done = plain_repo.run("top", program="abacus")
-    assert done.code == 0 and "No tasks" in done.out
+    assert done.code == 0 and done.out == "There is no project here yet. Run: abacus init\n"

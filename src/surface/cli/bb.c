@@ -81,6 +81,8 @@ static const char *const environment[] = {
 	"idle minutes until an agent is stale (default 15)",
 	"ABACUS_NOW",
 	"the current time (RFC 3339 or ms), for tests",
+	"COLUMNS",
+	"width of the output (default: the terminal's, else 80)",
 	"NO_COLOR",
 	"turn off colour",
 	NULL,

@@ -147,6 +147,8 @@ static const char *const environment[] = {
 	"how long deletions are remembered (at least 7 days)",
 	"VISUAL",
 	"the editor of 'bd edit'; then EDITOR",
+	"COLUMNS",
+	"width of the output (default: the terminal's, else 80)",
 	"NO_COLOR",
 	"turn off colour",
 	NULL,

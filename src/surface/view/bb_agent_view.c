@@ -315,5 +315,5 @@ void bb_view_events(struct view *v, const struct value *data)
 		view_line(v, "  " STR_FMT, STR_ARG(text));
 	}
 	if (!data->count)
-		view_line(v, "No condition holds yet.");
+		view_line(v, "No events found.");
 }

@@ -235,5 +235,5 @@ void view_conversation(struct view *v, const struct value *data)
 	for (size_t i = 0; i < items->count; i++)
 		put_item(v, &items->item[i]);
 	if (!items->count)
-		view_line(v, "No condition holds yet.");
+		view_line(v, "No activity yet.");
 }
