@@ -210,6 +210,7 @@ static void public_put_extras(struct json *j, const struct value *line, const st
 		const struct value *v = &line->item[i];
 
 		if (public_known(v->key) || v->type == VALUE_NULL || str_is(v->key, "request") ||
+		    str_is(v->key, "imported") ||
 		    !public_wanted(shape, arena_cstr(j->out.mem, v->key), false))
 			continue;
 		json_key(j, v->key);

@@ -82,6 +82,13 @@ static bool import_is_header(const struct value *v)
 	return !value_find(v, "id") && (value_find(v, "_schema") || value_find(v, "_type"));
 }
 
+/* A tombstone of which only the deletion is known, as export writes it. */
+static bool import_is_deletion(const struct value *v)
+{
+	return str_is(value_str(v, "status"), "tombstone") && !value_find(v, "title") &&
+	       !value_find(v, "created_at");
+}
+
 static void import_scan_line(struct import_run *r, struct str text, bool deletions)
 {
 	struct value_error error = { 0 };
@@ -103,7 +110,7 @@ static void import_scan_line(struct import_run *r, struct str text, bool deletio
 	else if (!bead_id_valid(value_str(v, "id")))
 		import_refuse(r, "bad_id",
 			      "its id is not made of letters, digits, '-', '_' and '.'");
-	else if (deletions)
+	else if (deletions || import_is_deletion(v))
 		import_add_deletion(r, text, value_str(v, "id"));
 	else
 		import_add_issue(r, text, v);

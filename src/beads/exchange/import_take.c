@@ -6,6 +6,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
+#include "beads/exchange/export_line.h"
 #include "beads/exchange/import_parts.h"
 #include "beads/exchange/upstream.h"
 #include "beads/model/join.h"
@@ -157,13 +158,20 @@ static void import_drop_same(const struct bead *now, struct bead *b)
 	b->extras = kept;
 }
 
-/* The last write to a register: comments have times of their own. */
-static int64_t import_changed_ms(const struct bead *b)
+/* Removes comments that the bead has already: a line has no count within a millisecond. */
+static void import_drop_notes(const struct bead *now, struct bead *b)
 {
-	struct bead plain = *b;
+	size_t kept = 0;
 
-	plain.notes = 0;
-	return bead_top(&plain).at.ms;
+	for (size_t i = 0; i < b->notes; i++) {
+		bool same = false;
+
+		for (size_t k = 0; k < now->notes && !same; k++)
+			same = str_eq(now->note[k].id, b->note[i].id);
+		if (!same)
+			b->note[kept++] = b->note[i];
+	}
+	b->notes = kept;
 }
 
 static bool import_same_bead(struct arena *mem, const struct bead *a, const struct bead *b)
@@ -191,7 +199,8 @@ static int64_t *import_join(struct import_batch *x, const struct slot *slot, str
 	b->created = now->created;
 	import_keep_parts(now, b);
 	import_end_originals(now, b);
-	if (import_changed_ms(b) <= import_changed_ms(now))
+	import_drop_notes(now, b);
+	if (export_changed(b).at.ms <= export_changed(now).at.ms)
 		import_drop_same(now, b);
 	bead_join(&x->part.mem, now, b, &both);
 	if (import_same_bead(&x->part.mem, now, &both))
@@ -266,6 +275,13 @@ static enum err import_check_edges(struct import_batch *x, struct intake *in)
 	return ERR_OK;
 }
 
+/* A line has no count within a millisecond. */
+static void import_keep_mark(struct mark *mark, struct mark known)
+{
+	if (mark->at.ms == known.at.ms && str_eq(mark->by, known.by))
+		*mark = known;
+}
+
 /* Remembers the edges that are new, to be written once all of their beads are there. */
 static enum err import_add_edges(struct import_batch *x, const struct intake *in, bool *any)
 {
@@ -273,8 +289,7 @@ static enum err import_add_edges(struct import_batch *x, const struct intake *in
 	struct arena *mem = &x->part.mem;
 
 	for (size_t i = 0; i < in->edges; i++) {
-		const struct edge *new = &in->edge[i];
-		struct edge both = *new, old;
+		struct edge *new = &in->edge[i], both, old;
 		struct str line = { 0 }, why;
 		enum err e = r->store ? cache_find_edge(&x->part, &x->b.cache, new->from, new->to,
 							new->kind, &line) :
@@ -282,8 +297,12 @@ static enum err import_add_edges(struct import_batch *x, const struct intake *in
 
 		if (e)
 			return e;
-		if (line.p && edge_decode(mem, value_read(mem, line), &old, &why))
+		both = *new;
+		if (line.p && edge_decode(mem, value_read(mem, line), &old, &why)) {
+			import_keep_mark(&new->created, old.created);
+			import_keep_mark(&new->life, old.life);
 			both = edge_join(old, *new);
+		}
 		if (line.p && str_eq(edge_text(mem, &both), line))
 			continue;
 		*any = true;

@@ -8,6 +8,7 @@
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
+#include "beads/exchange/export_line.h"
 #include "beads/exchange/upstream.h"
 #include "beads/model/limits.h"
 #include "beads/model/line.h"
@@ -56,6 +57,15 @@ static void intake_keep(struct intake_record *r, const struct value *member)
 
 	*text = r->part[member - r->v->item];
 	*map_put(&r->in->keys, member->key) = text;
+}
+
+/* Keeps the text of a member that has no meaning in this record. */
+static void intake_keep_given(struct intake_record *r, const char *key)
+{
+	const struct value *member = value_find(r->v, key);
+
+	if (member && member->type != VALUE_NULL)
+		intake_keep(r, member);
 }
 
 static void intake_odd(struct intake_record *r, const struct value *member, const char *code,
@@ -206,8 +216,8 @@ static void intake_put_word(struct intake_record *r, const char *key, enum membe
 static void intake_put_closing(struct intake_record *r, bool gone)
 {
 	struct intake *in = r->in;
-	const struct value *reason = value_find(r->v, "close_reason"),
-			   *at = value_find(r->v, "closed_at");
+	static const char *const closing[] = { "closed_at", "close_reason", "closed_by",
+					       "closed_on_branch" };
 	bool closed = bead_status(&in->bead) == BEAD_CLOSED;
 	int64_t ms = intake_time(r, "closed_at");
 
@@ -215,10 +225,8 @@ static void intake_put_closing(struct intake_record *r, bool gone)
 		import_find(in->findings, in->bead.id, "closed_at_on_open",
 			    "the record has a closed_at but is not closed; it is kept as it is");
 	if (!closed) {
-		if (at && at->type != VALUE_NULL)
-			intake_keep(r, at);
-		if (value_text(reason).n)
-			intake_keep(r, reason);
+		for (size_t i = 0; i < sizeof closing / sizeof *closing; i++)
+			intake_keep_given(r, closing[i]);
 		return;
 	}
 	if (!ms)
@@ -280,6 +288,18 @@ static struct str intake_note_id(struct arena *mem, const struct note *n)
 	return str_head(sha256_hex(mem, json_text(&j)), 16);
 }
 
+/* A comment that this program exported keeps its id. */
+static bool intake_note_own(struct intake_record *r, const struct value *v, struct str text,
+			    struct note *n)
+{
+	struct str id = value_str(v, "id");
+
+	if ((id.n != 12 && id.n != 16) || memchr(id.p, '-', id.n))
+		return false;
+	n->id = id;
+	return str_eq(text, export_comment(r->in->mem, r->in->bead.id, n));
+}
+
 static bool intake_note(struct intake_record *r, const struct value *v, struct note *out)
 {
 	struct str at = value_str(v, "created_at");
@@ -293,7 +313,6 @@ static bool intake_note(struct intake_record *r, const struct value *v, struct n
 	if (!out->author.p)
 		out->author = STR("unknown");
 	out->at = (struct stamp){ ms, 0 };
-	out->id = intake_note_id(r->in->mem, out);
 	return true;
 }
 
@@ -321,10 +340,18 @@ static void intake_put_comments(struct intake_record *r)
 			intake_odd(r, list, "bad_comments", "a list of comments with a text");
 			continue;
 		}
+		if (intake_note_own(r, &list->item[i], part[i], n)) {
+			b->notes++;
+			continue;
+		}
+		n->id = intake_note_id(in->mem, n);
 		*text = part[i];
 		at = map_put(&in->comments, n->id);
-		if (*at)
+		if (*at) {
+			import_find(in->findings, b->id, "duplicate_comment",
+				    "two comments have the same author, time and text");
 			continue;
+		}
 		*at = text;
 		b->notes++;
 	}
@@ -459,10 +486,14 @@ static void intake_put_deletion(struct intake_record *r)
 	struct str by = intake_own_name(r, "deleted_by");
 	int64_t ms = intake_time(r, "deleted_at");
 	struct mark top = bead_top(b);
+	const struct value *at = value_find(r->v, "deleted_at");
 
 	b->deleted = (struct mark){ { ms, 0 }, by.p ? by : b->created.by };
-	if (mark_cmp(b->deleted, top) < 0) /* it was deleted after its last change */
-		b->deleted = top;
+	if (mark_cmp(b->deleted, top) <= 0) { /* it was deleted after its last change */
+		b->deleted.at = (struct stamp){ top.at.ms, top.at.n + 1 };
+		if (at && ms != top.at.ms)
+			intake_keep(r, at);
+	}
 	bead_put_text(in->mem, &made, MEMBER_TITLE, intake_text(r, "delete_reason", LIMIT_TEXT));
 	b->reason = made.member[MEMBER_TITLE];
 }
@@ -512,8 +543,13 @@ void intake_read(struct intake *in, struct str text, const struct value *v)
 	intake_put_others(&r);
 	intake_put_comments(&r);
 	intake_put_edges(&r);
-	if (gone)
+	if (gone) {
 		intake_put_deletion(&r);
+		return;
+	}
+	intake_keep_given(&r, "deleted_at");
+	intake_keep_given(&r, "deleted_by");
+	intake_keep_given(&r, "delete_reason");
 }
 
 static void intake_put_texts_of(struct json *j, const char *key, const struct map *texts)
@@ -553,18 +589,21 @@ void intake_end(struct intake *in)
 
 bool intake_deletion(struct intake *in, const struct value *v)
 {
+	bool line = value_find(v, "status"); /* a tombstone of issues.jsonl */
 	struct str id = import_renamed(in->mem, in->rename, value_str(v, "id")),
-		   by = intake_name(v, "by");
+		   by = intake_name(v, line ? "deleted_by" : "by");
 	struct bead made = { 0 };
 	int64_t ms = 0;
 
 	if (!bead_id_valid(id))
 		return false;
-	if (!intake_moment(value_str(v, "ts"), &ms) || ms > in->now_ms + STAMP_FOLLOWED_MS) {
+	if (!intake_moment(value_str(v, line ? "deleted_at" : "ts"), &ms) ||
+	    ms > in->now_ms + STAMP_FOLLOWED_MS) {
 		ms = 0;
-		import_find(in->findings, id, "bad_time", "\"ts\" is not a time in the past");
+		import_find(in->findings, id, "bad_time", "the deletion has no time in the past");
 	}
-	bead_put_text(in->mem, &made, MEMBER_TITLE, value_str(v, "reason"));
+	bead_put_text(in->mem, &made, MEMBER_TITLE,
+		      value_str(v, line ? "delete_reason" : "reason"));
 	in->bead = (struct bead){ .id = id,
 				  .deleted = { { ms, 0 }, by.p ? by : STR("unknown") },
 				  .reason = made.member[MEMBER_TITLE] };

@@ -108,6 +108,7 @@ static const struct command commands[] = {
 	{ "dolt push", &op_bead_sync, .view = bd_view_sync, .flags = COMMAND_ALIAS },
 	{ "dolt pull", &op_bead_sync, .view = bd_view_sync, .flags = COMMAND_ALIAS },
 	{ "dolt commit", &op_bead_sync, .view = bd_view_sync, .flags = COMMAND_ALIAS },
+	{ "export", &op_bead_export, .view = bd_view_export, .flags = COMMAND_TEXT },
 	{ "import", &op_bead_import, .view = bd_view_import, .flags = COMMAND_CHECKS },
 	{ "status", &op_bead_status, .view = bd_view_status },
 	{ "stats", &op_bead_status, .view = bd_view_status, .flags = COMMAND_ALIAS },

@@ -350,15 +350,26 @@ static int print_json(struct call *c, const struct args *a, struct str reply, in
 	return out_json(&c->mem, buf_str(&j.out), status);
 }
 
+/* The text of a reply that is for other programs; absent: the reply is for people. */
+static struct str cli_plain_text(struct call *c, const struct args *a, struct str reply)
+{
+	if (!(a->command->flags & COMMAND_TEXT))
+		return STR_NONE;
+	return value_str(value_read(&c->mem, reply), "text");
+}
+
 static int print_reply(struct call *c, const struct args *a, struct str reply)
 {
 	struct view v = screen_view(c);
 	int status = cli_verdict(c, a->command, reply);
 	bool ids = a->globals.silent || (a->command->flags & COMMAND_IDS);
+	struct str text;
 
 	if ((a->globals.json || a->command->op == &op_bead_version) && cli_translates(c, a))
 		reply = a->face->render(c, &a->request, reply);
-	if (wants_json(a)) {
+	if (!wants_json(a) && (text = cli_plain_text(c, a, reply)).p) {
+		status = out_json(&c->mem, text, status);
+	} else if (wants_json(a)) {
 		status = print_json(c, a, reply, status);
 	} else if (ids || !a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
 		v.asked = &a->request;

@@ -19,6 +19,12 @@ static void exchange_put_findings(struct view *v, const struct value *list)
 		view_line(v, "  … and %zu more; --json lists all.", list->count - SHOWN);
 }
 
+void bd_view_export(struct view *v, const struct value *data)
+{
+	view_line(v, "Exported %" PRId64 " bead%s to " STR_FMT ".", view_number(data, "issues"),
+		  view_number(data, "issues") == 1 ? "" : "s", STR_ARG(value_str(data, "file")));
+}
+
 void bd_view_import(struct view *v, const struct value *data)
 {
 	static const struct {

@@ -43,6 +43,7 @@ void bd_view_cycles(struct view *v, const struct value *data);
 /* --- bd_sync_view.c: syncs, repairs, history --- */
 
 void bd_sync_state(struct view *v, const struct value *data);
+void bd_view_export(struct view *v, const struct value *data);
 void bd_view_import(struct view *v, const struct value *data);
 void bd_view_sync(struct view *v, const struct value *data);
 void bd_view_repair(struct view *v, const struct value *data);

@@ -1,0 +1,9 @@
+#ifndef OPS_EXCHANGE_EXCHANGE_OPS_H
+#define OPS_EXCHANGE_EXCHANGE_OPS_H
+
+#include "base/call.h"
+
+/* Adds the memories of the repository to the lines of an export. */
+enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count);
+
+#endif
