@@ -184,26 +184,92 @@ enum err config_check(struct call *c, enum config_key key, struct str value)
 }
 
 /* Keeps every other line, except for empty ones. */
-enum err config_put(struct call *c, struct str home, enum config_key key, struct str value)
+static enum err config_write(struct call *c, struct str home, struct str key, struct str value)
 {
 	struct buf out = { .mem = &c->mem };
 	struct str text, line, old, name;
 	enum err e;
 
-	if (value.p && (e = config_check(c, key, value)))
-		return e;
 	if ((e = file_remove_leftovers(c, config_path_of(c, home))) ||
 	    (e = file_own_read(c, config_path_of(c, home), &text)))
 		return e;
 	while (str_next(&text, '\n', &line)) {
 		name = config_key_of(line, &old);
-		if (!line.n || (name.p && str_is(name, names_word(&config_keys, key))))
+		if (!line.n || (name.p && str_eq(name, key)))
 			continue;
 		buf_fmt(&out, STR_FMT "\n", STR_ARG(line));
 	}
 	if (value.p)
-		buf_fmt(&out, "%s = " STR_FMT "\n", names_word(&config_keys, key), STR_ARG(value));
+		buf_fmt(&out, STR_FMT " = " STR_FMT "\n", STR_ARG(key), STR_ARG(value));
 	if (!(e = file_own_replace(c, config_path_of(c, home), buf_str(&out), 0600)))
 		call_stored(c, STORED_PART);
 	return e;
+}
+
+enum err config_put(struct call *c, struct str home, enum config_key key, struct str value)
+{
+	enum err e = value.p ? config_check(c, key, value) : ERR_OK;
+
+	return e ? e : config_write(c, home, str_of(names_word(&config_keys, key)), value);
+}
+
+/* --- free settings --- */
+
+bool config_is_free(struct str key)
+{
+	bool parts = false;
+
+	for (size_t i = 0; i < key.n; i++) {
+		char ch = key.p[i], lower = (char)(ch | 0x20);
+		bool between = ch == '.' || ch == '_' || ch == '-';
+
+		if (!(lower >= 'a' && lower <= 'z') && !(ch >= '0' && ch <= '9') && !between)
+			return false;
+		parts = parts || between;
+	}
+	for (int i = 0; i < CONFIG_KEYS; i++) {
+		struct str ours = str_of(words[i]), group;
+
+		str_next(&ours, '.', &group);
+		if (str_starts(key, group) && key.n > group.n && key.p[group.n] == '.')
+			return false;
+	}
+	return parts;
+}
+
+enum err config_each_free(struct call *c, struct str home, struct config_setting **out)
+{
+	struct str text, line, value, name;
+	enum err e = file_own_read(c, config_path_of(c, home), &text);
+
+	*out = NULL;
+	while (!e && str_next(&text, '\n', &line)) {
+		name = config_key_of(line, &value);
+		if (!name.p || !config_is_free(name))
+			continue;
+		*out = arena_new(&c->mem, struct config_setting);
+		**out = (struct config_setting){ name, value, NULL };
+		out = &(*out)->next;
+	}
+	return e;
+}
+
+enum err config_find_free(struct call *c, struct str home, struct str key, struct str *out)
+{
+	struct config_setting *one;
+	enum err e = config_each_free(c, home, &one);
+
+	*out = STR_NONE;
+	for (; !e && one; one = one->next)
+		if (str_eq(one->key, key))
+			*out = one->value;
+	return e;
+}
+
+enum err config_put_free(struct call *c, struct str home, struct str key, struct str value)
+{
+	for (size_t i = 0; i < value.n; i++)
+		if (value.p[i] == '\n' || value.p[i] == '\r')
+			return call_fail(c, ERR_INVALID_INPUT, "a setting must be one line");
+	return config_write(c, home, key, value);
 }

@@ -39,4 +39,19 @@ enum err config_check(struct call *c, enum config_key key, struct str value);
 /* Checks and sets the value; an absent value removes the setting. Needs the writer's lock. */
 enum err config_put(struct call *c, struct str home, enum config_key key, struct str value);
 
+/*
+ * Free settings, which other programs keep here: any key of several parts, such as "jira.url" or
+ * "issue-prefix", that does not begin as one of ours does.
+ * Their values have no meaning to this program.
+ */
+bool config_is_free(struct str key);
+enum err config_find_free(struct call *c, struct str home, struct str key, struct str *out);
+enum err config_put_free(struct call *c, struct str home, struct str key, struct str value);
+
+struct config_setting {
+	struct str key, value;
+	struct config_setting *next;
+};
+enum err config_each_free(struct call *c, struct str home, struct config_setting **out);
+
 #endif

@@ -86,6 +86,12 @@ static enum err setup_choose_prefix(struct call *c, struct beads *b, struct str 
 
 /* --- setting up --- */
 
+const char setup_advice[] =
+	"## Work items\n\nThis project tracks work items as beads. Use `bd` instead of a TODO "
+	"list.\n- `bd ready --claim --json` claims the next bead; `bd show ID` shows its "
+	"details.\n- `bd create \"title\" -p 2 --deps discovered-from:ID` records work that you "
+	"discover.\n- `bd close ID --reason \"what was done\"` closes a finished bead.\n";
+
 /* A repository that upstream's bd has set up has clients that read upstream's JSON. */
 static enum err setup_choose_dialect(struct call *c, struct beads *b, struct setup *out)
 {

@@ -22,6 +22,9 @@ struct setup {
 
 /* Creates the store of a repository, or joins the beads that were published for it. An existing
  * store only gets a new prefix, ref or remote. `b` is closed on return; its paths stay valid. */
+/* What to add to AGENTS.md. */
+extern const char setup_advice[];
+
 enum err setup_run(struct call *c, const struct setup_ask *ask, struct beads *b, struct setup *out);
 
 #endif

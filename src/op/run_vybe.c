@@ -55,12 +55,12 @@ static struct str vybe_mint_request_id(struct call *c, const struct op *op)
 }
 
 /*
- * Every write needs a request id. A host repeats no call by itself, so its calls get a new one. A
- * person at a terminal gets one with the reply.
+ * Every write needs a request id. A host repeats no call by itself, and neither does a user of 'bd
+ * remember', so their calls get a new one. A person at a terminal gets one with the reply.
  */
 static enum err vybe_need_request_id(struct call *c, const struct op *op)
 {
-	if (!c->request_id.p && c->wire) {
+	if (!c->request_id.p && (c->wire || !(op->flags & OP_RECEIPT))) {
 		c->request_id = id_random(&c->mem, 32);
 	} else if (!c->request_id.p && c->ask) {
 		c->request_id = vybe_mint_request_id(c, op);

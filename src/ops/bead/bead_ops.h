@@ -144,83 +144,83 @@ struct filter_body {
 	.created_before = ABSENT, .updated_after = ABSENT, .updated_before = ABSENT, \
 	.closed_after = ABSENT, .closed_before = ABSENT
 
-#define FILTER_FIELDS(body, member)                                                               \
-	{ "status",                                                                               \
-	  &kind_word,                                                                             \
-	  offsetof(body, member.statuses),                                                        \
-	  FIELD_LIST | FIELD_COMMAS,                                                              \
-	  .letter = 's',                                                                          \
-	  .words = &bead_statuses,                                                                \
-	  .help = "statuses to include" },                                                        \
-		{ "all", &kind_bool, offsetof(body, member.all),                                  \
-		  .help = "show closed beads too" },                                              \
-		{ "type",                                                                         \
-		  &kind_word,                                                                     \
-		  offsetof(body, member.types),                                                   \
-		  FIELD_LIST | FIELD_COMMAS,                                                      \
-		  .letter = 't',                                                                  \
-		  .words = &bead_types,                                                           \
-		  .help = "types to include" },                                                   \
-		{ "priority",                                                                     \
-		  &kind_priority,                                                                 \
-		  offsetof(body, member.priorities),                                              \
-		  FIELD_LIST | FIELD_COMMAS,                                                      \
-		  .letter = 'p',                                                                  \
-		  .help = "priorities to include: 0 (most urgent) to 4" },                        \
-		{ "priority_min", &kind_priority, offsetof(body, member.priority_min), FIELD_CLI, \
-		  .help = "lowest priority number to include" },                                  \
-		{ "priority_max", &kind_priority, offsetof(body, member.priority_max), FIELD_CLI, \
-		  .help = "highest priority number to include" },                                 \
-		{ "assignee",    &kind_str,     offsetof(body, member.assignee),                  \
-		  .letter = 'a', .arg = "NAME", .help = "assignee" },                             \
-		{ "no_assignee", &kind_bool,           offsetof(body, member.unassigned),         \
-		  .letter = 'u', .also = "unassigned", .help = "show only unassigned beads" },    \
-		{ "labels",                                                                       \
-		  &kind_str,                                                                      \
-		  offsetof(body, member.labels),                                                  \
-		  FIELD_LIST | FIELD_COMMAS,                                                      \
-		  .flag = "label",                                                                \
-		  .also = "labels",                                                               \
-		  .letter = 'l',                                                                  \
-		  .arg = "LABEL",                                                                 \
-		  .most = 100,                                                                    \
-		  .max = MAX_WORD,                                                                \
-		  .help = "labels that a bead must have, all of them" },                          \
-		{ "any_labels",                                                                   \
-		  &kind_str,                                                                      \
-		  offsetof(body, member.any_labels),                                              \
-		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                          \
-		  .flag = "label-any",                                                            \
-		  .arg = "LABEL",                                                                 \
-		  .most = 100,                                                                    \
-		  .max = MAX_WORD,                                                                \
-		  .help = "labels of which a bead must have one" },                               \
-		{ "ids",                                                                          \
-		  &kind_bead,                                                                     \
-		  offsetof(body, member.ids),                                                     \
-		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                          \
-		  .flag = "id",                                                                   \
-		  .most = MAX_IDS,                                                                \
-		  .help = "bead ids to include" },                                                \
-		{ "parent", &kind_bead, offsetof(body, member.parent),                            \
-		  .help = "parent whose children to show" },                                      \
-		{ "title_contains", &kind_str,        offsetof(body, member.title_part),          \
-		  FIELD_CLI,        .max = MAX_TITLE, .help = "text to find in titles" },         \
-		{ "desc_contains", &kind_str,        offsetof(body, member.description_part),     \
-		  FIELD_CLI,       .max = MAX_TITLE, .help = "text to find in descriptions" },    \
-		{ "created_after", &kind_moment, offsetof(body, member.created_after), FIELD_CLI, \
-		  .help = "earliest creation time" },                                             \
-		{ "created_before", &kind_moment, offsetof(body, member.created_before),          \
-		  FIELD_CLI, .help = "latest creation time" },                                    \
-		{ "updated_after", &kind_moment, offsetof(body, member.updated_after), FIELD_CLI, \
-		  .help = "earliest update time" },                                               \
-		{ "updated_before", &kind_moment, offsetof(body, member.updated_before),          \
-		  FIELD_CLI, .help = "latest update time" },                                      \
-		{ "closed_after", &kind_moment, offsetof(body, member.closed_after), FIELD_CLI,   \
-		  .help = "earliest closing time" },                                              \
-	{                                                                                         \
-		"closed_before", &kind_moment, offsetof(body, member.closed_before), FIELD_CLI,   \
-			.help = "latest closing time"                                             \
+#define FILTER_FIELDS(body, member)                                                                \
+	{ "status",                                                                                \
+	  &kind_word,                                                                              \
+	  offsetof(body, member.statuses),                                                         \
+	  FIELD_LIST | FIELD_COMMAS,                                                               \
+	  .letter = 's',                                                                           \
+	  .words = &bead_statuses,                                                                 \
+	  .help = "statuses to include" },                                                         \
+		{ "all", &kind_bool, offsetof(body, member.all),                                   \
+		  .help = "show closed beads too" },                                               \
+		{ "type",                                                                          \
+		  &kind_word,                                                                      \
+		  offsetof(body, member.types),                                                    \
+		  FIELD_LIST | FIELD_COMMAS,                                                       \
+		  .letter = 't',                                                                   \
+		  .words = &bead_types,                                                            \
+		  .help = "types to include" },                                                    \
+		{ "priority",                                                                      \
+		  &kind_priority,                                                                  \
+		  offsetof(body, member.priorities),                                               \
+		  FIELD_LIST | FIELD_COMMAS,                                                       \
+		  .letter = 'p',                                                                   \
+		  .help = "priorities to include: 0 (most urgent) to 4" },                         \
+		{ "priority_min", &kind_priority, offsetof(body, member.priority_min), FIELD_CLI,  \
+		  .help = "lowest priority number to include" },                                   \
+		{ "priority_max", &kind_priority, offsetof(body, member.priority_max), FIELD_CLI,  \
+		  .help = "highest priority number to include" },                                  \
+		{ "assignee",    &kind_str,     offsetof(body, member.assignee),                   \
+		  .letter = 'a', .arg = "NAME", .help = "assignee" },                              \
+		{ "no_assignee", &kind_bool,           offsetof(body, member.unassigned),          \
+		  .letter = 'u', .also = "unassigned", .help = "show only unassigned beads" },     \
+		{ "labels",                                                                        \
+		  &kind_str,                                                                       \
+		  offsetof(body, member.labels),                                                   \
+		  FIELD_LIST | FIELD_COMMAS,                                                       \
+		  .flag = "label",                                                                 \
+		  .also = "labels",                                                                \
+		  .letter = 'l',                                                                   \
+		  .arg = "LABEL",                                                                  \
+		  .most = 100,                                                                     \
+		  .max = MAX_WORD,                                                                 \
+		  .help = "labels that a bead must have, all of them" },                           \
+		{ "any_labels",                                                                    \
+		  &kind_str,                                                                       \
+		  offsetof(body, member.any_labels),                                               \
+		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                           \
+		  .flag = "label-any",                                                             \
+		  .arg = "LABEL",                                                                  \
+		  .most = 100,                                                                     \
+		  .max = MAX_WORD,                                                                 \
+		  .help = "labels of which a bead must have one" },                                \
+		{ "ids",                                                                           \
+		  &kind_bead,                                                                      \
+		  offsetof(body, member.ids),                                                      \
+		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                           \
+		  .flag = "id",                                                                    \
+		  .most = MAX_IDS,                                                                 \
+		  .help = "bead ids to include" },                                                 \
+		{ "parent", &kind_bead, offsetof(body, member.parent),                             \
+		  .help = "parent whose children to show" },                                       \
+		{ "title_contains", &kind_str,       offsetof(body, member.title_part), FIELD_CLI, \
+		  .max = MAX_TITLE, .also = "title", .help = "text to find in titles" },           \
+		{ "desc_contains", &kind_str,        offsetof(body, member.description_part),      \
+		  FIELD_CLI,       .max = MAX_TITLE, .help = "text to find in descriptions" },     \
+		{ "created_after", &kind_moment, offsetof(body, member.created_after), FIELD_CLI,  \
+		  .help = "earliest creation time" },                                              \
+		{ "created_before", &kind_moment, offsetof(body, member.created_before),           \
+		  FIELD_CLI, .help = "latest creation time" },                                     \
+		{ "updated_after", &kind_moment, offsetof(body, member.updated_after), FIELD_CLI,  \
+		  .help = "earliest update time" },                                                \
+		{ "updated_before", &kind_moment, offsetof(body, member.updated_before),           \
+		  FIELD_CLI, .help = "latest update time" },                                       \
+		{ "closed_after", &kind_moment, offsetof(body, member.closed_after), FIELD_CLI,    \
+		  .help = "earliest closing time" },                                               \
+	{                                                                                          \
+		"closed_before", &kind_moment, offsetof(body, member.closed_before), FIELD_CLI,    \
+			.help = "latest closing time"                                              \
 	}
 
 #define PAGE_FIELDS(body, limit, sort, reverse)                            \

@@ -4,7 +4,7 @@
 #include "ops/ops.h"
 
 struct body {
-	struct str id, text, file;
+	struct str id, text, file, author;
 	struct guard guard;
 };
 
@@ -16,6 +16,8 @@ static const struct field fields[] = {
 	  .max = MAX_TEXT, .help = "text of the comment" },
 	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE",
 	  .min = 1, .max = MAX_TEXT, .help = "file to read the text from" },
+	{ "author", &kind_str, AT(author), FIELD_ACTOR | FIELD_CLI | FIELD_HIDDEN, .arg = "NAME",
+	  .min = 1, .max = MAX_NAME, .help = "author of the comment; the same as --as" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };

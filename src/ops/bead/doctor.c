@@ -250,9 +250,35 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 	return ERR_OK;
 }
 
+/* Options of upstream's doctor. It repairs by itself; ours names the repair of each problem. */
+struct body {
+	bool ignored;
+	struct str ignored_text;
+};
+
+#define IGNORED(name)                                                                       \
+	{                                                                                   \
+		name, &kind_bool, offsetof(struct body, ignored), FIELD_CLI | FIELD_HIDDEN, \
+			.help = "accepted for compatibility: each problem names its repair" \
+	}
+
+static const struct field fields[] = {
+	IGNORED("fix"),
+	IGNORED("agent"),
+	IGNORED("yes"),
+	IGNORED("deep"),
+	IGNORED("clean"),
+	IGNORED("verbose"),
+	{ "check", &kind_str, offsetof(struct body, ignored_text), FIELD_CLI | FIELD_HIDDEN,
+	  .help = "accepted for compatibility: all checks are made" },
+	{ 0 },
+};
+
 const struct op op_bead_doctor = {
 	.name = "bead doctor",
 	.help = "Check the bead store, and name the repair for each problem",
+	.body_size = sizeof(struct body),
+	.fields = fields,
 	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },
 	.run = bead_doctor_run,
 };

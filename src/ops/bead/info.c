@@ -30,9 +30,21 @@ static enum err bead_info_run_info(struct call *c, struct stores *s, const void 
 	return ERR_OK;
 }
 
+struct body {
+	bool schema;
+};
+
+static const struct field fields[] = {
+	{ "schema", &kind_bool, offsetof(struct body, schema), FIELD_CLI | FIELD_HIDDEN,
+	  .also = "whats-new", .help = "accepted for compatibility, without effect" },
+	{ 0 },
+};
+
 const struct op op_bead_info = {
 	.name = "bead info",
 	.help = "Show the store's location, settings and your identity",
+	.body_size = sizeof(struct body),
+	.fields = fields,
 	.flags = OP_BEADS | OP_READER,
 	.reply = &(const struct prop){ "info", PROP_OBJECT, 0, info_props },
 	.run = bead_info_run_info,

@@ -21,12 +21,6 @@ static const struct prop props[] = {
 	{ "agents_md", PROP_STR, 0, NULL }, { 0 },
 };
 
-static const char advice[] =
-	"## Work items\n\nThis project tracks work items as beads. Use `bd` instead of a TODO "
-	"list.\n- `bd ready --claim --json` claims the next bead; `bd show ID` shows its "
-	"details.\n- `bd create \"title\" -p 2 --deps discovered-from:ID` records work that you "
-	"discover.\n- `bd close ID --reason \"what was done\"` closes a finished bead.\n";
-
 static void bead_init_warn(struct call *c, const struct setup *done, const struct beads *b)
 {
 	if (done->step.p)
@@ -67,7 +61,7 @@ static enum err bead_init_run(struct call *c, struct stores *s, const void *body
 	json_put_str(reply, "prefix", b.about.prefix);
 	json_put_str(reply, "store", b.home);
 	json_put_str(reply, "repository", b.repo.tree);
-	json_put_str(reply, "agents_md", str_of(advice));
+	json_put_str(reply, "agents_md", str_of(setup_advice));
 	json_end(reply);
 	return ERR_OK;
 }

@@ -8,7 +8,7 @@ struct body {
 	struct str words;
 	int64_t limit;
 	int sort, format;
-	bool reverse, lengthy, tree;
+	bool reverse, lengthy, tree, ready;
 	struct when when;
 };
 
@@ -30,6 +30,7 @@ static const struct names formats = { format_words, 3, NULL };
 
 static const struct field list_fields[] = {
 	FILTER_FIELDS(struct body, filter),
+	{ "ready", &kind_bool, AT(ready), FIELD_CLI, .help = "show only beads that are ready" },
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),
 	WHEN_FIELD(struct body, when),
@@ -84,6 +85,7 @@ static enum err bead_list_run_filter(struct call *c, struct stores *s, const str
 
 	filter.lean = shape_lean(&list.shape);
 	filter.words = in->words;
+	filter.ready = in->ready;
 	filter.limit = in->limit;
 	filter.sort = (enum bead_sort)in->sort;
 	filter.reverse = in->reverse;

@@ -18,7 +18,8 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const char *const sort_words[] = { "priority", "oldest", "newest", "updated" };
-static const struct names sorts = { sort_words, 4, NULL };
+static const struct synonym sort_synonyms[] = { { "hybrid", 0 }, { 0 } };
+static const struct names sorts = { sort_words, 4, sort_synonyms };
 
 static const struct field fields[] = {
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,

@@ -7,10 +7,26 @@ struct body {
 	struct list ids;
 	struct shape_body shape;
 	struct when when;
+	bool current, ignored;
 };
 
+/* A bead is always shown whole, so some options of upstream's bd have nothing to add. */
+#define IGNORED(name)                                                        \
+	{                                                                    \
+		name, &kind_bool, offsetof(struct body, ignored),            \
+			FIELD_CLI | FIELD_HIDDEN | FIELD_LOOK,               \
+			.help = "accepted for compatibility, without effect" \
+	}
+
 static const struct field fields[] = {
-	IDS_FIELD(struct body, ids),
+	{ "ids", &kind_bead, offsetof(struct body, ids), FIELD_LIST | FIELD_PLACE, .flag = "id",
+	  .most = MAX_IDS, .help = "bead ids" },
+	{ "current", &kind_bool, offsetof(struct body, current), FIELD_CLI,
+	  .help = "show the beads that you work on" },
+	IGNORED("long"),
+	IGNORED("include_dependents"),
+	IGNORED("children"),
+	IGNORED("refs"),
 	SHAPE_FIELDS(struct body, shape),
 	WHEN_FIELD(struct body, when),
 	{ 0 },
@@ -69,13 +85,29 @@ static enum err bead_show_put_bead(struct call *c, struct beads *b, const struct
 	return e;
 }
 
+/* The beads that were named, or those that the actor works on. */
+static enum err bead_show_find(struct call *c, struct beads *b, const struct body *in,
+			       struct bead_row **out)
+{
+	struct bead_filter mine = { .statuses = 1u << BEAD_IN_PROGRESS, .assignee = c->actor };
+
+	if (in->current && !c->actor.p)
+		return call_fail(c, ERR_IDENTITY_REQUIRED, "--current requires your name");
+	if (in->current)
+		return query_each(c, &b->cache, &mine, out);
+	if (in->ids.n)
+		return find_beads(c, b, in->ids.item, in->ids.n, out);
+	call_fail(c, ERR_USAGE, "%s is missing", c->wire ? "ids" : "ID");
+	return call_step(c, "Name a bead: 'bd list' lists them.");
+}
+
 static enum err bead_show_run(struct call *c, struct stores *s, const void *body,
 			      struct json *reply)
 {
 	const struct body *in = body;
 	struct shape shape = shape_of(c, &in->shape);
 	struct bead_row *row;
-	enum err e = find_beads(c, s->beads, in->ids.item, in->ids.n, &row);
+	enum err e = bead_show_find(c, s->beads, in, &row);
 
 	if (c->terse && !in->shape.fields.n)
 		shape.brief = false; /* one bead is shown whole */
@@ -90,7 +122,7 @@ const struct op op_bead_show = {
 	.name = "bead show",
 	.help = "Show beads in full",
 	.examples = examples,
-	.flags = BEAD_READ,
+	.flags = BEAD_READ | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,

@@ -160,6 +160,15 @@ static enum err vybe_hook_change(struct call *c, const struct body *in, bool ins
 	return e;
 }
 
+enum err vybe_hook_set_up(struct call *c, enum host_id host, bool project, bool install,
+			  struct json *reply)
+{
+	struct body in = { .project = project };
+
+	in.host[host] = 1;
+	return vybe_hook_change(c, &in, install, reply);
+}
+
 static enum err vybe_hook_run_install(struct call *c, struct stores *s, const void *body,
 				      struct json *reply)
 {

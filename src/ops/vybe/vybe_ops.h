@@ -2,6 +2,7 @@
 #define OPS_VYBE_VYBE_OPS_H
 
 #include "continuity/task_events.h"
+#include "hosts/host.h"
 #include "op/op.h"
 
 /* Shared by the operations of vybe. */
@@ -11,6 +12,10 @@
 #define VYBE_CHANGES (OP_VYBE | OP_WRITE | OP_ACTOR | OP_RECEIPT)
 
 enum { MAX_ID = 200 };
+
+/* Installs or removes the hooks of one host, as 'vybe hook' does. */
+enum err vybe_hook_set_up(struct call *c, enum host_id host, bool project, bool install,
+			  struct json *reply);
 
 extern const struct prop vybe_task_props[], vybe_event_props[], vybe_memory_props[],
 	vybe_artifact_props[];

@@ -415,7 +415,7 @@ static enum err parse_place(struct args_parser *p, const char *arg)
 	if (!p->out->command)
 		return unknown_command(p, arg);
 	f = next_place(p);
-	if (f && f->flag && args_given(p, f))
+	if (f && f->flag && !(f->flags & FIELD_LIST) && args_given(p, f))
 		return call_fail(p->c, ERR_USAGE, "%s was given twice: as '%s' and with --%s",
 				 f->arg, arg, f->flag);
 	if (f)

@@ -24,6 +24,12 @@ int habit_absent_start(struct call *c, const struct request *r);
 extern const struct op op_habit_daemon, op_habit_dolt, op_habit_gate, op_habit_migrate,
 	op_habit_molecule, op_habit_tracker;
 
+void habit_view_text(struct view *v, const struct value *data);
+void habit_view_message(struct view *v, const struct value *data);
+void habit_view_memory(struct view *v, const struct value *data);
+void habit_view_memories(struct view *v, const struct value *data);
+void habit_view_duplicates(struct view *v, const struct value *data);
+void habit_view_setup(struct view *v, const struct value *data);
 void habit_view_merge(struct view *v, const struct value *data);
 void habit_view_daemon(struct view *v, const struct value *data);
 void habit_view_hooks(struct view *v, const struct value *data);

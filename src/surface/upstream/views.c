@@ -1,0 +1,67 @@
+#include "base/text/value.h"
+#include "surface/upstream/habits.h"
+#include "surface/view/view.h"
+
+/* What people read of the operations in habits.def. */
+
+void habit_view_text(struct view *v, const struct value *data)
+{
+	view_lines(v, value_str(data, "text"));
+}
+
+void habit_view_message(struct view *v, const struct value *data)
+{
+	view_wrap(v, value_str(data, "message"), 0);
+}
+
+void habit_view_memory(struct view *v, const struct value *data)
+{
+	struct str value = value_str(data, "value"), action = value_str(data, "action");
+
+	if (action.p)
+		view_line(v, "%s " STR_FMT, str_is(action, "forgotten") ? "Forgot" : "Remembered",
+			  STR_ARG(value_str(data, "key")));
+	else
+		view_line(v, STR_FMT, STR_ARG(value));
+}
+
+void habit_view_memories(struct view *v, const struct value *data)
+{
+	if (!data->count)
+		view_line(v, "Nothing is remembered. Use 'bd remember TEXT'.");
+	for (size_t i = 0; i < data->count; i++)
+		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(data->item[i].key),
+			  STR_ARG(data->item[i].text));
+}
+
+static void habit_view_twins(struct view *v, const struct value *group)
+{
+	const struct value *ids = value_find(group, "ids");
+
+	view_line(v, STR_FMT, STR_ARG(value_str(group, "title")));
+	for (size_t i = 0; ids && i < ids->count; i++)
+		view_line(v, "  " STR_FMT, STR_ARG(ids->item[i].text));
+	view_line(v, "  → " STR_FMT, STR_ARG(value_str(group, "command")));
+}
+
+void habit_view_duplicates(struct view *v, const struct value *data)
+{
+	const struct value *groups = value_find(data, "groups");
+
+	if (!groups->count)
+		view_line(v, "No open beads say the same.");
+	view_each(v, groups, habit_view_twins);
+}
+
+void habit_view_setup(struct view *v, const struct value *data)
+{
+	const struct value *list = value_find(data, "hosts");
+	bool there = view_yes(data, "installed");
+
+	for (size_t i = 0; list && i < list->count; i++)
+		view_line(v, STR_FMT, STR_ARG(list->item[i].text));
+	if (!list)
+		view_line(v, STR_FMT ": %s (" STR_FMT ")", STR_ARG(value_str(data, "host")),
+			  there ? "calls us when a session starts" : "does not call us",
+			  STR_ARG(value_str(data, "path")));
+}
