@@ -200,7 +200,8 @@ static enum err round_of(struct call *c, const struct agent_files *f, const stru
 	    ((e = waiting_look(c, f, ask, out, &g)) || waiting_is_done(out)))
 		return e;
 	out->timed_out = left <= 0;
-	if (!out->timed_out)
+	out->interrupted = !out->timed_out && c->listener && c->listener->stop(c->listener->arg);
+	if (!out->timed_out && !out->interrupted)
 		sleep_on(c, &w, waiting_sleep_ms(c, &g, left), out);
 	return ERR_OK;
 }

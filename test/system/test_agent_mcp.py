@@ -92,16 +92,77 @@ def test_waiting_ends_when_mail_comes(repo, server):
     assert data["events"] == [{"kind": "mail", "message": sent}] and data["cursor"] == sent["message_id"]
 
 
-def test_a_request_that_comes_meanwhile_is_answered_at_once(server):
+def test_a_request_that_comes_meanwhile_is_answered_at_once(repo, server):
+    """And the wait goes on."""
     server.call(1, "agent_wait", timeout="30s")
     assert server.silent()
     server.send(None, "notifications/progress")
     assert server.silent()
     server.call(2, "agent_status")
-    replies = [server.reply(2), server.reply(2)]
-    assert [r["id"] for r in replies] == [1, 2]
-    data = replies[0]["result"]["structuredContent"]["data"]
-    assert data["interrupted"] and not data["timed_out"] and data["events"] == []
+    assert server.reply(patience(5))["id"] == 2
+    call(repo, "agent_send", {"from": "amber-otter", "to": "cobalt-harbor", **LETTER})
+    woken = server.reply(patience(5))
+    assert woken["id"] == 1 and woken["result"]["structuredContent"]["data"]["events"][0]["kind"] == "mail"
+
+
+def test_a_request_in_the_same_read_as_the_wait_is_answered_at_once(server):
+    both = [{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments, "_meta": META}}
+            for id, (name, arguments) in enumerate([("agent_wait", {"timeout": "30s"}), ("agent_status", {})])]
+    server.process.stdin.write("".join(json.dumps(m) + "\n" for m in both).encode())
+    assert server.reply(patience(5))["id"] == 1
+
+
+def test_several_waits_at_once_end_each_at_its_own_time(repo, server):
+    bead = repo.create("a bead to wait for")
+    server.call(1, "agent_wait", mail=True, timeout="60s")
+    server.call(2, "agent_wait", bead=[bead + ":closed"], timeout="60s")
+    server.call(3, "agent_wait", mail=True, timeout="0s")
+    assert server.reply(patience(5))["id"] == 3
+    repo.bd("close", bead).ok()
+    assert server.reply(patience(5))["id"] == 2
+    call(repo, "agent_send", {"from": "amber-otter", "to": "cobalt-harbor", **LETTER})
+    assert server.reply(patience(5))["id"] == 1
+
+
+def test_more_waits_than_there_is_room_for_are_answered_all_the_same(server):
+    for id in range(20):
+        server.call(id, "agent_wait", mail=True, timeout="60s")
+    server.call(20, "agent_status")
+    early = {}
+    while 20 not in early:
+        reply = server.reply(patience(10))
+        early[reply["id"]] = reply
+    assert all(r["result"]["structuredContent"]["data"]["interrupted"] for id, r in early.items() if id != 20)
+    server.process.stdin.close()
+    late = [json.loads(line) for line in server.process.stdout]
+    assert sorted([*early, *(r["id"] for r in late)]) == list(range(21))
+
+
+def test_progress_is_told_once_a_second_where_a_token_was_given(server):
+    server.send(1, "tools/call", name="agent_wait", arguments={"timeout": "60s"}, **{})
+    message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+               "params": {"name": "agent_wait", "arguments": {"timeout": "60s"}, "_meta": {**META, "progressToken": "t-1"}}}
+    server.process.stdin.write(json.dumps(message).encode() + b"\n")
+    told = [server.reply(patience(5)) for _ in range(3)]
+    assert all(t["method"] == "notifications/progress" and t["params"]["progressToken"] == "t-1" for t in told)
+    numbers = [t["params"]["progress"] for t in told]
+    assert numbers == sorted(set(numbers)), numbers
+
+
+def test_a_server_whose_output_is_closed_during_a_wait_ends(repo, server):
+    other = Server(repo, "--agent", "amber-otter")
+    other.call(1, "agent_wait", timeout="300s")
+    assert other.silent()
+    other.process.stdout.close()
+    assert other.process.wait(patience(5)) == 0
+
+
+def test_a_server_that_is_killed_takes_its_waits_along(repo, server):
+    other = Server(repo, "--agent", "amber-otter")
+    other.call(1, "agent_wait", timeout="300s")
+    assert other.silent()
+    other.process.kill()
+    assert other.process.stdout.read() == b""  # it ends when no process has the pipe any more
 
 
 def test_waiting_can_be_cancelled(server):

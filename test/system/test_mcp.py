@@ -466,6 +466,13 @@ def test_an_oversized_line(server, project):
     server.write(b"x" * 9_000_000 + b"\n")
     assert "error" in server.line()
     server.silent()
+    for id in ("a\"b{", 17, "z" * 50):  # before or after what is too long
+        params = {"name": "bb_post_message", "arguments": {"id": "no", "content": ['"id":3,}\\"', {"id": 4}] * 500_000}}
+        for request in ({"id": id, "method": "tools/call", "params": params}, {"params": params, "method": "tools/call", "id": id}):
+            server.write(compact({"jsonrpc": "2.0", **request}) + b"\n")
+            reply = server.line()
+            assert (reply["id"], reply["error"]["code"]) == (id, REQUEST) and "4 MiB" in reply["error"]["message"]
+    server.silent()
     assert project.json("log") == []
 
 

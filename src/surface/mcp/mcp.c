@@ -230,13 +230,48 @@ static struct str mcp_handle(struct session *s, struct rpc_message *m)
 	x = exchange_new(s, &m->call);
 	if (!m->value) {
 		call_fail(x.c, ERR_INVALID_INPUT, "%s", m->why);
-		reply_failure(&x, RPC_PARSE);
+		x.id = m->id;
+		reply_failure(&x, m->id ? RPC_REQUEST : RPC_PARSE);
 		return json_text(&x.reply);
 	}
 	if (m->value->type == VALUE_ARRAY && m->value->count && s->version &&
 	    !strcmp(s->version, batching))
 		return answer_batch(s, &m->call, m->value);
 	return mcp_answer(&x, m->value) ? json_text(&x.reply) : STR_NONE;
+}
+
+/* Is it a call of a tool that may wait for long? */
+static bool mcp_may_wait(const struct session *s, const struct value *message)
+{
+	const struct value *params = value_find(message, "params"),
+			   *arguments = value_find(params, "arguments"),
+			   *wait = value_find(arguments, "wait");
+
+	return str_is(value_str(message, "method"), "tools/call") && value_find(message, "id") &&
+	       tool_may_wait(s->server, value_str(params, "name"),
+			     wait && wait->type != VALUE_NULL);
+}
+
+/*
+ * Answers a request that waits in a process of its own. Returns false if that cannot be done; then
+ * the request is answered here, and ends early when another one comes.
+ */
+static bool mcp_wait_apart(struct session *s, struct rpc_message *m)
+{
+	const struct value *meta = value_find(value_find(m->value, "params"), "_meta");
+	struct listener listener;
+
+	switch (waits_start(&s->waits, value_find(m->value, "id"),
+			    value_find(meta, "progressToken"), &listener)) {
+	case WAITS_CHILD:
+		s->listener = &listener;
+		waits_answer(&s->waits,
+			     arena_fmt(&m->call.mem, STR_FMT "\n", STR_ARG(mcp_handle(s, m))));
+	case WAITS_STARTED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* The actor that the command line or the environment named when the server was started. */
@@ -261,10 +296,15 @@ int mcp_serve(const struct call *start, const struct mcp_server *server,
 	bool heard = true;
 
 	rpc_open(&in);
+	in.background = waits_background(&s.waits);
 	s.listener = &in.listener;
 	while (heard && (m = rpc_next(&in))) {
 		struct str line;
 
+		if (mcp_may_wait(&s, m->value) && mcp_wait_apart(&s, m)) {
+			rpc_release(m);
+			continue;
+		}
 		in.current = value_find(m->value, "id");
 		in.cancelled = false;
 		line = mcp_handle(&s, m);
@@ -273,6 +313,7 @@ int mcp_serve(const struct call *start, const struct mcp_server *server,
 			heard = rpc_send(arena_fmt(&m->call.mem, STR_FMT "\n", STR_ARG(line)));
 		rpc_release(m);
 	}
+	waits_end(&s.waits);
 	rpc_close(&in);
 	free((char *)s.identified.p);
 	return 0;

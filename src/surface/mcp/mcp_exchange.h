@@ -4,6 +4,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "surface/mcp/mcp.h"
+#include "surface/mcp/mcp_waits.h"
 #include "surface/mcp/rpc.h"
 
 /* Declarations shared by the files of the MCP server, and used by no other file. */
@@ -21,7 +22,8 @@ struct session {
 	const struct mcp_options *options;
 	struct str fixed, from_env; /* identities given when the server was started */
 	struct str identified;      /* set with op_mcp_identify, after `initialize`; owned */
-	const char *version;        /* protocol version of that session; NULL: no session began */
+	struct mcp_waits waits;
+	const char *version; /* protocol version of that session; NULL: no session began */
 };
 
 /* One request and the reply that is being written. */
@@ -57,6 +59,10 @@ void identify(struct exchange *x, const struct value *arguments);
 /* The protocol's methods, grouped by file. */
 enum err tools_list(struct exchange *x);
 enum err tools_call(struct exchange *x);
+
+/* May the tool wait for long? `asked`: the call has the argument "wait". */
+bool tool_may_wait(const struct mcp_server *server, struct str name, bool asked);
+
 enum err resources_list(struct exchange *x);
 enum err templates_list(struct exchange *x);
 enum err resources_read(struct exchange *x);

@@ -122,6 +122,18 @@ static const struct mcp_tool *find_tool(const struct mcp_server *server, struct 
 	return NULL;
 }
 
+bool tool_may_wait(const struct mcp_server *server, struct str name, bool asked)
+{
+	const struct mcp_tool *t = find_tool(server, name);
+	bool optional = false;
+
+	if (!t || !t->op || !(t->op->flags & OP_WAITS))
+		return t && !t->op && asked;
+	for (const struct field *f = t->op->fields; f && f->name; f++)
+		optional = optional || str_is(str_of(f->name), "wait");
+	return asked || !optional;
+}
+
 struct identify_body {
 	struct str agent_id;
 };

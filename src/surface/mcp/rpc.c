@@ -70,6 +70,8 @@ static bool same_id(const struct value *a, const struct value *b)
 static void rpc_cancel(struct rpc_input *in, const struct value *id)
 {
 	in->cancelled = in->cancelled || same_id(in->current, id);
+	if (in->background.cancel)
+		in->background.cancel(in->background.arg, id);
 	for (struct rpc_message **at = &in->first; *at; at = &(*at)->next) {
 		struct rpc_message *m = *at;
 
@@ -120,12 +122,28 @@ static void rpc_take_line(struct rpc_input *in, struct str line)
 	rpc_push(in, m);
 }
 
-static void rpc_too_long(struct rpc_input *in)
+/* The line has ended, or the input. */
+static void rpc_take_long(struct rpc_input *in, struct str rest)
 {
 	struct rpc_message *m = message_new();
+	struct value_error error;
+	struct str id;
 
+	rpc_id_scan(&in->skipped, rest);
+	id = rpc_id_text(&in->skipped);
 	m->why = "the line is longer than 4 MiB";
+	if (id.p)
+		m->id = value_parse(&m->call.mem, arena_copy(&m->call.mem, id), &error);
+	in->skipping = false;
 	rpc_push(in, m);
+}
+
+/* Goes on without the text of the line. */
+static void rpc_skip(struct rpc_input *in)
+{
+	if (!in->skipping)
+		in->skipped = (struct rpc_id){ 0 };
+	rpc_id_scan(&in->skipped, (struct str){ in->p, in->n });
 	in->skipping = true;
 	in->n = 0;
 }
@@ -138,16 +156,17 @@ static void rpc_take_lines(struct rpc_input *in)
 	while (rest.n && (end = memchr(rest.p, '\n', rest.n))) {
 		struct str line = str_head(rest, (size_t)(end - rest.p));
 
-		if (!in->skipping)
+		if (in->skipping)
+			rpc_take_long(in, line);
+		else
 			rpc_take_line(in, line);
-		in->skipping = false;
 		rest = str_skip(rest, line.n + 1);
 	}
 	if (rest.n)
 		memmove(in->p, rest.p, rest.n);
-	in->n = in->skipping ? 0 : rest.n;
-	if (in->n > RPC_LINE_MOST)
-		rpc_too_long(in);
+	in->n = rest.n;
+	if (in->skipping || in->n > RPC_LINE_MOST)
+		rpc_skip(in);
 }
 
 static void rpc_read_some(struct rpc_input *in)
@@ -165,7 +184,9 @@ static void rpc_read_some(struct rpc_input *in)
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (got <= 0) {
-		if (in->n && !in->skipping) /* a last line without a newline */
+		if (in->skipping)
+			rpc_take_long(in, STR_NONE);
+		else if (in->n) /* a last line without a newline */
 			rpc_take_line(in, (struct str){ in->p, in->n });
 		in->ended = true;
 		return;
@@ -177,18 +198,26 @@ static void rpc_read_some(struct rpc_input *in)
 /* Whether there is input to read. An input that cannot be read counts as ended. */
 static bool rpc_readable(struct rpc_input *in, bool wait)
 {
-	struct timespec none = { 0 };
+	struct timespec none = { 0 }, half = { 0, 500 * 1000 * 1000 };
+	const struct rpc_background *b = &in->background;
+	int fd[RPC_BACKGROUND_MOST], ready, most = STDIN_FILENO;
+	size_t count = wait && b->fds ? b->fds(b->arg, fd) : 0;
 	sigset_t open;
 	fd_set set;
-	int ready;
 
 	FD_ZERO(&set);
 	FD_SET(STDIN_FILENO, &set);
+	for (size_t i = 0; i < count; i++) {
+		FD_SET(fd[i], &set);
+		most = fd[i] > most ? fd[i] : most;
+	}
 	sigemptyset(&open);
-	ready = pselect(STDIN_FILENO + 1, &set, NULL, NULL, wait ? NULL : &none, &open);
+	ready = pselect(most + 1, &set, NULL, NULL, !wait ? &none : count ? &half : NULL, &open);
 	if (ready < 0 && errno != EINTR)
 		in->ended = true;
-	return ready > 0;
+	if (count && !b->tend(b->arg))
+		in->ended = true;
+	return ready > 0 && FD_ISSET(STDIN_FILENO, &set);
 }
 
 /*

@@ -2,6 +2,7 @@
 #define SURFACE_MCP_RPC_H
 
 #include "base/call.h"
+#include "surface/mcp/rpc_id.h"
 
 struct json;
 struct value;
@@ -27,19 +28,34 @@ struct rpc_message {
 	struct call call;
 	const struct value *value; /* NULL: the line is not JSON; `why` has the reason */
 	const char *why;
+	const struct value *id; /* of a line that is too long, if it has one */
 	struct rpc_message *next;
+};
+
+/*
+ * Requests that are answered later. While the input waits for messages, it also waits for these
+ * descriptors, and looks after them at least twice a second.
+ */
+enum { RPC_BACKGROUND_MOST = 16 };
+struct rpc_background {
+	size_t (*fds)(void *arg, int *fd);
+	bool (*tend)(void *arg); /* false: nobody reads our output */
+	void (*cancel)(void *arg, const struct value *id);
+	void *arg;
 };
 
 struct rpc_input {
 	char *p; /* input that is not split into lines yet */
 	size_t n, cap;
-	bool ended;    /* end of input */
-	bool skipping; /* inside a line that is too long */
+	bool ended;            /* end of input */
+	bool skipping;         /* inside a line that is too long */
+	struct rpc_id skipped; /* its id */
 	struct rpc_message *first, **last;
 	size_t waiting;
-	const struct value *current; /* the id of the request that is at work, or NULL */
-	bool cancelled;              /* the request at work was cancelled */
-	struct listener listener;    /* reads ahead while a request is at work */
+	const struct value *current;      /* the id of the request that is at work, or NULL */
+	bool cancelled;                   /* the request at work was cancelled */
+	struct listener listener;         /* reads ahead while a request is at work */
+	struct rpc_background background; /* `fds` is NULL: none */
 };
 
 void rpc_open(struct rpc_input *in); /* SIGINT and SIGTERM end the input */
