@@ -3,7 +3,7 @@
  * finds the words of the command; the second sets options and positional arguments, which are the
  * fields of the command's operation and the global options of the face.
  */
-#include "surface/cli/args.h"
+#include "surface/cli/args_parts.h"
 
 #include <unistd.h>
 
@@ -12,22 +12,13 @@
 #include "base/text/utf8.h"
 #include "surface/cli/help.h"
 
-struct args_parser {
-	struct call *c;
-	struct args *out;
-	char **argv;
-	bool *used;     /* by index: this argument is part of the command's name */
-	size_t place;   /* number of positional arguments so far */
-	bool only_text; /* after "--", where options are not recognised */
-};
-
-static bool is_flag(const char *arg)
+bool args_is_flag(const char *arg)
 {
 	return arg[0] == '-' && arg[1] && !(arg[1] >= '0' && arg[1] <= '9');
 }
 
 /* Splits "--name=value"; the value is absent without "=". */
-static struct str flag_name(const char *arg, struct str *value)
+struct str args_flag_name(const char *arg, struct str *value)
 {
 	struct str rest = str_of(arg + 2), name;
 
@@ -67,7 +58,7 @@ static const struct field *find_flag(struct arena *mem, const struct field *fiel
 {
 	struct str value;
 
-	return arg[1] == '-' ? find_long(mem, fields, flag_name(arg, &value)) :
+	return arg[1] == '-' ? find_long(mem, fields, args_flag_name(arg, &value)) :
 			       find_letter(fields, arg[1]);
 }
 
@@ -107,7 +98,7 @@ static bool is_help(struct args_parser *p, const char *word)
 	return out->globals.help = true;
 }
 
-static void find_command(struct args_parser *p)
+void args_find_command(struct args_parser *p)
 {
 	struct args *out = p->out;
 
@@ -120,7 +111,7 @@ static void find_command(struct args_parser *p)
 			p->used[i] = true;
 			continue;
 		}
-		if (is_flag(p->argv[i])) {
+		if (args_is_flag(p->argv[i])) {
 			if (takes_next(p, p->argv[i]) && p->argv[i + 1])
 				i++;
 			continue;
@@ -138,104 +129,17 @@ static void find_command(struct args_parser *p)
 	out->command = face_command(out->face, out->words);
 }
 
-/* --- suggestions --- */
-
-static size_t args_least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The edit distance between two words; swapping two neighbouring letters is one edit. */
-static size_t args_distance(struct str a, struct str b)
-{
-	enum { LONGEST = 32 };
-	size_t d[LONGEST + 1][LONGEST + 1];
-
-	if (a.n > LONGEST || b.n > LONGEST)
-		return LONGEST;
-	for (size_t i = 0; i <= a.n; i++)
-		for (size_t j = 0; j <= b.n; j++) {
-			if (!i || !j) {
-				d[i][j] = i + j;
-				continue;
-			}
-			d[i][j] = args_least(args_least(d[i - 1][j], d[i][j - 1]) + 1,
-					     d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]));
-			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
-				d[i][j] = args_least(d[i][j], d[i - 2][j - 2] + 1);
-		}
-	return d[a.n][b.n];
-}
-
-struct nearest {
-	struct str word, best;
-	size_t edits;
-};
-
-static void args_consider(struct nearest *n, struct str candidate)
-{
-	size_t edits = str_starts(candidate, n->word) && n->word.n > 1 ?
-			       1 :
-			       args_distance(n->word, candidate);
-
-	if (edits < n->edits) {
-		n->edits = edits;
-		n->best = candidate;
-	}
-}
-
-/*
- * Suggests a word only within one edit for short words and two for longer ones; beyond that, the
- * user probably meant something else.
- */
-static struct nearest nearest_to(struct str word)
-{
-	return (struct nearest){ .word = word, .edits = word.n > 5 ? 3 : 2 };
-}
-
-/*
- * Does not suggest a writing command that the word only starts with: "claims" probably asks for a
- * list, not to claim.
- */
-static bool args_may_mean(struct str word, const struct command *cmd)
-{
-	return !op_may_write(cmd->op) || !str_starts(word, str_of(cmd->words));
-}
-
-static enum err unknown_command(struct args_parser *p, const char *word)
-{
-	struct call *c = p->c;
-	const char *program = p->out->face->name;
-	struct str words = arena_fmt(&c->mem, STR_FMT "%s%s", STR_ARG(p->out->words),
-				     p->out->words.n ? " " : "", word);
-	struct nearest near = nearest_to(words);
-
-	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++)
-		if (args_may_mean(words, cmd))
-			args_consider(&near, str_of(cmd->words));
-	call_fail(c, ERR_USAGE, "'" STR_FMT "' is not a command of %s", STR_ARG(words), program);
-	if (near.best.p)
-		return call_step(c, "Did you mean '%s " STR_FMT "'? '%s --help' lists them all.",
-				 program, STR_ARG(near.best), program);
-	return call_step(c, "Run '%s --help' to see the commands.", program);
-}
+/* --- incomplete commands --- */
 
 static enum err unfinished_command(struct args_parser *p)
 {
 	struct call *c = p->c;
+	const char *program = p->out->face->name;
 	struct str words = p->out->words;
-	struct buf all = { .mem = &c->mem };
 
-	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++) {
-		struct str full = str_of(cmd->words);
-
-		if (full.n > words.n && str_starts(full, words) && full.p[words.n] == ' ')
-			buf_fmt(&all, "%s'%s %s'", all.n ? ", " : "", p->out->face->name,
-				cmd->words);
-	}
-	call_fail(c, ERR_USAGE, "'%s " STR_FMT "' needs one more word", p->out->face->name,
-		  STR_ARG(words));
-	return call_step(c, "Run one of %s.", buf_str(&all).p);
+	call_fail(c, ERR_USAGE, "'%s " STR_FMT "' needs one more word", program, STR_ARG(words));
+	return call_step(c, "Run '%s " STR_FMT " --help' to see its commands.", program,
+			 STR_ARG(words));
 }
 
 /* Fails instead of printing help, because a caller that asked for JSON cannot use prose. */
@@ -243,33 +147,6 @@ static enum err no_command(struct call *c, const struct face *face)
 {
 	call_fail(c, ERR_USAGE, "no command was given");
 	return call_step(c, "Run '%s --help' to see the commands.", face->name);
-}
-
-static enum err unknown_flag(struct args_parser *p, const char *arg)
-{
-	struct call *c = p->c;
-	const struct args *out = p->out;
-	const struct field *const sets[] = { out->command ? out->command->op->fields : NULL,
-					     out->face->globals };
-	struct str value, name = arg[1] == '-' ? flag_name(arg, &value) : str_of(arg + 1);
-	struct nearest near = nearest_to(name);
-
-	for (size_t i = 0; i < 2; i++)
-		for (const struct field *f = sets[i]; f && f->name; f++)
-			if (field_shown(f) && !(f->flags & FIELD_PLACE))
-				args_consider(&near, field_flag(&c->mem, f));
-	call_fail(c, ERR_USAGE, "%s%s" STR_FMT " has no option '%s'", out->face->name,
-		  out->words.n ? " " : "", STR_ARG(out->words), arg);
-	if (near.best.p)
-		return call_step(c, "Did you mean --" STR_FMT "?", STR_ARG(near.best));
-	return call_step(c, "Run '%s%s" STR_FMT " --help' to see its options.", out->face->name,
-			 out->words.n ? " " : "", STR_ARG(out->words));
-}
-
-/* Does the command ignore what it does not know? */
-static bool args_loose(const struct args_parser *p)
-{
-	return p->out->command && (p->out->command->flags & COMMAND_LOOSE);
 }
 
 /* --- values --- */
@@ -294,10 +171,11 @@ static enum err read_named(struct call *c, const struct field *f, struct str *te
 	if (str_is(path, "-"))
 		return file_read_input(c, (size_t)f->max, text);
 	e = file_read(c, path, text);
-	if (!e && !text->p)
-		return call_fail(c, ERR_INVALID_INPUT, "%s: there is no file '" STR_FMT "'",
-				 field_label(c, f), STR_ARG(path));
-	return e;
+	if (e || text->p)
+		return e;
+	call_fail(c, ERR_INVALID_INPUT, "%s: there is no file '" STR_FMT "'", field_label(c, f),
+		  STR_ARG(path));
+	return call_step(c, "Give the path of a file, or '-' for standard input.");
 }
 
 /* Sets the field in the request if it belongs to the operation, otherwise in the global options. */
@@ -318,7 +196,7 @@ static enum err args_set(struct args_parser *p, const struct field *f, struct st
 	return field_from_text(p->c, f, text, &p->out->globals);
 }
 
-static const struct field *known_flag(struct args_parser *p, const char *arg)
+const struct field *args_known_flag(struct args_parser *p, const char *arg)
 {
 	const struct command *cmd = p->out->command;
 	const struct field *f = cmd ? find_flag(&p->c->mem, cmd->op->fields, arg) : NULL;
@@ -345,6 +223,12 @@ static enum err set_flag(struct args_parser *p, const struct field *f, struct st
 	return args_set(p, f, value.p ? value : str_of(p->argv[++*i]));
 }
 
+/* Does the command ignore what it does not know? */
+static bool args_loose(const struct args_parser *p)
+{
+	return p->out->command && (p->out->command->flags & COMMAND_LOOSE);
+}
+
 /*
  * Parses one-letter flags, as in "-q", "-n5", "-n=5", "-qn 5": the first flag that takes a value
  * ends them.
@@ -356,11 +240,11 @@ static enum err parse_letters(struct args_parser *p, size_t *i)
 
 	for (const char *at = arg + 1; *at && !e; at++) {
 		char one[] = { '-', *at, '\0' };
-		const struct field *f = known_flag(p, one);
+		const struct field *f = args_known_flag(p, one);
 		bool value = f && f->kind->arg && at[1];
 
 		if (!f)
-			return args_loose(p) ? ERR_OK : unknown_flag(p, arg);
+			return args_loose(p) ? ERR_OK : args_unknown_flag(p, arg);
 		e = set_flag(p, f, value ? str_of(at + 1 + (at[1] == '=')) : STR_NONE, i);
 		if (f->kind->arg)
 			break;
@@ -371,19 +255,19 @@ static enum err parse_letters(struct args_parser *p, size_t *i)
 static enum err parse_flag(struct args_parser *p, size_t *i)
 {
 	const char *arg = p->argv[*i];
-	const struct field *f = known_flag(p, arg);
+	const struct field *f = args_known_flag(p, arg);
 	struct str value;
 
 	if (arg[1] != '-')
 		return parse_letters(p, i);
 	if (!f)
-		return args_loose(p) ? ERR_OK : unknown_flag(p, arg);
-	flag_name(arg, &value);
+		return args_loose(p) ? ERR_OK : args_unknown_flag(p, arg);
+	args_flag_name(arg, &value);
 	return set_flag(p, f, value, i);
 }
 
 /* The field for the next positional argument; a list takes all the remaining ones. */
-static const struct field *next_place(struct args_parser *p)
+const struct field *args_next_place(struct args_parser *p)
 {
 	size_t place = 0;
 	const struct command *cmd = p->out->command;
@@ -413,8 +297,8 @@ static enum err parse_place(struct args_parser *p, const char *arg)
 	const struct field *f;
 
 	if (!p->out->command)
-		return unknown_command(p, arg);
-	f = next_place(p);
+		return args_unknown_command(p, arg);
+	f = args_next_place(p);
 	if (f && f->flag && !(f->flags & FIELD_LIST) && args_given(p, f))
 		return call_fail(p->c, ERR_USAGE, "%s was given twice: as '%s' and with --%s",
 				 f->arg, arg, f->flag);
@@ -427,7 +311,7 @@ static enum err parse_place(struct args_parser *p, const char *arg)
 			struct str full = str_of(cmd->words);
 
 			if (full.n > p->out->words.n && str_starts(full, p->out->words))
-				return unknown_command(p, arg);
+				return args_unknown_command(p, arg);
 		}
 	return call_fail(p->c, ERR_USAGE, "unexpected argument '%s' of '%s " STR_FMT "'", arg,
 			 p->out->face->name, STR_ARG(p->out->words));
@@ -442,7 +326,7 @@ static enum err parse_all(struct args_parser *p)
 			continue;
 		if (!p->only_text && !strcmp(p->argv[i], "--"))
 			p->only_text = true;
-		else if (!p->only_text && is_flag(p->argv[i]))
+		else if (!p->only_text && args_is_flag(p->argv[i]))
 			e = parse_flag(p, &i);
 		else
 			e = parse_place(p, p->argv[i]);
@@ -486,10 +370,10 @@ enum err args_parse(struct call *c, const struct face *face, char **argv, struct
 	while (argv[count])
 		count++;
 	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
-	find_command(&p);
+	args_find_command(&p);
 	if (out->command && find_long(&c->mem, out->command->op->fields, STR("json")))
 		out->globals.json = false; /* this --json is the command's own option */
-	/* after find_command(), so that an error has the command's envelope */
+	/* after args_find_command(), so that an error has the command's envelope */
 	if ((e = args_check_text(c, argv)))
 		return e;
 	if (out->command)
@@ -497,7 +381,7 @@ enum err args_parse(struct call *c, const struct face *face, char **argv, struct
 	if ((e = parse_all(&p)))
 		return e;
 	if (out->globals.all && !out->globals.help)
-		return unknown_flag(&p, "--all");
+		return args_unknown_flag(&p, "--all");
 	if (out->globals.help || out->globals.version || out->globals.mcp)
 		return ERR_OK;
 	if (out->command && (e = read_piped(&p)))
@@ -511,100 +395,4 @@ enum err args_parse(struct call *c, const struct face *face, char **argv, struct
 	if ((e = request_check(c, &out->request)) == ERR_USAGE)
 		call_step(c, "Usage: " STR_FMT, STR_ARG(help_usage(&c->mem, face, out->command)));
 	return e;
-}
-
-/* --- unfinished command lines --- */
-
-/* Notes the actor and the folder, which decide what is offered. Wrong values are ignored. */
-static void end_note(struct args_parser *p, const struct field *f, struct str value)
-{
-	const struct field *globals = p->out->face->globals;
-
-	if (f->flags & FIELD_ACTOR)
-		p->out->globals.actor = value;
-	for (const struct field *g = globals; g->name; g++)
-		if (g == f && field_from_text(p->c, f, value, &p->out->globals))
-			call_forgive(p->c);
-}
-
-/* An option before the last word. True: the last word is its value. */
-static bool end_skip_option(struct args_parser *p, size_t *i, struct args_end *out)
-{
-	const char *arg = p->argv[*i];
-	const struct field *f = known_flag(p, arg);
-	struct str value = STR_NONE;
-
-	if (!f || !f->kind->arg)
-		return false;
-	if (arg[1] == '-')
-		flag_name(arg, &value);
-	else if (arg[2])
-		value = str_of(arg + 2);
-	if (!value.p && !p->argv[*i + 1]) {
-		out->field = f;
-		return true;
-	}
-	end_note(p, f, value.p ? value : str_of(p->argv[++*i]));
-	return false;
-}
-
-/* The last word itself: an option, "--name=" and a part of its value, or a positional argument. */
-static void end_read_word(struct args_parser *p, struct args_end *out)
-{
-	struct str value = STR_NONE;
-
-	if (p->only_text || !str_starts(out->word, STR("-"))) {
-		out->field = next_place(p);
-		return;
-	}
-	if (str_starts(out->word, STR("--")))
-		flag_name(out->word.p, &value);
-	out->option = !value.p;
-	if (!value.p)
-		return;
-	out->field = known_flag(p, out->word.p);
-	out->before = str_head(out->word, out->word.n - value.n);
-	out->word = value;
-}
-
-/* The words without the last one. bash passes "--name=value" as three words. */
-static char **end_split(struct call *c, char **argv, struct args_end *out)
-{
-	char **words;
-	size_t count = 0, kept = 0;
-
-	while (argv[count])
-		count++;
-	words = arena_array(&c->mem, count + 1, sizeof *words);
-	for (size_t i = 0; i + 1 < count; i++)
-		if (strcmp(argv[i], "=") != 0)
-			words[kept++] = argv[i];
-	out->word = count && strcmp(argv[count - 1], "=") != 0 ? str_of(argv[count - 1]) : STR("");
-	return words;
-}
-
-void args_unfinished(struct call *c, const struct face *face, char **argv, struct args_end *out)
-{
-	struct args_parser p = { .c = c, .out = &out->args };
-	size_t count = 0;
-
-	*out = (struct args_end){ .args = { .face = face, .words = STR("") }, .before = STR("") };
-	for (const struct field *f = face->globals; f->name; f++)
-		field_clear(f, &out->args.globals);
-	p.argv = end_split(c, argv, out);
-	while (p.argv[count])
-		count++;
-	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
-	find_command(&p);
-	for (size_t i = 0; p.argv[i]; i++) {
-		if (p.used[i])
-			continue;
-		if (!p.only_text && !strcmp(p.argv[i], "--"))
-			p.only_text = true;
-		else if (p.only_text || !is_flag(p.argv[i]))
-			next_place(&p);
-		else if (end_skip_option(&p, &i, out))
-			return;
-	}
-	end_read_word(&p, out);
 }

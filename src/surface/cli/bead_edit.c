@@ -55,9 +55,8 @@ static enum err edit_find_editor(struct call *c, struct str id, const char **edi
 		*editor = getenv("EDITOR");
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
 		call_fail(c, ERR_INVALID_INPUT, "'bd edit' needs a terminal for the editor");
-		return call_step(
-			c, "Without a terminal, change a bead with 'bd update'. Its options: bd "
-			   "update --help");
+		return call_step(c,
+				 "Run 'bd update --help' to see how to change a bead without one.");
 	}
 	if (*editor && **editor)
 		return ERR_OK;

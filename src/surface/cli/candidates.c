@@ -7,7 +7,106 @@
 #include "beads/model/bead.h"
 #include "ops/ops.h"
 #include "store/db/bead_query.h"
+#include "surface/cli/args_parts.h"
 #include "surface/cli/out.h"
+
+/* --- the line --- */
+
+/* Notes the actor and the folder, which decide what is offered. Wrong values are ignored. */
+static void end_note(struct args_parser *p, const struct field *f, struct str value)
+{
+	const struct field *globals = p->out->face->globals;
+
+	if (f->flags & FIELD_ACTOR)
+		p->out->globals.actor = value;
+	for (const struct field *g = globals; g->name; g++)
+		if (g == f && field_from_text(p->c, f, value, &p->out->globals))
+			call_forgive(p->c);
+}
+
+/* An option before the last word. True: the last word is its value. */
+static bool end_skip_option(struct args_parser *p, size_t *i, struct args_end *out)
+{
+	const char *arg = p->argv[*i];
+	const struct field *f = args_known_flag(p, arg);
+	struct str value = STR_NONE;
+
+	if (!f || !f->kind->arg)
+		return false;
+	if (arg[1] == '-')
+		args_flag_name(arg, &value);
+	else if (arg[2])
+		value = str_of(arg + 2);
+	if (!value.p && !p->argv[*i + 1]) {
+		out->field = f;
+		return true;
+	}
+	end_note(p, f, value.p ? value : str_of(p->argv[++*i]));
+	return false;
+}
+
+/* The last word itself: an option, "--name=" and a part of its value, or a positional argument. */
+static void end_read_word(struct args_parser *p, struct args_end *out)
+{
+	struct str value = STR_NONE;
+
+	if (p->only_text || !str_starts(out->word, STR("-"))) {
+		out->field = args_next_place(p);
+		return;
+	}
+	if (str_starts(out->word, STR("--")))
+		args_flag_name(out->word.p, &value);
+	out->option = !value.p;
+	if (!value.p)
+		return;
+	out->field = args_known_flag(p, out->word.p);
+	out->before = str_head(out->word, out->word.n - value.n);
+	out->word = value;
+}
+
+/* The words without the last one. bash passes "--name=value" as three words. */
+static char **end_split(struct call *c, char **argv, struct args_end *out)
+{
+	char **words;
+	size_t count = 0, kept = 0;
+
+	while (argv[count])
+		count++;
+	words = arena_array(&c->mem, count + 1, sizeof *words);
+	for (size_t i = 0; i + 1 < count; i++)
+		if (strcmp(argv[i], "=") != 0)
+			words[kept++] = argv[i];
+	out->word = count && strcmp(argv[count - 1], "=") != 0 ? str_of(argv[count - 1]) : STR("");
+	return words;
+}
+
+void candidates_read(struct call *c, const struct face *face, char **argv, struct args_end *out)
+{
+	struct args_parser p = { .c = c, .out = &out->args };
+	size_t count = 0;
+
+	*out = (struct args_end){ .args = { .face = face, .words = STR("") }, .before = STR("") };
+	for (const struct field *f = face->globals; f->name; f++)
+		field_clear(f, &out->args.globals);
+	p.argv = end_split(c, argv, out);
+	while (p.argv[count])
+		count++;
+	p.used = arena_array(&c->mem, count + 1, sizeof *p.used);
+	args_find_command(&p);
+	for (size_t i = 0; p.argv[i]; i++) {
+		if (p.used[i])
+			continue;
+		if (!p.only_text && !strcmp(p.argv[i], "--"))
+			p.only_text = true;
+		else if (p.only_text || !args_is_flag(p.argv[i]))
+			args_next_place(&p);
+		else if (end_skip_option(&p, &i, out))
+			return;
+	}
+	end_read_word(&p, out);
+}
+
+/* --- candidates --- */
 
 enum { CANDIDATES_MOST = 200 };
 

@@ -599,7 +599,7 @@ static int cli_complete(struct call *c, const struct face *face, char **argv)
 		face = other;
 		argv++;
 	}
-	args_unfinished(c, face, argv, &end);
+	candidates_read(c, face, argv, &end);
 	return cli_identify(c, &end.args) ? 0 : candidates_print(c, &end);
 }
 

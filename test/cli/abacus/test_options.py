@@ -71,7 +71,8 @@ def test_an_unknown_option_is_a_usage_error(project, args):
 def test_a_near_miss_of_an_option_is_suggested(project, wrong, right):
     done = project.bb(*wrong)
     assert done.code == 2
-    assert re.search(rf"Did you mean {re.escape(right)}\b", done.err)
+    line = re.search(r"^Did you mean: bb (.*)$", done.err, re.M).group(1)
+    assert line.split() == [right if word.startswith("--") and word != "--json" else word for word in wrong]
 
 
 @pytest.mark.parametrize("wrong, right", [
@@ -81,7 +82,8 @@ def test_a_near_miss_of_an_option_is_suggested(project, wrong, right):
 def test_a_near_miss_of_a_command_is_suggested_and_not_run(project, wrong, right):
     done = project.bb(*wrong)
     assert done.code == 2
-    assert f"Did you mean '{right}'" in done.err
+    line = re.search(r"Did you mean: (.*)$", done.err, re.M).group(1)
+    assert line.split() == [*right.split(), *wrong[len(right.split()) - 1:]]
     assert counts(project) == (0, 0, 0)
 
 
@@ -219,7 +221,7 @@ def test_a_group_of_commands_explains_its_members(empty):
 def test_a_group_without_a_command_says_which_there_are(empty):
     done = empty.bb("artifact")
     assert done.code == 2
-    assert "bb artifact add" in done.err and "bb artifact show" in done.err
+    assert "Run 'bb artifact --help' to see its commands." in done.err
 
 
 def test_the_help_of_a_wrong_command_is_an_error(empty):
