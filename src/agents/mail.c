@@ -130,6 +130,10 @@ static enum err mail_unknown_agent(struct call *c, struct agent_files *f, struct
 		buf_fmt(&all, "%s" STR_FMT, count++ ? ", " : "", STR_ARG(a->id));
 	call_fail(c, what, "there is no agent '" STR_FMT "'%s" STR_FMT "%s", STR_ARG(id),
 		  count ? "; registered: " : "", STR_ARG(buf_str(&all)), a ? " and more" : "");
+	if (what == ERR_UNKNOWN_SENDER && registry_id_valid(id))
+		return call_step(
+			c, "To register it: bb agent register --name " STR_FMT " --role agent",
+			STR_ARG(id));
 	return call_step(c, "Run 'bb agent list' to see the registered agents.");
 }
 

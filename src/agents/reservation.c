@@ -51,6 +51,29 @@ static enum err reservation_conflict(struct call *c, const struct reservation *r
 			 STR_ARG(spawn_word(&c->mem, r->scope)));
 }
 
+static enum err reservation_not_yours(struct call *c, const struct reservation *r)
+{
+	reservation_taken(c, ERR_RELEASE_FORBIDDEN, r, "until");
+	return call_step(
+		c,
+		"Only the agent that reserved it can release it. To wait until it is free: "
+		"bb agent wait --agent " STR_FMT " --freed " STR_FMT,
+		STR_ARG(spawn_word(&c->mem, c->actor)), STR_ARG(spawn_word(&c->mem, r->scope)));
+}
+
+static enum err reservation_other_epoch(struct call *c, const struct reservation *r, int64_t epoch)
+{
+	call_fail(c, ERR_RELEASE_FORBIDDEN,
+		  "'" STR_FMT "' was reserved again: its epoch is %lld, not %lld",
+		  STR_ARG(r->scope), (long long)r->epoch, (long long)epoch);
+	return call_step(
+		c,
+		"It is your own reservation. To release it: bb agent release --agent " STR_FMT
+		" --scope " STR_FMT " --epoch %lld",
+		STR_ARG(spawn_word(&c->mem, r->agent)), STR_ARG(spawn_word(&c->mem, r->scope)),
+		(long long)r->epoch);
+}
+
 /*
  * An agent whose clock was once far ahead counts as active until that time comes. No program can
  * tell whether the agent still works, so the error names the command that releases the scope.
@@ -311,11 +334,9 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 	*out = arena_new(&c->mem, struct reservation);
 	**out = there;
 	if (!str_eq((*out)->agent, agent))
-		return reservation_taken(c, ERR_RELEASE_FORBIDDEN, *out, "until");
+		return reservation_not_yours(c, *out);
 	if (epoch && epoch != (*out)->epoch)
-		return call_fail(c, ERR_RELEASE_FORBIDDEN,
-				 "'" STR_FMT "' was taken since: its epoch is %lld, not %lld",
-				 STR_ARG(scope), (long long)(*out)->epoch, (long long)epoch);
+		return reservation_other_epoch(c, *out, epoch);
 	(*out)->text = STR_NONE;
 	(*out)->state = RESERVATION_RELEASED;
 	(*out)->request = mark;

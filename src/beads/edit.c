@@ -230,7 +230,10 @@ static enum err edit_refuse_close(struct edit *e, struct open_beads *open, const
 	json_end(&j);
 	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' %s: " STR_FMT, STR_ARG(e->row->id), what,
 		  STR_ARG(open->first));
-	call_step(e->c, "Close those first, or close it anyway with --force.");
+	call_step(e->c,
+		  "Run 'bd why " STR_FMT "' to see what blocks it. To close it all the same, "
+		  "run the command again with --force.",
+		  STR_ARG(spawn_word(&e->c->mem, e->row->id)));
 	return call_detail(e->c, json_text(&j));
 }
 

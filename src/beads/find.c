@@ -137,6 +137,12 @@ enum err find_claimed(struct call *c, struct beads *b, struct str actor, struct 
 	return query_each(c, &b->cache, &mine, out);
 }
 
+static enum err find_refuse_present(struct call *c, struct str id)
+{
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not deleted", STR_ARG(id));
+	return call_step(c, "Run 'bd deleted' to list the deleted beads.");
+}
+
 enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
 		     struct str *line)
 {
@@ -151,8 +157,7 @@ enum err find_buried(struct call *c, struct beads *b, struct str text, struct st
 	if ((e = cache_find_bead(c, &b->cache, text, &row)))
 		return e;
 	if (row)
-		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not deleted",
-				 STR_ARG(text));
+		return find_refuse_present(c, text);
 	if ((e = find_candidates(c, b, text, true, &ids, &count)))
 		return e;
 	if (count > 1)

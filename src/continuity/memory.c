@@ -2,6 +2,7 @@
 
 #include "base/names.h"
 #include "base/system/file.h"
+#include "base/system/spawn.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 
@@ -149,8 +150,12 @@ enum err memory_find(struct call *c, struct continuity *k, const struct memory_w
 	if (e || (e = vybe_memory_find(c, &k->db, memory_scope_word(where), where->id, key, out)) ||
 	    *out)
 		return e;
-	return call_fail(c, ERR_NOT_FOUND, "there is no memory '" STR_FMT "' in the scope '%s'",
-			 STR_ARG(key), names_word(&memory_scopes, where->scope));
+	call_fail(c, ERR_NOT_FOUND, "there is no memory '" STR_FMT "' in the scope '%s'",
+		  STR_ARG(key), names_word(&memory_scopes, where->scope));
+	return call_step(
+		c, "To list the memories of that scope: vybe memory list --scope %s%s" STR_FMT,
+		names_word(&memory_scopes, where->scope), where->id.n ? " --scope-id " : "",
+		STR_ARG(where->id.n ? spawn_word(&c->mem, where->id) : STR("")));
 }
 
 enum err memory_pin(struct call *c, struct continuity *k, const struct memory_where *where,

@@ -126,8 +126,10 @@ enum err task_find(struct call *c, struct beads *b, struct str id, struct task *
 	struct bead_row *row;
 	enum err e;
 
-	if (!b)
-		return call_fail(c, ERR_NOT_FOUND, "there is no task '" STR_FMT "'", STR_ARG(id));
+	if (!b) {
+		call_fail(c, ERR_NOT_FOUND, "there is no task '" STR_FMT "'", STR_ARG(id));
+		return call_step(c, "Run 'vybe task list' to list the tasks.");
+	}
 	e = find_bead(c, b, id, &row);
 	return e ? e : task_of_row(c, b, row, out);
 }

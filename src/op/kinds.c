@@ -428,32 +428,39 @@ const struct kind kind_duration = {
 
 static enum err span_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
-	int64_t ms, number;
+	int64_t ms, count;
 
-	if (number_int(str_trim(text), &number))
-		return int_from_text(c, f, str_trim(text), at);
-	if (!duration_parse(str_trim(text), &ms)) {
-		call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
-			  field_label(c, f), STR_ARG(text));
-		return call_step(c, "Write a number and a unit, as in 30m, 2h, 1h30m or 1d.");
+	text = str_trim(text);
+	if (!number_int(text, &count)) {
+		if (!duration_parse(text, &ms)) {
+			call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
+				  field_label(c, f), STR_ARG(text));
+			return call_step(c,
+					 "Write a number and a unit, as in 30m, 2h, 1h30m or 1d.");
+		}
+		if (ms % f->unit)
+			return call_fail(c, INVALID(f),
+					 "%s must be a multiple of %s, not '" STR_FMT "'",
+					 field_label(c, f), duration_format(&c->mem, f->unit).p,
+					 STR_ARG(text));
+		count = ms / f->unit;
 	}
-	if (ms % f->unit)
-		return call_fail(c, INVALID(f), "%s must be a multiple of %s, not '" STR_FMT "'",
-				 field_label(c, f), duration_format(&c->mem, f->unit).p,
-				 STR_ARG(text));
-	if (ms / f->unit < f->min || (f->max && ms / f->unit > f->max))
+	if (count < f->min || (f->max && count > f->max))
 		return call_fail(c, INVALID(f), "%s must be from %s to %s, not '" STR_FMT "'",
 				 field_label(c, f), duration_format(&c->mem, f->min * f->unit).p,
 				 duration_format(&c->mem, f->max * f->unit).p, STR_ARG(text));
-	*(int64_t *)at = ms / f->unit;
+	*(int64_t *)at = count;
 	return ERR_OK;
 }
 
 static enum err span_from_json(struct call *c, const struct field *f, const struct value *v,
 			       void *at)
 {
-	return v->type == VALUE_STRING ? span_from_text(c, f, v->text, at) :
-					 int_from_json(c, f, v, at);
+	if (v->type != VALUE_STRING && v->type != VALUE_NUMBER)
+		return kind_fail_type(c, f);
+	return span_from_text(
+		c, f, v->type == VALUE_NUMBER ? number_canonical(&c->mem, v->text) : v->text,
+		at); /* 5.0 is 5 */
 }
 
 const struct kind kind_span = {

@@ -144,7 +144,8 @@ static enum err request_name_actor(struct call *c, const struct field *f, struct
 			return ERR_OK;
 		call_fail(c, ERR_USAGE, "%s is missing", field_label(c, f));
 		return call_step(c, c->wire ? "Pass your name as \"agent\"." :
-					      "Pass it, pass --as NAME, or set ABACUS_AGENT.");
+					      "Add --as NAME, where NAME is your agent's name, or "
+					      "set ABACUS_AGENT.");
 	}
 	if (!name->p)
 		*name = c->actor;

@@ -32,3 +32,18 @@ def run_command(project, command, env=None):
     more = {**project.env, **(env or {}), "PATH": f"{BIN}:{os.environ['PATH']}"}
     return Result(subprocess.run(["sh", "-c", command], cwd=project.path, capture_output=True, check=False,
                                  env=environment(**more)))
+
+
+PROGRAMS = "bd|bb|vybe|abacus|git"
+
+
+def commands_in(text):
+    """All commands of a hint: in single quotes, or at the end after a colon. The last may have quotes of its own."""
+    last = re.search(rf": ((?:{PROGRAMS}) .*)$", text)
+    rest = text[:last.start()] if last else text
+    return quoted_commands(rest) + ([last.group(1)] if last else [])
+
+
+def placeholders(command):
+    """The words of a command that stand for something else: ID, NAME."""
+    return [word for word in re.findall(r"(?<![\w$-])[A-Z]{2,}(?![\w-])", command)]

@@ -112,10 +112,7 @@ static void encode_all(struct json *j, const struct mail *m)
 
 static enum err agent_mail_missing(struct call *c, const char *what)
 {
-	call_fail(c, ERR_USAGE, "%s is missing", what);
-	return call_step(c,
-			 "Write 'bb agent send TO SUBJECT', where TO is an agent; 'bb agent list' "
-			 "lists the agents.");
+	return call_fail(c, ERR_USAGE, "%s is missing", what);
 }
 
 /* All flags are given: nothing is assumed. */

@@ -1,4 +1,5 @@
 #include "base/moment.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/graph.h"
@@ -229,6 +230,14 @@ static enum err bead_dep_edges_between(struct call *c, struct beads *b, const st
 	return ERR_OK;
 }
 
+static enum err bead_dep_missing(struct call *c, struct str from, struct str to)
+{
+	call_fail(c, ERR_NOT_FOUND, "'" STR_FMT "' does not depend on '" STR_FMT "'", STR_ARG(from),
+		  STR_ARG(to));
+	return call_step(c, "Run 'bd dep list " STR_FMT "' to see its dependencies.",
+			 STR_ARG(spawn_word(&c->mem, from)));
+}
+
 static enum err bead_dep_run_remove(struct call *c, struct stores *s, const void *body,
 				    struct json *reply)
 {
@@ -248,8 +257,7 @@ static enum err bead_dep_run_remove(struct call *c, struct stores *s, const void
 	e = bead_dep_cut(c, b, rows, change, reply, &removed);
 	json_end(reply);
 	if (!e && !removed)
-		return call_fail(c, ERR_NOT_FOUND, "'" STR_FMT "' does not depend on '" STR_FMT "'",
-				 STR_ARG(from), STR_ARG(to));
+		return bead_dep_missing(c, from, to);
 	return e ? e : beads_put(c, b, change);
 }
 

@@ -202,10 +202,11 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 	git_object_free(peeled);
 	if (!code)
 		return ERR_OK;
-	return call_fail(c, code == GIT_EAMBIGUOUS ? ERR_AMBIGUOUS_ID : ERR_NOT_FOUND,
-			 code == GIT_EAMBIGUOUS ? "more than one commit begins with '" STR_FMT "'" :
-						  "there is no commit '" STR_FMT "'",
-			 STR_ARG(spec));
+	call_fail(c, code == GIT_EAMBIGUOUS ? ERR_AMBIGUOUS_ID : ERR_NOT_FOUND,
+		  code == GIT_EAMBIGUOUS ? "more than one commit begins with '" STR_FMT "'" :
+					   "there is no commit '" STR_FMT "'",
+		  STR_ARG(spec));
+	return call_step(c, "Run 'bd commits' to list the commits of the beads.");
 }
 
 bool repo_reaches(struct repo *r, struct str b, struct str a)

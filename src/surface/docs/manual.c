@@ -95,8 +95,10 @@ int man_start(struct call *c, const struct request *r)
 	struct buf b = { .mem = &c->mem };
 
 	if (!face) {
-		out_say("error: there is no program '" STR_FMT "' here", STR_ARG(in->program));
-		return err_exit(ERR_NOT_FOUND, DIALECT_BOARD);
+		call_fail(c, ERR_NOT_FOUND, "there is no manual of '" STR_FMT "'",
+			  STR_ARG(in->program));
+		call_step(c, "Run 'abacus man PROGRAM', where PROGRAM is abacus, bb, bd or vybe.");
+		return -1;
 	}
 	manual_page(&b, face);
 	return out_text(&c->mem, buf_str(&b), 0);
