@@ -95,6 +95,7 @@ struct call {
 	enum stored stored;
 	struct str details; /* the failure for programs: a JSON object, or absent */
 	struct str meta;    /* a JSON object beside the reply, or absent */
+	int64_t total;      /* number of results without the limit; 0: the reply has all of them */
 	struct str warning; /* for people, beside a successful reply; or absent */
 };
 

@@ -218,6 +218,22 @@ static void public_put_extras(struct json *j, const struct value *line, const st
 	}
 }
 
+bool shape_names(const struct shape *shape, const char *key)
+{
+	for (size_t i = 0; shape && i < shape->field_count; i++)
+		if (str_is(shape->fields[i], key))
+			return true;
+	return false;
+}
+
+/* For lists: a member that only a request for it adds, so that other replies stay as they are. */
+static void public_put_blockers(struct json *j, const struct bead_row *row,
+				const struct shape *shape)
+{
+	if (shape_names(shape, "blocked_by_count"))
+		json_put_int(j, "blocked_by_count", row->blockers);
+}
+
 static void public_put_counts(struct json *j, const struct bead_row *row, const struct value *notes,
 			      const struct shape *shape)
 {
@@ -229,6 +245,7 @@ static void public_put_counts(struct json *j, const struct bead_row *row, const 
 		json_put_int(j, "comment_count", notes ? (int64_t)notes->count : 0);
 	if (public_wanted(shape, "parent", false))
 		json_put_str(j, "parent", row->parent);
+	public_put_blockers(j, row, shape);
 }
 
 /* Both the line and the table are sorted by key, so one pass finds all members. */
@@ -268,8 +285,9 @@ static void public_find_members(const struct value *line, const struct value *ou
 }
 
 static const char *const lean_words[] = {
-	"id",     "title",     "status",        "priority", "type", "assignee", "assignee_expires",
-	"parent", "container", "open_children",
+	"id",        "title",         "status",           "priority",
+	"type",      "assignee",      "assignee_expires", "parent",
+	"container", "open_children", "created_at",       "blocked_by_count",
 };
 static const struct names lean = { lean_words, sizeof lean_words / sizeof *lean_words, NULL };
 
@@ -309,8 +327,13 @@ static void public_put_columns(struct json *j, const struct bead_row *row,
 		else
 			json_null(j);
 	}
+	if (public_wanted(shape, "created_at", false)) {
+		json_key(j, STR("created_at"));
+		public_put_time(j, row->created);
+	}
 	if (public_wanted(shape, "parent", false))
 		json_put_str(j, "parent", row->parent);
+	public_put_blockers(j, row, shape);
 }
 
 void public_put(struct json *j, const struct bead_row *row, const struct shape *shape)

@@ -17,6 +17,9 @@ struct shape {
 /* Are the columns of the row enough, so that the line need not be read? */
 bool shape_lean(const struct shape *shape);
 
+/* Does the request name this member? */
+bool shape_names(const struct shape *shape, const char *key);
+
 /* Writes a bead in the public schema, nulls included, times as RFC 3339, and the aliases that
  * other tools read, as members of the open object. */
 void public_put(struct json *j, const struct bead_row *row, const struct shape *shape);

@@ -27,6 +27,7 @@ def plain(text, home):
     text = text.replace(str(home), "/home/me")
     text = re.sub(MOMENT, "MOMENT", text)
     text = re.sub(r"\[\d+,\d+\]", "EPOCH", text)
+    text = re.sub(r"(in_progress +)(now|\d+m) +", r"\1AGE ", text)
     text = re.sub(r"msg_[0-9a-f_]+", "MESSAGE", text)
     text = re.sub(r"project-[0-9a-z]{4}\b", "BEAD", text)
     return [line.rstrip() for line in text.splitlines()]

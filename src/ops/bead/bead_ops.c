@@ -255,6 +255,14 @@ enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in
 	return whole_ids(c, b, in, out);
 }
 
+enum err count_all(struct call *c, struct beads *b, const struct bead_filter *filter,
+		   int64_t listed)
+{
+	if (c->wire || !filter->limit || listed < filter->limit)
+		return ERR_OK;
+	return query_count(c, &b->cache, filter, &c->total);
+}
+
 struct str moment_of(struct call *c, struct stamp s)
 {
 	return moment_format(&c->mem, s.ms);

@@ -247,6 +247,10 @@ struct filter_body {
 enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in, bool everything,
 		   struct bead_filter *out);
 
+/* If the list may have been cut by its limit, counts all results, for people. */
+enum err count_all(struct call *c, struct beads *b, const struct bead_filter *filter,
+		   int64_t listed);
+
 /* The duration of a lease: as requested, else as configured, else an hour. */
 enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out);
 

@@ -24,7 +24,8 @@ static void bead_blocked_put(const struct bead_row *row, const struct shape *sha
 
 	json_object(reply);
 	public_put(reply, row, shape);
-	json_put_int(reply, "blocked_by_count", row->blockers);
+	if (!shape_names(shape, "blocked_by_count"))
+		json_put_int(reply, "blocked_by_count", row->blockers);
 	json_put_array(reply, "blocked_by");
 	while (str_next(&rest, ',', &id))
 		json_str(reply, id);
@@ -39,6 +40,7 @@ static enum err bead_blocked_run(struct call *c, struct stores *s, const void *b
 	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter;
 	struct bead_row *row;
+	int64_t count = 0;
 	enum err e = filter_of(c, s->beads, &in->filter, true, &filter);
 
 	filter.lean = shape_lean(&shape);
@@ -49,10 +51,10 @@ static enum err bead_blocked_run(struct call *c, struct stores *s, const void *b
 	if (e || (e = query_each(c, &s->beads->cache, &filter, &row)))
 		return e;
 	json_array(reply);
-	for (; row; row = row->next)
+	for (; row; row = row->next, count++)
 		bead_blocked_put(row, &shape, reply);
 	json_end(reply);
-	return ERR_OK;
+	return count_all(c, s->beads, &filter, count);
 }
 
 const struct op op_bead_blocked = {

@@ -7,6 +7,7 @@
 struct body {
 	struct str id;
 	int format;
+	int64_t depth;
 	bool all;
 };
 
@@ -18,13 +19,16 @@ static const struct field fields[] = {
 	  .help = "bead whose neighbourhood to draw" },
 	{ "format", &kind_word, offsetof(struct body, format), FIELD_CLI, .role = ROLE_FORMAT,
 	  .words = &formats, .preset = "text", .help = "output format for people" },
+	{ "depth", &kind_int, offsetof(struct body, depth), .letter = 'd', .min = 0, .preset = "1",
+	  .help = "maximum number of steps from that bead; 0 shows all beads connected to it" },
 	{ "all", &kind_bool, offsetof(struct body, all), .help = "show closed beads too" },
 	{ 0 },
 };
 
 static const char *const examples[] = {
 	"bd graph",
-	"bd graph bd-a1b2 --format mermaid",
+	"bd graph bd-a1b2",
+	"bd graph bd-a1b2 --depth 0 --format mermaid",
 	"bd graph --all --format dot | dot -Tsvg > beads.svg",
 	NULL,
 };
@@ -49,44 +53,59 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-/* Union-find: connected beads have one root, and a root is its own parent. */
-struct cluster {
-	struct cluster *parent;
+/* A bead, its neighbours, and how far it is from the bead that was asked for. */
+struct around {
+	struct around **next;
+	size_t count;
+	int64_t steps;
+	bool reached;
+	struct str id;
 };
 
-static struct cluster *cluster_root(struct cluster *g)
+static struct around *around_of(struct map *all, struct str id)
 {
-	while (g->parent != g) {
-		g->parent = g->parent->parent;
-		g = g->parent;
+	void **at = map_put(all, id);
+
+	if (!*at) {
+		*at = arena_new(all->mem, struct around);
+		((struct around *)*at)->id = id;
 	}
-	return g;
+	return *at;
 }
 
-static struct cluster *cluster_of(struct map *clusters, struct str id)
+static void around_link(struct arena *mem, struct around *a, struct around *b)
 {
-	void **at = map_put(clusters, id);
-	struct cluster *g = *at;
-
-	if (!g) {
-		*at = g = arena_new(clusters->mem, struct cluster);
-		*g = (struct cluster){ .parent = g };
-	}
-	return cluster_root(g);
+	a->next = arena_room(mem, a->next, a->count, sizeof(struct around *));
+	a->next[a->count++] = b;
 }
 
-/* Marks all beads that are connected with one bead. */
-static void choose_connected(struct map *chosen, struct str id, const struct edge_row *edges)
+/* Marks the beads that are at most `depth` steps away, breadth first. 0: all that are connected. */
+static void choose_around(struct map *chosen, struct str id, int64_t depth,
+			  const struct edge_row *edges)
 {
-	struct map clusters = { .mem = chosen->mem };
-	struct cluster *root;
+	struct map all = { .mem = chosen->mem };
+	struct around **queue, *at;
+	size_t first = 0, last = 0;
 
-	for (const struct edge_row *e = edges; e; e = e->next)
-		cluster_of(&clusters, e->from)->parent = cluster_of(&clusters, e->to);
-	root = cluster_of(&clusters, id);
-	for (size_t i = 0; i < clusters.count; i++)
-		if (cluster_root(clusters.entry[i].value) == root)
-			map_put(chosen, clusters.entry[i].key);
+	for (const struct edge_row *e = edges; e; e = e->next) {
+		struct around *from = around_of(&all, e->from), *to = around_of(&all, e->to);
+
+		around_link(chosen->mem, from, to);
+		around_link(chosen->mem, to, from);
+	}
+	queue = arena_array(chosen->mem, all.count + 1, sizeof(struct around *));
+	at = queue[last++] = around_of(&all, id);
+	for (at->reached = true; first < last; first++) {
+		at = queue[first];
+		map_put(chosen, at->id);
+		for (size_t i = 0; i < at->count && (!depth || at->steps < depth); i++) {
+			if (at->next[i]->reached)
+				continue;
+			at->next[i]->reached = true;
+			at->next[i]->steps = at->steps + 1;
+			queue[last++] = at->next[i];
+		}
+	}
 }
 
 static void put_nodes(struct json *j, const struct bead_row *rows, const struct map *in,
@@ -137,7 +156,7 @@ static enum err bead_graph_run(struct call *c, struct stores *s, const void *bod
 	if (in->id.p) {
 		if ((e = find_bead(c, s->beads, in->id, &row)))
 			return e;
-		choose_connected(&chosen, row->id, edges);
+		choose_around(&chosen, row->id, in->depth, edges);
 	} else {
 		for (const struct edge_row *edge = edges; edge; edge = edge->next) {
 			map_put(&chosen, edge->from);
@@ -155,6 +174,8 @@ static enum err bead_graph_run(struct call *c, struct stores *s, const void *bod
 const struct op op_bead_graph = {
 	.name = "bead graph",
 	.help = "Draw the dependency graph",
+	.more = "With a bead, only the beads that it is directly linked to are shown; --depth "
+		"shows more.",
 	.examples = examples,
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),

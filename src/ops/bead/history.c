@@ -10,7 +10,14 @@ struct body {
 	struct str id;
 	int64_t limit;
 	struct when from, to;
+	bool lengthy;
 };
+
+#define LONG_FIELD                                                                    \
+	{                                                                             \
+		"long", &kind_bool, offsetof(struct body, lengthy), FIELD_CLI,        \
+			.role = ROLE_LONG, .help = "show exact times and every field" \
+	}
 
 #define AT(member) offsetof(struct body, member)
 
@@ -18,17 +25,20 @@ static const struct field history_fields[] = {
 	ID_FIELD(struct body, id),
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
 	  .preset = "20", .help = "maximum number of changes; 0 shows all" },
+	LONG_FIELD,
 	{ 0 },
 };
 
 static const struct field commits_fields[] = {
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
 	  .preset = "20", .help = "maximum number of results; 0 shows all" },
+	LONG_FIELD,
 	{ 0 },
 };
 
 static const struct field blame_fields[] = {
 	ID_FIELD(struct body, id),
+	LONG_FIELD,
 	{ 0 },
 };
 

@@ -64,6 +64,7 @@ static const char *const search_examples[] = {
 
 struct bead_listing {
 	struct json *reply;
+	int64_t count;
 	struct arena scratch;
 	struct shape shape;
 };
@@ -73,6 +74,7 @@ static void bead_list_add(void *arg, const struct bead_row *row)
 	struct bead_listing *l = arg;
 
 	public_add(l->reply, &l->scratch, row, &l->shape);
+	l->count++;
 }
 
 static enum err bead_list_run_filter(struct call *c, struct stores *s, const struct body *in,
@@ -97,7 +99,7 @@ static enum err bead_list_run_filter(struct call *c, struct stores *s, const str
 	e = query_each(c, &s->beads->cache, &filter, &rows);
 	json_end(reply);
 	arena_release(&list.scratch);
-	return e;
+	return e ? e : count_all(c, s->beads, &filter, list.count);
 }
 
 static enum err bead_list_run(struct call *c, struct stores *s, const void *body,

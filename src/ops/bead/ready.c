@@ -76,13 +76,15 @@ static struct str bead_ready_reason(struct call *c, const struct bead_row *row)
 			 children.p);
 }
 
-static void bead_ready_encode(struct call *c, const struct body *in, const struct bead_row *rows,
-			      struct json *reply)
+/* Returns the number of beads. */
+static int64_t bead_ready_encode(struct call *c, const struct body *in, const struct bead_row *rows,
+				 struct json *reply)
 {
 	struct shape shape = shape_of(c, &in->shape);
+	int64_t count = 0;
 
 	json_array(reply);
-	for (; rows; rows = rows->next) {
+	for (; rows; rows = rows->next, count++) {
 		if (in->claim) {
 			encode_claimed(reply, rows, &shape);
 			continue;
@@ -95,6 +97,7 @@ static void bead_ready_encode(struct call *c, const struct body *in, const struc
 		json_end(reply);
 	}
 	json_end(reply);
+	return count;
 }
 
 static enum err bead_ready_run(struct call *c, struct stores *s, const void *body,
@@ -121,7 +124,7 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter;
 	struct bead_row *rows;
-	int64_t lease;
+	int64_t lease, listed;
 	enum err e = filter_of(c, s->beads, &which, true, &filter);
 
 	if (in->claim && !c->actor.p)
@@ -135,9 +138,10 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 		e = ready_claim(c, s->beads, &filter, lease, &rows);
 	else if (!e)
 		e = query_each(c, &s->beads->cache, &filter, &rows);
-	if (!e)
-		bead_ready_encode(c, in, rows, reply);
-	return e;
+	if (e)
+		return e;
+	listed = bead_ready_encode(c, in, rows, reply);
+	return in->claim ? ERR_OK : count_all(c, s->beads, &filter, listed);
 }
 
 const struct op op_bead_ready = {

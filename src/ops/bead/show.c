@@ -7,7 +7,7 @@ struct body {
 	struct list ids;
 	struct shape_body shape;
 	struct when when;
-	bool current, ignored;
+	bool current, lengthy, ignored;
 };
 
 /* A bead is always shown whole, so some options of upstream's bd have nothing to add. */
@@ -23,12 +23,13 @@ static const struct field fields[] = {
 	  .most = MAX_IDS, .help = "bead ids" },
 	{ "current", &kind_bool, offsetof(struct body, current), FIELD_CLI,
 	  .help = "show the beads that you work on" },
-	IGNORED("long"),
 	IGNORED("include_dependents"),
 	IGNORED("children"),
 	IGNORED("refs"),
 	SHAPE_FIELDS(struct body, shape),
 	WHEN_FIELD(struct body, when),
+	{ "long", &kind_bool, offsetof(struct body, lengthy), FIELD_CLI, .role = ROLE_LONG,
+	  .help = "show exact times and the content hash" },
 	{ 0 },
 };
 

@@ -55,7 +55,9 @@ static const struct field globals[] = {
 #define GROUP                        .group = "For users of upstream bd"
 
 /* The members of a bead that a table row shows. */
-#define ROW "id,title,status,priority,type,assignee,assignee_expires,parent"
+#define ROW                                                                      \
+	"id,title,status,priority,type,assignee,assignee_expires,parent,labels," \
+	"created_at,blocked_by_count"
 
 static const struct command commands[] = {
 	{ "create", &op_bead_create, .view = bd_view_created, .group = "Work" },

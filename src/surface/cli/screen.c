@@ -29,5 +29,6 @@ struct view screen_view(struct call *c)
 			terminal && !getenv("NO_COLOR") && !str_is(str_of(getenv("TERM")), "dumb"),
 		.width = screen_columns(terminal),
 		.now_ms = c->now_ms,
+		.total = c->total,
 	};
 }

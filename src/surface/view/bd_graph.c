@@ -7,6 +7,21 @@
 /* Dependencies: drawn as trees and graphs for a terminal, or written in the languages of Mermaid
  * and Graphviz. */
 
+struct str bd_view_relation(struct str kind, bool up)
+{
+	static const char *const down_words[] = { [EDGE_BLOCKS] = "blocked by",
+						  [EDGE_PARENT] = "child of",
+						  [EDGE_RELATED] = "related to",
+						  [EDGE_DISCOVERED_FROM] = "discovered from" };
+	static const char *const up_words[] = { [EDGE_BLOCKS] = "blocks",
+						[EDGE_PARENT] = "parent of",
+						[EDGE_RELATED] = "related to",
+						[EDGE_DISCOVERED_FROM] = "led to" };
+	int i = names_exact(&edge_kinds, kind);
+
+	return i < 0 ? kind : str_of(up ? up_words[i] : down_words[i]);
+}
+
 /* A label in double quotes. Both languages need an escape for a quote inside it. */
 static void bd_graph_quoted(struct view *v, const struct value *bead, const char *quote)
 {
@@ -59,7 +74,7 @@ static void mermaid_edge(struct view *v, struct str from, struct str to, struct 
 {
 	buf_put(&v->out, STR("    "));
 	mermaid_id(v, from);
-	buf_fmt(&v->out, " -->|" STR_FMT "| ", STR_ARG(kind));
+	buf_fmt(&v->out, " -->|" STR_FMT "| ", STR_ARG(bd_view_relation(kind, false)));
 	mermaid_id(v, to);
 	buf_char(&v->out, '\n');
 }
@@ -74,7 +89,7 @@ static void dot_node(struct view *v, const struct value *bead)
 static void dot_edge(struct view *v, struct str from, struct str to, struct str kind)
 {
 	view_line(v, "  \"" STR_FMT "\" -> \"" STR_FMT "\" [label=\"" STR_FMT "\"];", STR_ARG(from),
-		  STR_ARG(to), STR_ARG(kind));
+		  STR_ARG(to), STR_ARG(bd_view_relation(kind, false)));
 }
 
 struct language {
@@ -146,23 +161,6 @@ static bool *tree_followed(struct view *v, const struct value *nodes)
 	return followed;
 }
 
-/* What the edge means to the bead that is shown first: "blocked by" and not "→ blocks", because the
- * bead at the other end is the blocker. */
-static struct str bd_graph_relation(struct str kind, bool up)
-{
-	static const char *const down_words[] = { [EDGE_BLOCKS] = "blocked by",
-						  [EDGE_PARENT] = "child of",
-						  [EDGE_RELATED] = "related to",
-						  [EDGE_DISCOVERED_FROM] = "discovered from" };
-	static const char *const up_words[] = { [EDGE_BLOCKS] = "blocks",
-						[EDGE_PARENT] = "parent of",
-						[EDGE_RELATED] = "related to",
-						[EDGE_DISCOVERED_FROM] = "led to" };
-	int i = names_exact(&edge_kinds, kind);
-
-	return i < 0 ? kind : str_of(up ? up_words[i] : down_words[i]);
-}
-
 /* `level`: for each depth above, whether a sibling follows below this node. */
 static void tree_draw_branch(struct view *v, const struct value *n, const bool *level)
 {
@@ -175,8 +173,8 @@ static void tree_draw_branch(struct view *v, const struct value *n, const bool *
 		buf_put(&v->out, level[depth] ? STR("├─ ") : STR("└─ "));
 	if (depth)
 		buf_fmt(&v->out, STR_FMT " ",
-			STR_ARG(bd_graph_relation(value_str(n, "kind"),
-						  str_is(value_str(n, "direction"), "up"))));
+			STR_ARG(bd_view_relation(value_str(n, "kind"),
+						 str_is(value_str(n, "direction"), "up"))));
 	bd_graph_bead_text(v, n);
 	if (again && again->yes)
 		view_paint(v, PAINT_DIM, STR(" (shown above)"));
@@ -219,7 +217,7 @@ static void graph_draw(struct view *v, const struct value *nodes, const struct v
 		for (; edge < edges->item + edges->count && str_eq(value_str(edge, "from"), id);
 		     edge++)
 			view_line(v, "  " STR_FMT " " STR_FMT,
-				  STR_ARG(bd_graph_relation(value_str(edge, "kind"), false)),
+				  STR_ARG(bd_view_relation(value_str(edge, "kind"), false)),
 				  STR_ARG(value_str(edge, "to")));
 	}
 }
@@ -259,7 +257,7 @@ void bd_view_links(struct view *v, const struct value *data)
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(bead, "id"));
 		table_cell(&t, 1, PAINT_NONE,
-			   bd_graph_relation(value_str(bead, "dependency_type"), up));
+			   bd_view_relation(value_str(bead, "dependency_type"), up));
 		table_cell(&t, 2, bd_view_status_paint(status), status);
 		table_cell(&t, 3, PAINT_NONE, value_str(bead, "title"));
 	}

@@ -23,23 +23,95 @@ static struct str list_holder(struct view *v, const struct value *bead)
 	return name;
 }
 
+/* --- the state of a bead --- */
+
+enum list_state { STATE_OPEN, STATE_BLOCKED, STATE_IN_PROGRESS, STATE_CLOSED, STATES };
+
+static int64_t list_blockers(const struct value *bead)
+{
+	const struct value *by = value_find(bead, "blocked_by");
+
+	return by ? (int64_t)by->count : view_number(bead, "blocked_by_count");
+}
+
+/* An open bead that cannot be started yet is blocked. */
+static enum list_state list_state(const struct value *bead)
+{
+	struct str status = value_str(bead, "status");
+
+	if (str_is(status, "closed"))
+		return STATE_CLOSED;
+	if (str_is(status, "in_progress"))
+		return STATE_IN_PROGRESS;
+	return list_blockers(bead) ? STATE_BLOCKED : STATE_OPEN;
+}
+
+static void list_put_state(struct table *t, size_t column, const struct value *bead)
+{
+	struct str status = value_str(bead, "status");
+
+	if (list_state(bead) == STATE_BLOCKED)
+		table_cell(t, column, PAINT_RED, STR("blocked"));
+	else
+		table_cell(t, column, bd_view_status_paint(status), status);
+}
+
+/* "[parser, docs]", after "blocked by 2" for a bead that is in progress all the same. */
+static struct str list_tail(struct view *v, const struct value *bead)
+{
+	const struct value *labels = value_find(bead, "labels");
+	int64_t blockers = list_blockers(bead);
+	struct buf b = { .mem = v->out.mem };
+
+	if (blockers && list_state(bead) == STATE_IN_PROGRESS)
+		buf_fmt(&b, "blocked by %" PRId64 " ", blockers);
+	for (size_t i = 0; labels && i < labels->count; i++)
+		buf_fmt(&b, "%s" STR_FMT, i ? ", " : "[", STR_ARG(labels->item[i].text));
+	if (labels && labels->count)
+		buf_char(&b, ']');
+	return str_trim(buf_str(&b));
+}
+
+/* --- rows --- */
+
+/* The columns of a list of beads. ASSIGNEE is left out if nobody is assigned, TYPE on a
+ * screen that is too narrow for all of them. */
+enum list_column { LIST_ID, LIST_P, LIST_TYPE, LIST_STATUS, LIST_AGE, LIST_ASSIGNEE };
+
+static struct table list_table(struct view *v, const struct value *data)
+{
+	static const char *const all[] = { "ID",  "P",        "TYPE",  "STATUS",
+					   "AGE", "ASSIGNEE", "TITLE", NULL };
+	static const char *const unassigned[] = {
+		"ID", "P", "TYPE", "STATUS", "AGE", "TITLE", NULL
+	};
+
+	struct table t = table_new(v, unassigned);
+
+	for (size_t i = 0; i < data->count; i++)
+		if (value_str(&data->item[i], "assignee").p)
+			t = table_new(v, all);
+	t.spare = LIST_TYPE;
+	return t;
+}
+
 static void list_put_row(struct table *t, const struct value *bead, struct str title)
 {
 	struct view *v = t->view;
-	struct str status = value_str(bead, "status");
 	int64_t priority = view_number(bead, "priority");
 
 	table_row(t);
-	table_cell(t, 0, PAINT_BOLD, value_str(bead, "id"));
-	table_cell(t, 1, list_priority_paint(priority),
+	table_cell(t, LIST_ID, PAINT_BOLD, value_str(bead, "id"));
+	table_cell(t, LIST_P, list_priority_paint(priority),
 		   arena_fmt(v->out.mem, "P%" PRId64, priority));
-	table_cell(t, 2, PAINT_NONE, value_str(bead, "type"));
-	table_cell(t, 3, bd_view_status_paint(status), status);
-	table_cell(t, 4, PAINT_NONE, list_holder(v, bead));
-	table_cell(t, 5, PAINT_NONE, title);
+	table_cell(t, LIST_TYPE, PAINT_NONE, value_str(bead, "type"));
+	list_put_state(t, LIST_STATUS, bead);
+	table_cell(t, LIST_AGE, PAINT_DIM, view_short_age(v, value_str(bead, "created_at")));
+	if (t->columns > LIST_ASSIGNEE + 1)
+		table_cell(t, LIST_ASSIGNEE, PAINT_NONE, list_holder(v, bead));
+	table_cell(t, t->columns - 1, PAINT_NONE, title);
+	table_tail(t, PAINT_DIM, list_tail(v, bead));
 }
-
-static const char *const bead_heads[] = { "ID", "P", "TYPE", "STATUS", "ASSIGNEE", "TITLE", NULL };
 
 static void list_put_blockers(struct table *t, const struct value *bead)
 {
@@ -89,21 +161,36 @@ static void tree_link(struct tree *t)
 	}
 }
 
-static void tree_row(struct tree *t, size_t at, size_t depth)
+/* The next sibling that has no row yet; 0: none. */
+static size_t tree_next(const struct tree *t, size_t number)
+{
+	while (number && t->shown[number - 1])
+		number = t->next[number - 1];
+	return number;
+}
+
+/* `guide` are the lines from the beads above; `mark` is the branch to this bead. */
+static void tree_row(struct tree *t, size_t at, size_t depth, struct str guide, struct str mark)
 {
 	const struct value *bead = &t->list->item[at];
-	struct buf title = { .mem = t->table->view->out.mem };
+	struct arena *mem = t->table->view->out.mem;
+	struct str below = guide;
 
 	t->shown[at] = true;
-	buf_pad(&title, ' ', depth ? 2 * (depth - 1) : 0);
-	buf_put(&title, depth ? STR("└ ") : STR(""));
-	buf_put(&title, value_str(bead, "title"));
-	list_put_row(t->table, bead, buf_str(&title));
+	list_put_row(t->table, bead,
+		     arena_fmt(mem, STR_FMT STR_FMT STR_FMT, STR_ARG(guide), STR_ARG(mark),
+			       STR_ARG(value_str(bead, "title"))));
 	if (t->plan)
 		list_put_blockers(t->table, bead);
-	for (size_t i = t->child[at]; i && depth < DEEPEST; i = t->next[i - 1])
-		if (!t->shown[i - 1])
-			tree_row(t, i - 1, depth + 1);
+	if (mark.n)
+		below = arena_join(mem, guide,
+				   str_starts(mark, STR("├")) ? STR("│  ") : STR("   "));
+	for (size_t i = tree_next(t, t->child[at]); i && depth < DEEPEST;) {
+		size_t next = tree_next(t, t->next[i - 1]);
+
+		tree_row(t, i - 1, depth + 1, below, next ? STR("├─ ") : STR("└─ "));
+		i = tree_next(t, next);
+	}
 }
 
 /* First the trees below the roots, then the beads that are left, which are in cycles. */
@@ -123,7 +210,7 @@ static void tree_rows(struct table *table, const struct value *list, bool plan)
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < list->count; i++)
 			if (!t.shown[i] && (pass || !t.below[i]))
-				tree_row(&t, i, 0);
+				tree_row(&t, i, 0, STR(""), STR(""));
 }
 
 /* --- other tables --- */
@@ -176,7 +263,7 @@ static struct str list_title(struct view *v, const struct value *bead)
 
 static void list_put_table(struct view *v, const struct value *data)
 {
-	struct table t = table_new(v, bead_heads);
+	struct table t = list_table(v, data);
 
 	if (view_wants(v, ROLE_TREE))
 		tree_rows(&t, data, false);
@@ -193,11 +280,43 @@ static void list_put_table(struct view *v, const struct value *data)
 	table_print(&t);
 }
 
-/* A list with as many rows as the limit may be incomplete. */
-static void list_put_more(struct view *v, const struct value *data)
+static struct str list_count(struct view *v, int64_t count)
 {
-	if (data->count && (int64_t)data->count == view_limit(v))
-		view_line(v, "(first %zu; -n 0 shows all)", data->count);
+	return arena_fmt(v->out.mem, "%" PRId64 " bead%s", count, count == 1 ? "" : "s");
+}
+
+/* "12 beads: 8 open, 2 blocked, 2 in progress", or how many there are besides those shown. */
+static void list_put_total(struct view *v, const struct value *data)
+{
+	static const char *const words[] = { [STATE_OPEN] = "open",
+					     [STATE_BLOCKED] = "blocked",
+					     [STATE_IN_PROGRESS] = "in progress",
+					     [STATE_CLOSED] = "closed" };
+	size_t count[STATES] = { 0 };
+	bool first = true;
+
+	if (v->total > (int64_t)data->count) {
+		view_line(v, "%zu of %s; -n 0 shows all.", data->count, list_count(v, v->total).p);
+		return;
+	}
+	if (!v->total && (int64_t)data->count == view_limit(v)) {
+		view_line(v, "The first %zu; -n 0 shows all.", data->count);
+		return;
+	}
+	for (size_t i = 0; i < data->count; i++)
+		count[list_state(&data->item[i])]++;
+	for (size_t i = 0; i < STATES; i++)
+		if (count[i] == data->count) {
+			view_line(v, "%s %s", list_count(v, (int64_t)count[i]).p, words[i]);
+			return;
+		}
+	buf_fmt(&v->out, "%s:", list_count(v, (int64_t)data->count).p);
+	for (size_t i = 0; i < STATES; i++)
+		if (count[i]) {
+			buf_fmt(&v->out, "%s %zu %s", first ? "" : ",", count[i], words[i]);
+			first = false;
+		}
+	buf_char(&v->out, '\n');
 }
 
 void bd_view_list(struct view *v, const struct value *data)
@@ -213,12 +332,12 @@ void bd_view_list(struct view *v, const struct value *data)
 		return;
 	}
 	list_put_table(v, data);
-	list_put_more(v, data);
+	list_put_total(v, data);
 }
 
 void bd_view_plan(struct view *v, const struct value *data)
 {
-	struct table t = table_new(v, bead_heads);
+	struct table t = list_table(v, data);
 
 	view_line(v, "%s %zu bead%s:", view_wants(v, ROLE_DRY_RUN) ? "Would create" : "Created",
 		  data->count, data->count == 1 ? "" : "s");
@@ -235,22 +354,24 @@ void bd_view_ready(struct view *v, const struct value *data)
 		bd_view_claimed(v, data);
 	} else {
 		list_put_table(v, data);
-		list_put_more(v, data);
+		list_put_total(v, data);
 	}
 }
 
 void bd_view_blocked(struct view *v, const struct value *data)
 {
-	struct table t = table_new(v, bead_heads);
+	struct table t = list_table(v, data);
 
 	for (size_t i = 0; i < data->count; i++) {
 		list_put_row(&t, &data->item[i], value_str(&data->item[i], "title"));
 		list_put_blockers(&t, &data->item[i]);
 	}
-	if (data->count)
-		table_print(&t);
-	else
+	if (!data->count) {
 		view_line(v, "No beads are blocked.");
+		return;
+	}
+	table_print(&t);
+	list_put_total(v, data);
 }
 
 void bd_view_epics(struct view *v, const struct value *data)

@@ -211,6 +211,22 @@ void bd_view_repair(struct view *v, const struct value *data)
 
 /* --- the past --- */
 
+/* Relative, and exact with --long. */
+static struct str history_time(struct view *v, struct str moment)
+{
+	return view_wants(v, ROLE_LONG) ? moment : view_age(v, moment);
+}
+
+/* Fields that follow from another one: who closed a bead and when is who changed it and when. */
+static bool history_is_detail(struct str field)
+{
+	static const char *const words[] = { "assignee_at", "assignee_expires", "closed_at",
+					     "closed_by", "closed_on_branch" };
+	static const struct names details = { words, sizeof words / sizeof *words, NULL };
+
+	return names_exact(&details, field) >= 0;
+}
+
 /* Is the value a stamp, [ms, n]? It is shown as a time. */
 static bool history_is_stamp(const struct value *value, int64_t *ms)
 {
@@ -237,7 +253,7 @@ static struct str history_value(struct view *v, const struct value *value)
 	if (!value || value->type == VALUE_NULL)
 		return STR("-");
 	if (history_is_stamp(value, &ms))
-		return moment_format(v->out.mem, ms);
+		return history_time(v, moment_format(v->out.mem, ms));
 	if (value->type == VALUE_ARRAY && value->count && value->item[0].type == VALUE_OBJECT)
 		return history_notes(v, value);
 	if (value->type == VALUE_STRING)
@@ -254,6 +270,8 @@ static void history_put_fields(struct view *v, const struct value *change)
 	for (size_t i = 0; fields && !new &&i < fields->count; i++) {
 		const struct value *f = &fields->item[i];
 
+		if (!view_wants(v, ROLE_LONG) && history_is_detail(value_str(f, "field")))
+			continue;
 		view_line(v, "    " STR_FMT ": " STR_FMT " → " STR_FMT,
 			  STR_ARG(value_str(f, "field")),
 			  STR_ARG(history_value(v, value_find(f, "old"))),
@@ -267,7 +285,8 @@ void bd_view_commits(struct view *v, const struct value *data)
 		const struct value *one = &data->item[i];
 
 		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
-		view_line(v, "  " STR_FMT, STR_ARG(value_str(one, "committed_at")));
+		view_line(v, "  " STR_FMT,
+			  STR_ARG(history_time(v, value_str(one, "committed_at"))));
 	}
 }
 
@@ -278,8 +297,8 @@ void bd_view_history(struct view *v, const struct value *data)
 
 		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
 		view_line(v, "  " STR_FMT "  " STR_FMT " by " STR_FMT,
-			  STR_ARG(value_str(one, "at")), STR_ARG(value_str(one, "change")),
-			  STR_ARG(value_str(one, "by")));
+			  STR_ARG(history_time(v, value_str(one, "at"))),
+			  STR_ARG(value_str(one, "change")), STR_ARG(value_str(one, "by")));
 		history_put_fields(v, one);
 	}
 }
@@ -292,10 +311,12 @@ void bd_view_blame(struct view *v, const struct value *data)
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *one = &data->item[i];
 
+		if (!view_wants(v, ROLE_LONG) && history_is_detail(value_str(one, "field")))
+			continue;
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "field"));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "by"));
-		table_cell(&t, 2, PAINT_NONE, str_head(value_str(one, "at"), 19));
+		table_cell(&t, 2, PAINT_NONE, history_time(v, value_str(one, "at")));
 		table_cell(&t, 3, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
 		table_cell(&t, 4, PAINT_NONE, history_value(v, value_find(one, "value")));
 	}

@@ -20,6 +20,17 @@ static void bead_put_line(struct view *v, const char *what, const struct value *
 	view_line(v, ": " STR_FMT, STR_ARG(value_str(bead, "title")));
 }
 
+/* "lease ends in 2h", "lease ended 5m ago"; exact with --long. */
+static struct str bead_lease(struct view *v, struct str end)
+{
+	struct str age = view_age(v, end);
+	bool over = str_ends(age, STR(" ago"));
+
+	if (view_wants(v, ROLE_LONG))
+		return arena_fmt(v->out.mem, "lease until " STR_FMT, STR_ARG(end));
+	return arena_fmt(v->out.mem, "lease %s " STR_FMT, over ? "ended" : "ends", STR_ARG(age));
+}
+
 static void bead_put_claim(struct view *v, const struct value *bead)
 {
 	struct str end = value_str(bead, "assignee_expires");
@@ -29,7 +40,7 @@ static void bead_put_claim(struct view *v, const struct value *bead)
 		return;
 	buf_fmt(&v->out, "  claimed by " STR_FMT, STR_ARG(value_str(bead, "assignee")));
 	if (end.p)
-		buf_fmt(&v->out, " until " STR_FMT, STR_ARG(end));
+		buf_fmt(&v->out, ", %s", bead_lease(v, end).p);
 	if (epoch && epoch->count == 2)
 		buf_fmt(&v->out, ", epoch [" STR_FMT "," STR_FMT "]", STR_ARG(epoch->item[0].text),
 			STR_ARG(epoch->item[1].text));
@@ -140,8 +151,10 @@ static struct str bead_dated(struct view *v, const struct value *bead, const cha
 
 	if (!when.p)
 		return STR_NONE;
-	return arena_fmt(v->out.mem, STR_FMT " (%s) by " STR_FMT, STR_ARG(when),
-			 view_age(v, when).p, STR_ARG(who));
+	if (view_wants(v, ROLE_LONG))
+		return arena_fmt(v->out.mem, STR_FMT " (%s) by " STR_FMT, STR_ARG(when),
+				 view_age(v, when).p, STR_ARG(who));
+	return arena_fmt(v->out.mem, "%s by " STR_FMT, view_age(v, when).p, STR_ARG(who));
 }
 
 static struct str bead_joined(struct view *v, const struct value *list)
@@ -153,8 +166,11 @@ static struct str bead_joined(struct view *v, const struct value *list)
 	return buf_str(&b);
 }
 
-static void bead_put_links(struct view *v, const char *title, const struct value *list)
+static void bead_put_links(struct view *v, const char *title, const struct value *list, bool up)
 {
+	static const char *const heads[] = { "", "", "", "", NULL };
+	struct table t = table_new(v, heads);
+
 	if (!list || !list->count)
 		return;
 	buf_char(&v->out, '\n');
@@ -164,12 +180,16 @@ static void bead_put_links(struct view *v, const char *title, const struct value
 		const struct value *bead = &list->item[i];
 		struct str status = value_str(bead, "status");
 
-		buf_put(&v->out, STR("  "));
-		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
-		buf_fmt(&v->out, " " STR_FMT " ", STR_ARG(value_str(bead, "dependency_type")));
-		view_paint(v, bd_view_status_paint(status), status);
-		view_line(v, ": " STR_FMT, STR_ARG(value_str(bead, "title")));
+		table_row(&t);
+		table_cell(&t, 0, PAINT_NONE,
+			   arena_fmt(v->out.mem, "  " STR_FMT,
+				     STR_ARG(bd_view_relation(value_str(bead, "dependency_type"),
+							      up))));
+		table_cell(&t, 1, PAINT_BOLD, value_str(bead, "id"));
+		table_cell(&t, 2, bd_view_status_paint(status), status);
+		table_cell(&t, 3, PAINT_NONE, value_str(bead, "title"));
 	}
+	table_print(&t);
 }
 
 static void bead_put_notes(struct view *v, const struct value *comments)
@@ -216,13 +236,20 @@ static void bead_put_options(struct view *v, const struct value *bead)
 	}
 }
 
+/* A date that somebody has chosen is shown as it is, and how far away it is. */
+static struct str bead_date(struct view *v, struct str date)
+{
+	return date.p ? arena_fmt(v->out.mem, STR_FMT " (%s)", STR_ARG(date), view_age(v, date).p) :
+			STR_NONE;
+}
+
 static void bead_put_plan(struct view *v, const struct value *bead)
 {
 	int64_t minutes;
 
 	bead_put_fact(v, "was", value_str(bead, "original_status"));
-	bead_put_fact(v, "due", value_str(bead, "due_at"));
-	bead_put_fact(v, "deferred", value_str(bead, "defer_until"));
+	bead_put_fact(v, "due", bead_date(v, value_str(bead, "due_at")));
+	bead_put_fact(v, "deferred", bead_date(v, value_str(bead, "defer_until")));
 	if (value_int(bead, "estimated_minutes", &minutes))
 		bead_put_fact(v, "estimate", arena_fmt(v->out.mem, "%" PRId64 " minutes", minutes));
 	bead_put_fact(v, "spec", value_str(bead, "spec_id"));
@@ -244,8 +271,8 @@ static void bead_put_page(struct view *v, const struct value *bead)
 	view_line(v, " · P%" PRId64 " · " STR_FMT, view_number(bead, "priority"),
 		  STR_ARG(value_str(bead, "type")));
 	bead_put_fact(v, "assignee",
-		      end.p ? arena_fmt(mem, STR_FMT " until " STR_FMT,
-					STR_ARG(value_str(bead, "assignee")), STR_ARG(end)) :
+		      end.p ? arena_fmt(mem, STR_FMT ", %s", STR_ARG(value_str(bead, "assignee")),
+					bead_lease(v, end).p) :
 			      value_str(bead, "assignee"));
 	bead_put_fact(v, "labels", bead_joined(v, value_find(bead, "labels")));
 	bead_put_fact(v, "parent", value_str(bead, "parent"));
@@ -256,13 +283,14 @@ static void bead_put_page(struct view *v, const struct value *bead)
 	bead_put_fact(v, "closed", bead_dated(v, bead, "closed_at", "closed_by"));
 	bead_put_fact(v, "reason", value_str(bead, "closed_reason"));
 	bead_put_fact(v, "branch", value_str(bead, "created_on_branch"));
-	bead_put_fact(v, "hash", value_str(bead, "content_hash"));
+	if (view_wants(v, ROLE_LONG))
+		bead_put_fact(v, "hash", value_str(bead, "content_hash"));
 	bead_put_remaps(v, bead);
 	bead_put_section(v, "Description", value_str(bead, "description"));
 	bead_put_options(v, bead);
 	bead_put_section(v, "Working notes", value_str(bead, "notes_text"));
-	bead_put_links(v, "Depends on", value_find(bead, "dependencies"));
-	bead_put_links(v, "Needed by", value_find(bead, "dependents"));
+	bead_put_links(v, "Depends on", value_find(bead, "dependencies"), false);
+	bead_put_links(v, "Needed by", value_find(bead, "dependents"), true);
 	if (comments && comments->count) {
 		buf_char(&v->out, '\n');
 		view_paint(v, PAINT_BOLD, STR("Notes\n"));

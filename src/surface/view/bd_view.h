@@ -8,6 +8,10 @@
 /* The colour for the status of a bead, on every page. */
 enum paint bd_view_status_paint(struct str status);
 
+/* What a dependency means to the bead that is shown first, or, `up`, to the one at its other end:
+ * "blocked by" and "blocks". */
+struct str bd_view_relation(struct str kind, bool up);
+
 /* --- bd_view.c: one bead --- */
 
 void bd_view_created(struct view *v, const struct value *data);

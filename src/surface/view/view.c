@@ -207,6 +207,15 @@ struct str view_age(struct view *v, struct str moment)
 	return STR("just now");
 }
 
+struct str view_short_age(struct view *v, struct str moment)
+{
+	struct str age = view_age(v, moment);
+
+	if (str_is(age, "just now"))
+		return STR("now");
+	return str_ends(age, STR(" ago")) ? str_head(age, age.n - 4) : age;
+}
+
 /* The length of the next line: up to the last space that fits, or as much as fits. */
 static size_t view_fitting(struct str line, size_t width)
 {
@@ -267,8 +276,8 @@ void view_lines(struct view *v, struct str text)
 }
 
 struct cell {
-	struct str text;
-	enum paint paint;
+	struct str text, tail;
+	enum paint paint, tail_paint;
 };
 
 struct table table_new(struct view *v, const char *const *heads)
@@ -304,7 +313,16 @@ void table_cell(struct table *t, size_t column, enum paint paint, struct str tex
 {
 	struct cell *cell = &t->cells[(t->rows - 1) * t->columns + column];
 
-	*cell = (struct cell){ text, paint };
+	cell->text = text;
+	cell->paint = paint;
+}
+
+void table_tail(struct table *t, enum paint paint, struct str text)
+{
+	struct cell *cell = &t->cells[t->rows * t->columns - 1];
+
+	cell->tail = text;
+	cell->tail_paint = paint;
 }
 
 void table_below(struct table *t, struct str text)
@@ -314,12 +332,16 @@ void table_below(struct table *t, struct str text)
 	t->below[t->rows - 1] = text;
 }
 
+enum { TAIL_GAP = 2, TAIL_LEAST = 6 };
+
 static size_t view_widest(const struct table *t, size_t column)
 {
 	size_t width = strlen(t->heads[column]);
 
 	for (size_t row = 0; row < t->rows; row++) {
-		size_t w = utf8_width(t->cells[row * t->columns + column].text);
+		const struct cell *cell = &t->cells[row * t->columns + column];
+		size_t w = utf8_width(cell->text) +
+			   (cell->tail.n ? TAIL_GAP + utf8_width(cell->tail) : 0);
 
 		width = w > width ? w : width;
 	}
@@ -401,17 +423,49 @@ static void table_widen_paths(const struct table *t, size_t *width)
 	}
 }
 
-static void print_cell(struct table *t, size_t column, size_t width, enum paint paint,
-		       struct str text)
+static void print_cell(struct table *t, size_t column, size_t width, const struct cell *cell)
 {
 	struct view *v = t->view;
-	struct str fit = table_text(t, column, text, width);
+	struct str fit = table_text(t, column, cell->text, width);
+	size_t room = width - utf8_width(fit);
 
-	view_paint(v, paint, fit);
+	view_paint(v, cell->paint, fit);
+	if (cell->tail.n && room >= TAIL_GAP + TAIL_LEAST) {
+		buf_pad(&v->out, ' ', TAIL_GAP);
+		view_paint(v, cell->tail_paint,
+			   utf8_shorten(v->out.mem, cell->tail, room - TAIL_GAP));
+	}
 	if (column + 1 < t->columns)
-		buf_pad(&v->out, ' ', width - utf8_width(fit) + 2);
+		buf_pad(&v->out, ' ', room + 2);
 	else
 		buf_char(&v->out, '\n');
+}
+
+/* The columns' natural widths; the sum includes the gaps between them. */
+static size_t view_measure(const struct table *t, size_t *width)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; i < t->columns; i++) {
+		width[i] = view_widest(t, i);
+		all += width[i] + (i ? 2 : 0);
+	}
+	return all;
+}
+
+static void table_drop(struct table *t, size_t column)
+{
+	const char **heads = arena_array(t->view->out.mem, t->columns, sizeof *heads);
+	size_t n = 0, cells = 0;
+
+	for (size_t i = 0; i < t->columns; i++)
+		if (i != column)
+			heads[n++] = t->heads[i];
+	for (size_t i = 0; i < t->rows * t->columns; i++)
+		if (i % t->columns != column)
+			t->cells[cells++] = t->cells[i];
+	t->heads = heads;
+	t->columns--;
 }
 
 void table_print(struct table *t)
@@ -419,19 +473,19 @@ void table_print(struct table *t)
 	struct view *v = t->view;
 	size_t *width = arena_array(v->out.mem, t->columns, sizeof *width);
 
-	for (size_t i = 0; i < t->columns; i++)
-		width[i] = view_widest(t, i);
+	if (view_measure(t, width) > v->width && t->spare) {
+		table_drop(t, t->spare);
+		view_measure(t, width);
+	}
 	view_fit(t, width);
 	if (t->path)
 		table_widen_paths(t, width);
-	for (size_t i = 0; i < t->columns; i++)
-		print_cell(t, i, width[i], PAINT_BOLD, str_of(t->heads[i]));
+	for (size_t i = 0; *t->heads[0] && i < t->columns; i++)
+		print_cell(t, i, width[i],
+			   &(struct cell){ .text = str_of(t->heads[i]), .paint = PAINT_BOLD });
 	for (size_t row = 0; row < t->rows; row++) {
-		for (size_t i = 0; i < t->columns; i++) {
-			struct cell *cell = &t->cells[row * t->columns + i];
-
-			print_cell(t, i, width[i], cell->paint, cell->text);
-		}
+		for (size_t i = 0; i < t->columns; i++)
+			print_cell(t, i, width[i], &t->cells[row * t->columns + i]);
 		if (t->below[row].p && t->quotes)
 			view_quote(v, t->below[row]);
 		else if (t->below[row].p)

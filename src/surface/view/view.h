@@ -22,6 +22,7 @@ struct view {
 	bool colour;
 	size_t width; /* of the terminal, in columns */
 	int64_t now_ms;
+	int64_t total; /* number of results without the limit; 0: all are in the reply */
 	const struct request *asked; /* the request of the reply; or NULL */
 	struct view_target *targets; /* for a screen on which lines can be chosen */
 	size_t target_count;
@@ -64,6 +65,9 @@ enum paint view_liveness(struct str liveness);
 /* "just now", "5m ago", "2h ago", "3d ago", "in 2h"; of RFC 3339 text */
 struct str view_age(struct view *v, struct str moment);
 
+/* The same without "ago", for columns: "5m", "now". */
+struct str view_short_age(struct view *v, struct str moment);
+
 /* Text in lines of at most `width` columns, each behind `indent` spaces. */
 void view_wrap(struct view *v, struct str text, size_t indent);
 
@@ -77,18 +81,21 @@ void view_lines(struct view *v, struct str text);
 struct table {
 	struct view *view;
 	size_t columns, rows;
-	const char *const *heads;
-	struct cell *cells; /* rows × columns */
+	const char *const *heads; /* the first one is empty: no line of heads */
+	struct cell *cells;       /* rows × columns */
 	size_t cap;
 	struct str *below; /* a line under each row; absent: none */
 	size_t path;       /* the number of the column with paths, from 1; 0: none */
 	size_t whole;      /* the number of the column that is never cut, from 1; 0: none */
 	bool quotes;       /* the lines below are text of others: see view_quote() */
+	size_t spare;      /* a column that is left out if the table is too wide; 0: none */
 };
 
 struct table table_new(struct view *v, const char *const *heads); /* ends with NULL */
 void table_row(struct table *t);
 void table_cell(struct table *t, size_t column, enum paint paint, struct str text);
+/* Text behind that of the last column, if there is room for it. */
+void table_tail(struct table *t, enum paint paint, struct str text);
 void table_below(struct table *t, struct str text);
 void table_print(struct table *t);
 

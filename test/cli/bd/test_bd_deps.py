@@ -206,7 +206,7 @@ def test_every_bead_is_a_node_of_its_own_in_mermaid(repo):
         out = repo.bd(*args, "--format", "mermaid").ok().out
         nodes = {line.split("[")[0].strip(): line for line in out.splitlines() if '["' in line}
         assert len(nodes) == len(ids) and all(name.replace("_", "").isalnum() for name in nodes), out
-        edges = [tuple(line.split(" -->|blocks| ")) for line in out.splitlines() if "-->" in line]
+        edges = [tuple(line.split(" -->|blocked by| ")) for line in out.splitlines() if "-->" in line]
         assert len(edges) == len(ids) - 1 and {end.strip() for edge in edges for end in edge} == set(nodes), out
 
 
@@ -230,7 +230,9 @@ def test_graph_of_all_and_of_one(repo):
     assert {n["id"] for n in graph["nodes"]} == {a, b, c, d}
     assert sorted((e["from"], e["to"], e["kind"]) for e in graph["edges"]) == sorted(
         [(a, b, "blocks"), (a, c, "blocks"), (b, d, "blocks"), (c, d, "blocks")])
-    assert {n["id"] for n in repo.json("graph", b)["nodes"]} == {a, b, c, d}
+    assert {n["id"] for n in repo.json("graph", b)["nodes"]} == {a, b, d}
+    assert {n["id"] for n in repo.json("graph", b, "--depth", "2")["nodes"]} == {a, b, c, d}
+    assert {n["id"] for n in repo.json("graph", b, "--depth", "0")["nodes"]} == {a, b, c, d}
     assert {n["id"] for n in repo.json("graph", "--all")["nodes"]} == {a, b, c, d, e}
     is_error(repo.bd("--json", "graph", "bd-none"), "not_found", 1)
 

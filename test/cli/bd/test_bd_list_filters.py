@@ -112,9 +112,11 @@ def test_fields_and_brief(store):
 
 def test_the_table(store):
     lines = store.bd("list", "--all").ok().out.splitlines()
-    assert lines[0].split() == ["ID", "P", "TYPE", "STATUS", "ASSIGNEE", "TITLE"]
-    assert lines[1].split() == ["bd-a", "P0", "bug", "open", "bob", "Alpha", "one"]
-    assert [line.split()[0] for line in lines[1:]] == ["bd-a", "bd-b", "bd-c", "bd-d", "bd-e"]
+    assert lines[0].split() == ["ID", "P", "TYPE", "STATUS", "AGE", "ASSIGNEE", "TITLE"]
+    row = lines[1].split()
+    assert row[:4] + row[5:] == ["bd-a", "P0", "bug", "open", "bob", "Alpha", "one", "[x,", "y]"]
+    assert [line.split()[0] for line in lines[1:-1]] == ["bd-a", "bd-b", "bd-c", "bd-d", "bd-e"]
+    assert lines[-1].startswith("5 beads: ")
     assert all(line == line.rstrip() for line in lines)
 
 
@@ -167,6 +169,7 @@ def test_wide_text_is_cut_between_characters_and_columns_hold(repo, title):
     done = repo.bd("list").ok()
     head, *lines = done.bytes.decode("utf-8").splitlines()
     start = width(head[:head.index("TITLE")])
+    assert lines.pop() == "2 beads open"
     for line in lines:
         mark = "plain" if line.startswith("bd-p") else title[:3]
         assert width(line[:line.index(mark)]) == start
@@ -257,9 +260,10 @@ def test_show_has_every_public_member_also_of_closed_beads(store):
 def test_show_for_people(store):
     store.bd("comment", "bd-a", "a note").ok()
     out = store.bd("show", "bd-a").ok().out
-    for text in ("bd-a", "Alpha one", "open", "P0", "bug", "bob", "x", "y", "Deep Water", "a note",
-                 store.show("bd-a")["content_hash"]):
+    for text in ("bd-a", "Alpha one", "open", "P0", "bug", "bob", "x", "y", "Deep Water", "a note"):
         assert text in out
+    assert store.show("bd-a")["content_hash"] not in out
+    assert store.show("bd-a")["content_hash"] in store.bd("show", "bd-a", "--long").ok().out
 
 
 @pytest.mark.parametrize("word", ["bd-a1b", "bd-a1", "a1b2", "a1"])

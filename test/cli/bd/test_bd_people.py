@@ -135,4 +135,6 @@ def test_a_deleted_part_does_not_count(repo):
 def test_created_at_in_the_list_for_people(repo):
     clock(repo)
     bead = repo.create("x")
-    assert stamp() in repo.bd("show", bead).ok().out
+    clock(repo, m=5)
+    assert "created     5m ago by alice\n" in repo.bd("show", bead).ok().out
+    assert stamp() in repo.bd("show", bead, "--long").ok().out

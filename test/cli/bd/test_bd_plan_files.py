@@ -141,10 +141,10 @@ def test_a_task_of_type_epic_is_a_bead_of_its_own(repo):
 def test_dry_run_shows_the_tree_and_writes_nothing(repo):
     (repo.path / "plan.md").write_text(PLAN)
     journal = repo.journal.read_bytes()
-    lines = repo.bd("create", "-f", "plan.md", "--dry-run").ok().out.splitlines()
+    lines = repo.bd("create", "-f", "plan.md", "--dry-run", env={"COLUMNS": "120"}).ok().out.splitlines()
     assert lines[0] == "Would create 4 beads:"
-    assert [line.split(None, 5)[-1] for line in lines[2:] if not line.startswith(" ")] == [
-        "New parser", "└ Write the grammar", "└ Write the parser", "└ Release, at last"]
+    assert [line[lines[1].index("TITLE"):] for line in lines[2:] if not line.startswith(" ")] == [
+        "New parser  [parser]", "├─ Write the grammar  [docs, parser]", "├─ Write the parser", "└─ Release, at last"]
     assert lines[5].startswith("  is blocked by ")
     assert repo.journal.read_bytes() == journal
     assert repo.bd("create", "-f", "plan.md").ok().out.startswith("Created 4 beads:\n")
