@@ -31,10 +31,16 @@ static struct str jsonl_id(struct jsonl_merger *m, struct str text)
 	return id.p ? arena_copy(m->mem, id) : id;
 }
 
-static struct jsonl_line *jsonl_at(struct jsonl_merger *m, struct str key)
+/* The line of an issue by its id, or a line without an id by its text; one of them may be the same
+ * text as the other. */
+static struct jsonl_line *jsonl_at(struct jsonl_merger *m, char kind, struct str text)
 {
-	void **at = map_put(&m->lines, key);
+	struct buf key = { .mem = m->mem };
+	void **at;
 
+	buf_char(&key, kind);
+	buf_put(&key, text);
+	at = map_put(&m->lines, buf_str(&key));
 	if (!*at) {
 		struct jsonl_line *line = arena_new(m->mem, struct jsonl_line);
 
@@ -56,9 +62,9 @@ static void jsonl_add(struct jsonl_merger *m, struct str text, int version)
 
 		if (!str_trim(line).n)
 			continue;
-		at = jsonl_at(m, id.p ? id : line);
+		at = id.p ? jsonl_at(m, 'i', id) : jsonl_at(m, 'l', line);
 		if (at->text[version].p)
-			at = jsonl_at(m, line);
+			at = jsonl_at(m, 'l', line);
 		at->text[version] = line;
 		m->sorted = m->sorted && id.p && str_cmp(last, id) <= 0;
 		last = id.p ? id : last;
@@ -269,8 +275,10 @@ struct str jsonl_merge(struct arena *mem, const struct jsonl_sides *sides)
 		struct str line =
 			jsonl_line_merge(mem, sorted ? order[i]->value : m.lines.entry[i].value);
 
-		if (line.p)
-			buf_fmt(&out, STR_FMT "\n", STR_ARG(line));
+		if (!line.p)
+			continue;
+		buf_put(&out, line);
+		buf_char(&out, '\n');
 	}
 	return buf_str(&out);
 }

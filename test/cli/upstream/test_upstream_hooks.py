@@ -159,6 +159,11 @@ def test_lines_that_are_no_issues_and_second_lines_of_an_id_are_kept(repo):
     assert sorted(got.splitlines()) == sorted((memory + "not json\n" + twice + lines(issue("b"))).splitlines())
 
 
+def test_a_line_that_is_the_same_text_as_an_id_is_another_line(repo):
+    assert sorted(merged(repo, "", "a\n", lines(issue("a"))).splitlines()) == sorted(["a", *lines(issue("a")).splitlines()])
+    assert "\0x\n" in merged(repo, "", "\0x\n", lines(issue("a")))
+
+
 def test_a_merge_fails_if_a_file_is_missing_and_changes_nothing(repo):
     (repo.path / "ours").write_text("x")
     done = repo.bd("merge", "ours", "base", "ours", "theirs")
