@@ -34,6 +34,12 @@ bool activity_about(const struct activity *a, struct str bead)
 	return !a->bead.p || str_eq(bead, a->bead) || (a->brief.n && str_eq(bead, a->brief));
 }
 
+bool activity_may_have(const struct activity *a, struct str text)
+{
+	return (!a->part.p || str_has(text, a->part)) &&
+	       (!a->bead.p || str_has(text, a->brief.n ? a->brief : a->bead));
+}
+
 static bool activity_concerns(const struct act *act, struct str agent)
 {
 	if (!agent.p || str_eq(act->by, agent))
@@ -90,13 +96,23 @@ static size_t activity_sort(struct activity *a, struct act ***out)
 	for (size_t i = 0; i < a->acts.count; i++) {
 		struct act *act = a->acts.entry[i].value;
 
-		if (act->at.ms >= a->horizon && activity_concerns(act, a->ask->agent))
+		if ((act->at.ms >= a->horizon || a->ask->quick) &&
+		    activity_concerns(act, a->ask->agent))
 			list[count++] = act;
 	}
 	if (count)
 		qsort(list, count, sizeof *list, act_order);
 	*out = list;
 	return count;
+}
+
+/* A name as it is written in JSON, without its quotes. */
+static struct str activity_json(struct call *c, struct str name)
+{
+	struct json j = json_new(&c->mem);
+
+	json_str(&j, name);
+	return str_head(str_skip(json_text(&j), 1), json_text(&j).n - 2);
 }
 
 static enum err activity_read_all(struct activity *a)
@@ -116,8 +132,11 @@ enum err activity_read(struct call *c, const struct activity_ask *ask, struct ac
 	struct activity a = { .c = c, .ask = ask, .most = ask->limit > LEAST ? ask->limit : LEAST };
 	enum err e;
 
-	if (ask->bead.p) /* few acts are about one bead, and they may be anywhere */
+	if (ask->agent.p || ask->bead.p) /* their acts are few, and may be anywhere */
 		a.most = MOST;
+	a.part = ask->agent.p ? activity_json(c, ask->agent) : STR_NONE;
+	if (ask->quick)
+		a.most = LEAST;
 
 	for (;; a.most *= FURTHER) {
 		a.acts = (struct map){ .mem = &c->mem };
@@ -125,7 +144,8 @@ enum err activity_read(struct call *c, const struct activity_ask *ask, struct ac
 		if ((e = activity_read_all(&a)))
 			return e;
 		*count = activity_sort(&a, out);
-		if (*count >= ask->limit || a.horizon <= ask->since_ms || a.most >= MOST)
+		if (*count >= ask->limit || a.horizon <= ask->since_ms || a.most >= MOST ||
+		    ask->quick)
 			break;
 	}
 	if (*count > ask->limit) {

@@ -69,6 +69,7 @@ struct activity_ask {
 	struct str bead;  /* only acts about this bead; absent: any */
 	int64_t since_ms; /* only acts since this time; INT64_MIN: any */
 	size_t limit;     /* the newest so many */
+	bool quick;       /* only what the ends of the stores tell, without titles */
 };
 
 /* The acts, oldest first. A bead that does not exist: NOT_FOUND, DELETED, AMBIGUOUS_ID. */

@@ -27,7 +27,8 @@ static enum err activity_read_record(struct activity *a, const struct agent_file
 	enum err e;
 
 	while (!(e = lines_back(a->c, &back, &line)) && line.p) {
-		const struct value *v = agent_line_parse(&a->c->mem, line);
+		const struct value *v =
+			activity_may_have(a, line) ? agent_line_parse(&a->c->mem, line) : NULL;
 		int64_t at = v ? see(a, v) : 0;
 
 		oldest = at ? at : oldest;

@@ -18,7 +18,7 @@ struct bead_acts {
 	struct activity *a;
 	struct beads *b;
 	struct changes changes;
-	int64_t oldest_ms; /* the time of the oldest record that was read */
+	int64_t oldest_ms; /* the time of the oldest record that was read; INT64_MAX: none */
 	bool beyond;       /* the journal lacks changes that the beads have */
 };
 
@@ -154,7 +154,7 @@ static enum err bead_acts_see_record(struct call *c, const struct journal_record
 	struct record record = { .change = state_new(&scratch) };
 	struct str why;
 
-	if (p->a->bead.p && !str_has(r->json, p->a->bead))
+	if (!activity_may_have(p->a, r->json))
 		return ERR_OK;
 	if (record_decode(r->json, &record, &why)) {
 		const struct state *s = record.change;
@@ -187,19 +187,47 @@ static void bead_acts_note_line(struct bead_acts *p, const struct value *line)
 		bead_acts_note(p, &bead);
 }
 
+static void bead_acts_see_row(void *arg, const struct bead_row *row)
+{
+	struct bead_acts *p = arg;
+	struct arena *mem = &p->a->c->mem;
+
+	if (activity_may_have(p->a, row->line))
+		bead_acts_note_line(p, value_read(mem, arena_copy(mem, row->line)));
+}
+
+/* All beads, or the one that is asked for, whose lines have the text that is asked for. */
+static enum err bead_acts_search_rows(struct bead_acts *p)
+{
+	struct bead_filter all = { .sort = SORT_ID,
+				   .ids = p->a->bead.p ? &p->a->bead : NULL,
+				   .id_count = p->a->bead.p ? 1 : 0,
+				   .visit = bead_acts_see_row,
+				   .arg = p };
+	struct bead_row *none;
+
+	return query_each(p->a->c, &p->b->cache, &all, &none);
+}
+
+/* The beads that changed last. Rows are sorted without their lines, which is far faster. */
 static enum err bead_acts_read_rows(struct bead_acts *p)
 {
 	struct call *c = p->a->c;
 	struct bead_filter newest = { .sort = SORT_UPDATED,
 				      .limit = (int64_t)p->a->most,
-				      .ids = p->a->bead.p ? &p->a->bead : NULL,
-				      .id_count = p->a->bead.p ? 1 : 0 };
-	struct bead_row *row;
+				      .lean = true };
+	struct bead_row *row, *whole;
 	size_t count = 0;
-	enum err e = query_each(c, &p->b->cache, &newest, &row);
+	enum err e;
 
+	if (p->a->part.p || p->a->bead.p)
+		return bead_acts_search_rows(p);
+	e = query_each(c, &p->b->cache, &newest, &row);
 	for (; !e && row; row = row->next) {
-		bead_acts_note_line(p, value_read(&c->mem, row->line));
+		if ((e = cache_find_bead(c, &p->b->cache, row->id, &whole)))
+			break;
+		if (whole)
+			bead_acts_note_line(p, value_read(&c->mem, whole->line));
 		if (++count == p->a->most)
 			activity_has_more(p->a, row->updated);
 	}
@@ -266,8 +294,10 @@ static enum err bead_acts_put_titles(struct bead_acts *p)
 static enum err bead_acts_read(struct bead_acts *p)
 {
 	struct activity *a = p->a;
+	enum { BYTES = 4096 }; /* for each record */
+	struct journal_end most = { a->most, (int64_t)a->most * BYTES };
 	bool all;
-	enum err e = journal_each_back(a->c, p->b->home, a->most, bead_acts_see_record, p, &all);
+	enum err e = journal_each_back(a->c, p->b->home, most, bead_acts_see_record, p, &all);
 
 	if (e) { /* it was cut meanwhile, or is damaged */
 		call_forgive(a->c);
@@ -275,17 +305,20 @@ static enum err bead_acts_read(struct bead_acts *p)
 	}
 	if (!all)
 		activity_has_more(a, p->oldest_ms);
-	if ((all || p->beyond) && ((e = bead_acts_read_rows(p)) || (e = bead_acts_read_deleted(p))))
+	if ((all || p->beyond) && !a->ask->quick &&
+	    ((e = bead_acts_read_rows(p)) || (e = bead_acts_read_deleted(p))))
 		return e;
 	for (size_t i = 0; i < p->changes.by_mark.count; i++)
 		bead_acts_add_change(a, p->changes.by_mark.entry[i].value);
-	return bead_acts_put_titles(p);
+	return a->ask->quick ? ERR_OK : bead_acts_put_titles(p);
 }
 
 enum err activity_read_beads(struct activity *a)
 {
 	struct beads b;
-	struct bead_acts p = { .a = a, .b = &b, .changes.by_mark.mem = &a->c->mem };
+	struct bead_acts p = {
+		.a = a, .b = &b, .changes.by_mark.mem = &a->c->mem, .oldest_ms = INT64_MAX
+	};
 	struct bead_row *row;
 	bool there;
 	enum err e = live_open_beads(a->c, &b, &there);

@@ -11,6 +11,7 @@ struct activity {
 	struct str bead, brief; /* the id of the bead that is asked for; without its prefix */
 	struct map acts;        /* by key: struct act */
 	size_t most;            /* how many entries to read of each source */
+	struct str part;        /* a text that every entry of the asked agent has; or absent */
 	int64_t horizon;        /* before this time, acts may be missing */
 };
 
@@ -20,6 +21,9 @@ void act_add_recipient(struct activity *a, struct act *act, struct str agent);
 
 /* A source has more entries, all of them older than this. */
 void activity_has_more(struct activity *a, int64_t oldest_ms);
+
+/* May an entry with this text be one that was asked for? Decided without parsing it. */
+bool activity_may_have(const struct activity *a, struct str text);
 
 /* Is it about the bead that is asked for? The writer may have left out the prefix of the id. */
 bool activity_about(const struct activity *a, struct str bead);

@@ -120,8 +120,7 @@ static enum err project_status_read_agents(struct project_status *p)
 
 static enum err project_status_read_acts(struct project_status *p)
 {
-	enum { RECENT = 100 };
-	struct activity_ask ask = { .since_ms = INT64_MIN, .limit = RECENT };
+	struct activity_ask ask = { .since_ms = INT64_MIN, .limit = SIZE_MAX, .quick = true };
 	struct act **acts;
 	size_t count;
 	enum err e = activity_read(p->c, &ask, &acts, &count);

@@ -50,12 +50,16 @@ enum err journal_each(struct call *c, struct str dir, struct journal_place *plac
 		      journal_visit *visit, void *arg);
 
 /*
- * Visits at most `most` of the last records, newest first, for readers that show recent changes: the
- * cost follows their number, not the size of the journal. Checksums are not compared. `all`: no
- * record came before the visited ones.
+ * Visits the last records, newest first, for readers that show recent changes: at most `records`,
+ * and only those that end within the last `bytes` of each file, because an import may be one large
+ * record. Checksums are not compared. `all`: every record was visited.
  */
-enum err journal_each_back(struct call *c, struct str dir, size_t most, journal_visit *visit,
-			   void *arg, bool *all);
+struct journal_end {
+	size_t records;
+	int64_t bytes;
+};
+enum err journal_each_back(struct call *c, struct str dir, struct journal_end most,
+			   journal_visit *visit, void *arg, bool *all);
 
 /*
  * For repairs: visits every line of every file, also after damage, with a verdict from the

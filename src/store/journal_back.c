@@ -10,7 +10,7 @@
 struct journal_back {
 	struct call *c;
 	struct str dir;
-	size_t left; /* how many records are still wanted */
+	struct journal_end left; /* how much is still wanted */
 	journal_visit *visit;
 	void *arg;
 };
@@ -47,7 +47,7 @@ static enum err journal_back_visit(struct journal_back *b, int64_t segment, stru
 {
 	enum err e = ERR_OK;
 
-	while (!e && text.n && b->left) {
+	while (!e && text.n && b->left.records) {
 		size_t start = text.n - 1;
 		struct journal_record r = { .segment = segment };
 		int64_t after, first;
@@ -62,7 +62,7 @@ static enum err journal_back_visit(struct journal_back *b, int64_t segment, stru
 		r.json = str_skip(r.json, JOURNAL_HEAD);
 		if (journal_head_parse(r.json, &after, &first))
 			continue;
-		b->left--;
+		b->left.records--;
 		e = b->visit(b->c, &r, b->arg);
 	}
 	return e;
@@ -84,15 +84,15 @@ static enum err journal_back_segment(struct journal_back *b, int64_t segment, bo
 			window = found.st_size;
 		if ((e = journal_back_read(b, fd, found.st_size, window, &text, &at)))
 			return e;
-		if (!at || str_count(text, '\n') >= b->left)
+		if (!at || window >= b->left.bytes || str_count(text, '\n') >= b->left.records)
 			break;
 	}
-	*all = !at && str_count(text, '\n') <= b->left;
+	*all = !at && str_count(text, '\n') <= b->left.records;
 	return journal_back_visit(b, segment, text, at);
 }
 
-enum err journal_each_back(struct call *c, struct str dir, size_t most, journal_visit *visit,
-			   void *arg, bool *all)
+enum err journal_each_back(struct call *c, struct str dir, struct journal_end most,
+			   journal_visit *visit, void *arg, bool *all)
 {
 	struct journal_back b = { .c = c, .dir = dir, .left = most, .visit = visit, .arg = arg };
 	struct journal_segments s;

@@ -256,3 +256,25 @@ def test_follow_refuses_wrong_input(repo, live):
     follower = live("--bead", "nothing")
     code, err = follower.ends()
     assert code != 0 and b"there is no bead 'nothing'" in err
+
+
+def test_acts_behind_one_large_record_are_found(busy):
+    """An import is one record that is larger than what is read at first."""
+    lines = [json.dumps({"id": f"bd-i{i}", "title": f"Imported {i}", "description": "words " * 200, "status": "open", "priority": 2,
+                         "issue_type": "task", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"})
+             for i in range(400)]
+    (busy.path / "issues.jsonl").write_text("\n".join(lines) + "\n")
+    busy.act("comment", busy.bead, "Before the import")
+    busy.act("import", "issues.jsonl")
+    busy.act("comment", busy.bead, "After the import")
+    found = log(busy, "--limit", "2", "--since", "1h")
+    assert [one["text"] for one in found] == ["Before the import", "After the import"]
+    assert [one["text"] for one in log(busy, "--agent", "alice", "--limit", "2")] == ["Before the import", "After the import"]
+    assert sum(one["kind"] == "bead" and one["what"] == "created" for one in log(busy, "--limit", "10000")) == 402
+
+
+def test_an_agent_is_found_whatever_its_name(busy):
+    """The text of a record has the name as JSON writes it."""
+    for name in ('q"uote', "back\\slash", "Zoë"):
+        busy.act("comment", busy.bead, f"By {name}", by=name)
+        assert [one["text"] for one in log(busy, "--agent", name)] == [f"By {name}"]
