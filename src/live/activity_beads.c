@@ -147,15 +147,26 @@ static void bead_acts_note_edge(struct bead_acts *p, const struct state *change,
 		     arena_fmt(mem, "%s " STR_FMT, how, STR_ARG(e->to)));
 }
 
+/* A record that is being written is not in the cache yet, which has the titles: it is read next
+ * time. */
+static bool bead_acts_beyond_cache(const struct bead_acts *p, const struct journal_record *r)
+{
+	const struct journal_place *known = &p->b->about.place;
+
+	return known->segment && (r->segment > known->segment ||
+				  (r->segment == known->segment && r->offset >= known->offset));
+}
+
 static enum err bead_acts_see_record(struct call *c, const struct journal_record *r, void *arg)
 {
 	struct bead_acts *p = arg;
 	struct arena scratch = { 0 };
-	struct record record = { .change = state_new(&scratch) };
+	struct record record = { 0 };
 	struct str why;
 
-	if (!activity_may_have(p->a, r->json))
+	if (bead_acts_beyond_cache(p, r) || !activity_may_have(p->a, r->json))
 		return ERR_OK;
+	record.change = state_new(&scratch);
 	if (record_decode(r->json, &record, &why)) {
 		const struct state *s = record.change;
 
