@@ -27,6 +27,7 @@ struct view screen_view(struct call *c)
 		.out.mem = &c->mem,
 		.colour =
 			terminal && !getenv("NO_COLOR") && !str_is(str_of(getenv("TERM")), "dumb"),
+		.terminal = terminal,
 		.width = screen_columns(terminal),
 		.now_ms = c->now_ms,
 		.total = c->total,

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 
 #include "base/map.h"
+#include "base/text/utf8.h"
 #include "beads/graph.h"
 #include "surface/view/bd_view.h"
 
@@ -134,6 +135,32 @@ static void graph_write_tree(struct view *v, const struct value *nodes, const st
 	view_line(v, "%s", l->end);
 }
 
+/* The columns that are left in the line that is being written. */
+static size_t bd_graph_room(const struct view *v)
+{
+	struct str line = { v->out.p, v->out.n };
+	size_t used;
+
+	for (size_t i = line.n; i > 0; i--)
+		if (line.p[i - 1] == '\n') {
+			line = str_skip(line, i);
+			break;
+		}
+	used = utf8_width(line);
+	return v->width > used ? v->width - used : 0;
+}
+
+/* On a terminal, a title that is too long is cut, so that the drawing stays whole. */
+static struct str bd_graph_title(const struct view *v, struct str title)
+{
+	enum { LEAST = 12 };
+	size_t room = bd_graph_room(v);
+
+	if (!v->terminal)
+		return title;
+	return utf8_shorten(v->out.mem, title, room > LEAST ? room : LEAST);
+}
+
 static void bd_graph_bead_text(struct view *v, const struct value *n)
 {
 	struct str status = value_str(n, "status");
@@ -142,7 +169,8 @@ static void bd_graph_bead_text(struct view *v, const struct value *n)
 	view_paint(v, PAINT_BOLD, value_str(n, "id"));
 	buf_fmt(&v->out, " P%" PRId64 " ", view_number(n, "priority"));
 	view_paint(v, closed ? PAINT_DIM : PAINT_NONE, status);
-	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(n, "title")));
+	buf_char(&v->out, ' ');
+	buf_put(&v->out, bd_graph_title(v, value_str(n, "title")));
 }
 
 /* For each node: does a sibling follow? Computed from the end of the list. */

@@ -453,6 +453,8 @@ static size_t view_measure(const struct table *t, size_t *width)
 	return all;
 }
 
+enum { SPARE_BELOW = 100 }; /* columns of a screen that is wide enough for every column */
+
 static void table_drop(struct table *t, size_t column)
 {
 	const char **heads = arena_array(t->view->out.mem, t->columns, sizeof *heads);
@@ -473,7 +475,7 @@ void table_print(struct table *t)
 	struct view *v = t->view;
 	size_t *width = arena_array(v->out.mem, t->columns, sizeof *width);
 
-	if (view_measure(t, width) > v->width && t->spare) {
+	if (view_measure(t, width) > v->width && v->width < SPARE_BELOW && t->spare) {
 		table_drop(t, t->spare);
 		view_measure(t, width);
 	}

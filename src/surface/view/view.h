@@ -20,7 +20,8 @@ struct view {
 	struct view_mark *marks;
 	size_t marked, room;
 	bool colour;
-	size_t width; /* of the terminal, in columns */
+	bool terminal; /* a line that is too long would be broken, in the middle of a drawing */
+	size_t width;  /* of the terminal, in columns */
 	int64_t now_ms;
 	int64_t total; /* number of results without the limit; 0: all are in the reply */
 	const struct request *asked; /* the request of the reply; or NULL */
@@ -88,7 +89,7 @@ struct table {
 	size_t path;       /* the number of the column with paths, from 1; 0: none */
 	size_t whole;      /* the number of the column that is never cut, from 1; 0: none */
 	bool quotes;       /* the lines below are text of others: see view_quote() */
-	size_t spare;      /* a column that is left out if the table is too wide; 0: none */
+	size_t spare; /* a column that is left out on a narrow screen, if the others need room; 0: none */
 };
 
 struct table table_new(struct view *v, const char *const *heads); /* ends with NULL */

@@ -65,6 +65,7 @@ def test_the_assignee_is_left_out_if_there_is_none(repo):
 
 def test_a_narrow_screen_has_no_type(busy):
     busy.create("A title of forty characters, or a few more")
+    busy.create("x" * 200)
     assert table(busy, "list", columns=80)[1][0].split() == ["ID", "P", "STATUS", "AGE", "ASSIGNEE", "TITLE"]
     assert table(busy, "list", columns=100)[1][0].split() == ["ID", "P", "TYPE", "STATUS", "AGE", "ASSIGNEE", "TITLE"]
 
@@ -147,3 +148,15 @@ def test_an_arrow_says_which_bead_waits(repo, form, arrow):
     repo.create("b", "--id", "bd-b", "--deps", "bd-a")
     for command in (["graph"], ["dep", "tree", "bd-b"]):
         assert arrow in repo.bd(*command, "--format", form).ok().out
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_drawing_is_not_wider_than_the_terminal(repo, columns):
+    repo.create("長い" * 100, "--id", "bd-a")
+    repo.create("y" * 200, "--id", "bd-b", "--deps", "bd-a")
+    env = {"COLUMNS": str(columns), "NO_COLOR": "1"}
+    for command in (["graph"], ["dep", "tree", "bd-b"]):
+        shown, _ = on_terminal(repo, *command, program="bd", env=env)
+        assert "…" in shown and "\ufffd" not in shown
+        assert max(width(line) for line in shown.splitlines()) <= columns, shown
+        assert "y" * 200 in repo.bd(*command).ok().out
