@@ -468,6 +468,13 @@ off_t file_size(struct arena *mem, struct str path)
 	return lstat(arena_cstr(mem, path), &st) == 0 ? st.st_size : -1;
 }
 
+int64_t file_changed_ms(struct arena *mem, struct str path)
+{
+	struct stat st;
+
+	return stat(arena_cstr(mem, path), &st) == 0 ? (int64_t)st.st_mtime * 1000 : 0;
+}
+
 bool file_exists(struct arena *mem, struct str path)
 {
 	struct stat st;

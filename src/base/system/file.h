@@ -142,7 +142,8 @@ bool file_missing(void);
  */
 uint64_t file_number(struct arena *mem, struct str path); /* identifies the file; 0: no such file */
 uint64_t file_number_size(struct arena *mem, struct str path, off_t *size);
-off_t file_size(struct arena *mem, struct str path); /* -1: there is no such file */
+off_t file_size(struct arena *mem, struct str path);         /* -1: there is no such file */
+int64_t file_changed_ms(struct arena *mem, struct str path); /* last change; 0: unknown */
 bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
 

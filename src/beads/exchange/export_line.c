@@ -13,8 +13,8 @@ struct outlet {
 	struct arena *mem;
 	const struct export_issue *issue;
 	const struct bead *bead;
-	const struct value *keys, *comments, *kept; /* of the member `imported`; or NULL */
-	bool unchanged;                             /* nothing was written since the import */
+	const struct value *keys, *comments, *kept, *odd; /* of the member `imported`; or NULL */
+	bool unchanged;                                   /* nothing was written since the import */
 	struct json out;
 };
 
@@ -165,6 +165,17 @@ static void outlet_put_deletion(struct outlet *o)
 	outlet_put(o, "delete_reason", gone ? b->reason : STR_NONE);
 }
 
+/* The text of an item that was kept; absent if it is not one line of JSON. */
+static struct str outlet_item(struct outlet *o, const struct value *item)
+{
+	struct str text = value_text(item);
+
+	return text.p && !memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n) &&
+			       value_read(o->mem, text) ?
+		       text :
+		       STR_NONE;
+}
+
 static bool outlet_has_edge(struct outlet *o, const struct value *item)
 {
 	bool exact;
@@ -207,38 +218,28 @@ static int outlet_by_time(const void *a, const void *b)
 	return x->at.ms < y->at.ms ? -1 : x->at.ms > y->at.ms ? 1 : str_cmp(x->id, y->id);
 }
 
-/* Items of the file's list that are no comments. */
-static void outlet_put_no_comments(struct outlet *o, const struct value *list, struct str text)
-{
-	struct str *part =
-		list && list->type == VALUE_ARRAY ? upstream_parts(o->mem, text, list) : NULL;
-
-	for (size_t i = 0; part && i < list->count; i++)
-		if (!value_str(&list->item[i], "text").p)
-			json_raw(&o->out, part[i]);
-}
-
 static void outlet_put_comments(struct outlet *o)
 {
 	const struct bead *b = o->bead;
 	struct note *list = arena_array(o->mem, b->notes + 1, sizeof *list);
-	struct str odd;
-	const struct value *all = outlet_kept(o, STR("comments"), &odd);
+	size_t odd = o->odd && o->odd->type == VALUE_ARRAY ? o->odd->count : 0;
 
-	if (!b->notes) {
+	if (!b->notes && !odd) {
 		outlet_put(o, "comments", STR_NONE);
 		return;
 	}
-	memcpy(list, b->note, b->notes * sizeof *list);
+	if (b->notes)
+		memcpy(list, b->note, b->notes * sizeof *list);
 	qsort(list, b->notes, sizeof *list, outlet_by_time);
 	json_put_array(&o->out, "comments");
 	for (size_t i = 0; i < b->notes; i++) {
-		struct str text = value_text(value_member(o->comments, list[i].id));
-		bool kept = text.p && !memchr(text.p, '\n', text.n) && value_read(o->mem, text);
+		struct str text = outlet_item(o, value_member(o->comments, list[i].id));
 
-		json_raw(&o->out, kept ? text : export_comment(o->mem, b->id, &list[i]));
+		json_raw(&o->out, text.p ? text : export_comment(o->mem, b->id, &list[i]));
 	}
-	outlet_put_no_comments(o, all, odd);
+	for (size_t i = 0; i < odd; i++)
+		if (outlet_item(o, &o->odd->item[i]).p)
+			json_raw(&o->out, o->odd->item[i].text);
 	json_end(&o->out);
 }
 
@@ -348,6 +349,7 @@ struct str export_line(struct arena *mem, const struct export_issue *issue)
 	o.keys = value_find(v, "keys");
 	o.comments = value_find(v, "comments");
 	o.kept = value_find(v, "dependencies");
+	o.odd = value_find(v, "others");
 	o.unchanged = v && !mark_cmp(imported->mark, export_changed(issue->bead));
 	json_object(&o.out);
 	json_put_str(&o.out, "id", issue->bead->id);

@@ -331,13 +331,16 @@ static void intake_put_comments(struct intake_record *r)
 	}
 	part = upstream_parts(in->mem, r->part[list - r->v->item], list);
 	b->note = arena_array(in->mem, list->count + 1, sizeof *b->note);
+	in->odd = arena_array(in->mem, list->count + 1, sizeof *in->odd);
 	for (size_t i = 0; i < list->count; i++) {
 		struct note *n = &b->note[b->notes];
 		struct str *text = arena_new(in->mem, struct str);
 		void **at;
 
 		if (!intake_note(r, &list->item[i], n)) {
-			intake_odd(r, list, "bad_comments", "a list of comments with a text");
+			import_find(in->findings, b->id, "bad_comments",
+				    "a comment has no text; it is kept as it is");
+			in->odd[in->odd_count++] = part[i];
 			continue;
 		}
 		if (intake_note_own(r, &list->item[i], part[i], n)) {
@@ -566,21 +569,27 @@ static void intake_put_texts_of(struct json *j, const char *key, const struct ma
 	json_end(j);
 }
 
+static void intake_put_list(struct json *j, const char *key, const struct str *text, size_t count)
+{
+	if (!count)
+		return;
+	json_put_array(j, key);
+	for (size_t i = 0; i < count; i++)
+		json_str(j, text[i]);
+	json_end(j);
+}
+
 void intake_end(struct intake *in)
 {
 	struct json j = json_new(in->mem);
 
-	if (!in->keys.count && !in->comments.count && !in->kept_count)
+	if (!in->keys.count && !in->comments.count && !in->kept_count && !in->odd_count)
 		return;
 	json_object(&j);
 	intake_put_texts_of(&j, "comments", &in->comments);
-	if (in->kept_count) {
-		json_put_array(&j, "dependencies");
-		for (size_t i = 0; i < in->kept_count; i++)
-			json_str(&j, in->kept[i]);
-		json_end(&j);
-	}
+	intake_put_list(&j, "dependencies", in->kept, in->kept_count);
 	intake_put_texts_of(&j, "keys", &in->keys);
+	intake_put_list(&j, "others", in->odd, in->odd_count);
 	json_end(&j);
 	bead_put_extra(in->mem, &in->bead, STR(UPSTREAM_KEPT),
 		       canonical(in->mem, value_read(in->mem, json_text(&j))),

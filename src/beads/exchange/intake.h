@@ -53,6 +53,8 @@ struct intake {
 	struct map keys, comments; /* text to keep, by key and by note: struct str */
 	struct str *kept;          /* dependencies to keep as text */
 	size_t kept_count;
+	struct str *odd; /* items of `comments` that are no comments */
+	size_t odd_count;
 };
 
 /* Reads one record; `text` is what `v` was parsed from. */

@@ -1,9 +1,9 @@
 #include "beads/exchange/readers.h"
 
-#include <unistd.h>
-
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/text/value.h"
+#include "beads/exchange/upstream.h"
 
 void reader_add(struct call *c, struct issue_source *out, struct str file, struct str text,
 		bool deletions)
@@ -16,7 +16,7 @@ void reader_add(struct call *c, struct issue_source *out, struct str file, struc
 	*tail = one;
 }
 
-static enum err reader_text(struct call *c, struct str path, struct str *out)
+enum err reader_text(struct call *c, struct str path, struct str *out)
 {
 	enum err e = path.p ? file_read(c, path, out) : file_read_input(c, FILE_MOST, out);
 
@@ -45,7 +45,58 @@ static enum err reader_jsonl(struct call *c, struct str path, struct issue_sourc
 	return e;
 }
 
+enum err reader_refuse(struct call *c, struct str path, const char *want,
+		       const struct value_error *error)
+{
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not %s%s%s",
+		  STR_ARG(path.p ? path : STR("standard input")), want, error ? ": " : "",
+		  error ? error->why : "");
+	return call_step(c,
+			 "Choose the tracker that wrote it with --from; 'bd import --help' lists "
+			 "them.");
+}
+
+struct str reader_key(struct arena *mem, struct str key, const char *tracker)
+{
+	return upstream_key_known(key) ? arena_fmt(mem, "%s_" STR_FMT, tracker, STR_ARG(key)) : key;
+}
+
+/* Recognises a file that was named without its kind. */
+static enum source_kind reader_recognise(struct call *c, struct str path)
+{
+	static const struct str database = { "SQLite format 3", 15 };
+	struct str text = { 0 };
+	struct call before = call_save(c);
+
+	if (file_is_dir(&c->mem, path))
+		return file_exists(&c->mem, path_join(&c->mem, path, STR("issues.jsonl"))) ?
+			       SOURCE_BACKUP :
+		       file_exists(&c->mem, path_join(&c->mem, path, STR("tasks.json"))) ?
+			       SOURCE_TASKMASTER :
+			       SOURCE_BACKLOG;
+	file_read_part(c, path, 0, 4096, &text);
+	call_restore(c, &before);
+	text = str_trim(text);
+	if (str_starts(text, database))
+		return SOURCE_SQLITE;
+	if (str_is(path_name(path_parent(path)), "backup"))
+		return SOURCE_BACKUP;
+	if (str_is(path_name(path), "tasks.json"))
+		return SOURCE_TASKMASTER;
+	return text.n && text.p[0] == '[' ? SOURCE_GITHUB : SOURCE_BD;
+}
+
 enum err reader_open(struct call *c, struct str path, struct issue_source *out)
 {
-	return reader_jsonl(c, path, out);
+	typedef enum err reader(struct call * c, struct str path, struct issue_source * out);
+	static reader *const readers[] = {
+		[SOURCE_BD] = reader_jsonl,        [SOURCE_BR] = reader_jsonl,
+		[SOURCE_BACKUP] = reader_backup,   [SOURCE_SQLITE] = reader_sqlite,
+		[SOURCE_BACKLOG] = reader_backlog, [SOURCE_TASKMASTER] = reader_taskmaster,
+		[SOURCE_GITHUB] = reader_github,
+	};
+
+	if (out->kind == SOURCE_KINDS)
+		out->kind = path.p ? reader_recognise(c, path) : SOURCE_BD;
+	return readers[out->kind](c, path, out);
 }

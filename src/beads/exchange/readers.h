@@ -8,6 +8,30 @@
 /* Reads `path`, or standard input if it is absent, as out->kind. */
 enum err reader_open(struct call *c, struct str path, struct issue_source *out);
 
+/* Each reads a file or a folder; an absent path is standard input. */
+enum err reader_backup(struct call *c, struct str path, struct issue_source *out);
+enum err reader_sqlite(struct call *c, struct str path, struct issue_source *out);
+enum err reader_backlog(struct call *c, struct str path, struct issue_source *out);
+enum err reader_taskmaster(struct call *c, struct str path, struct issue_source *out);
+enum err reader_github(struct call *c, struct str path, struct issue_source *out);
+
+/* A task of Backlog.md as a line; absent: the text does not begin with front matter. */
+struct str backlog_line(struct arena *mem, struct str text);
+
+/* The text of a file, or of standard input. NOT_FOUND. */
+enum err reader_text(struct call *c, struct str path, struct str *out);
+
+/* INVALID_INPUT: the file is not what its kind needs; `error` says where it is not JSON, or NULL. */
+struct value_error;
+enum err reader_refuse(struct call *c, struct str path, const char *want,
+		       const struct value_error *error);
+
+/* The name of a member that a reader does not know. A name that means something in upstream's lines
+ * is given the tracker's name, so that it is kept without an effect. */
+struct str reader_key(struct arena *mem, struct str key, const char *tracker);
+
+enum { READER_VALUES = 4 << 20 }; /* JSON values in a file that is one JSON text */
+
 /* Adds a text with one issue per line to the source. */
 void reader_add(struct call *c, struct issue_source *out, struct str file, struct str text,
 		bool deletions);

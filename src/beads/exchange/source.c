@@ -1,7 +1,5 @@
 #include "beads/exchange/source.h"
 
-#include <unistd.h>
-
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/spawn.h"
@@ -87,7 +85,7 @@ static enum err source_find_here(struct call *c, enum source_kind *kind, struct 
 
 enum err source_open(struct call *c, struct str path, int kind, struct issue_source *out)
 {
-	enum source_kind found = SOURCE_BD;
+	enum source_kind found = SOURCE_KINDS; /* not known yet */
 	enum err e = ERR_OK;
 
 	if (!path.p && (e = source_find_here(c, &found, &path)))

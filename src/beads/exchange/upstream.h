@@ -29,9 +29,9 @@ struct str *upstream_parts(struct arena *mem, struct str text, const struct valu
 /*
  * Whatever a bead's own members cannot say is kept in its extra member `imported`:
  *
- *	{"comments":{NOTE:TEXT,…},"dependencies":[TEXT,…],"keys":{KEY:TEXT,…}}
+ *	{"comments":{NOTE:TEXT,…},"dependencies":[TEXT,…],"keys":{KEY:TEXT,…},"others":[TEXT,…]}
  *
- * where each TEXT is JSON as the file had it, as a string. Export writes it again while it still
+ * where each TEXT is JSON as the file had it, as a string; `others` are comments without a text. Export writes it again while it still
  * says what the bead says.
  */
 #define UPSTREAM_KEPT "imported"
