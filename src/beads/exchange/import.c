@@ -19,7 +19,7 @@ static void import_refuse(struct import_run *r, const char *code, const char *wh
 static void import_add_memory(struct import_run *r, const struct value *v)
 {
 	struct str key = value_str(v, "key"), value = value_str(v, "value");
-	struct import_memory *m, **tail = &r->out->memory;
+	struct import_memory *m, **tail = r->memories ? &r->memories->next : &r->out->memory;
 
 	if (!key.n || !value.p) {
 		import_refuse(r, "bad_memory", "a memory has a key and a value");
@@ -30,9 +30,7 @@ static void import_add_memory(struct import_run *r, const struct value *v)
 				     .line = r->out->findings.line,
 				     .key = arena_copy(&r->c->mem, key),
 				     .value = arena_copy(&r->c->mem, value) };
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = m;
+	*tail = r->memories = m;
 }
 
 /* Counts how often each prefix is used: the part of an id before its last dash. */

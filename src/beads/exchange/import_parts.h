@@ -23,11 +23,12 @@ struct import_run {
 	struct arena scratch;
 	struct import_line **lines, **deletions;
 	size_t count, deletion_count;
-	struct map by_id;    /* struct import_line */
-	struct map prefixes; /* the number of ids with this prefix, as a pointer */
-	struct map lineages; /* struct mark: when each issue was created */
-	struct map gone;     /* ids of deletions */
-	struct edge *edges;  /* to be written */
+	struct map by_id;               /* struct import_line */
+	struct map prefixes;            /* the number of ids with this prefix, as a pointer */
+	struct map lineages;            /* struct mark: when each issue was created */
+	struct map gone;                /* ids of deletions */
+	struct import_memory *memories; /* the last one */
+	struct edge *edges;             /* to be written */
 	size_t edge_count;
 	struct edge_row *graph; /* all dependencies of the files */
 	bool store;             /* false: there is none, and this is a dry run */
