@@ -6,6 +6,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/apply.h"
+#include "beads/exchange/mention.h"
 #include "beads/git_process.h"
 #include "beads/repair/inspect.h"
 #include "beads/repair/restamp.h"
@@ -210,6 +211,18 @@ static void check_claims(struct doctor *d, struct beads *b)
 			"bd reclaim");
 }
 
+static void check_other_trackers(struct doctor *d, struct beads *b)
+{
+	struct str path = mention_find(d->c, b);
+
+	if (path.p)
+		bead_doctor_tell(d, "import", "warning",
+				 arena_fmt(&d->c->mem,
+					   "the issues in '" STR_FMT "' are not imported",
+					   STR_ARG(path)),
+				 "bd import");
+}
+
 static enum err bead_doctor_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
@@ -238,6 +251,7 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 		check_stamps(&d, &b);
 		check_claims(&d, &b);
 		check_mode(&d, &b);
+		check_other_trackers(&d, &b);
 	}
 	if (b.home.p)
 		check_sync(&d, &b);

@@ -1,6 +1,7 @@
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "beads/beads.h"
+#include "beads/exchange/mention.h"
 #include "beads/setup.h"
 #include "op/op.h"
 #include "ops/ops.h"
@@ -56,6 +57,7 @@ static enum err bead_init_run(struct call *c, struct stores *s, const void *body
 			  "this repository has a folder '.beads', so the JSON of this clone has "
 			  "upstream's shapes; 'bd config set json.dialect specification' changes "
 			  "that");
+	mention_warn(c, &b);
 	json_object(reply);
 	json_put_str(reply, "result", str_of(done.result));
 	json_put_str(reply, "prefix", b.about.prefix);

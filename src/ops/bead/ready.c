@@ -2,6 +2,7 @@
 
 #include "base/moment.h"
 #include "base/text/json.h"
+#include "beads/exchange/mention.h"
 #include "beads/ready.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
@@ -141,6 +142,8 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 	if (e)
 		return e;
 	listed = bead_ready_encode(c, in, rows, reply);
+	if (!rows)
+		mention_warn(c, s->beads);
 	return in->claim ? ERR_OK : count_all(c, s->beads, &filter, listed);
 }
 

@@ -1,0 +1,37 @@
+"""Issues of another tracker are mentioned, with the command that takes them in, until there are beads."""
+import pytest
+
+from conftest import git
+from upstream import issue, lines
+
+
+@pytest.fixture
+def found(empty):
+    git(empty.path, "init", "-q")
+    (empty.path / ".beads").mkdir()
+    (empty.path / ".beads" / "issues.jsonl").write_text(lines(issue("proj-a"), issue("proj-b")))
+    return empty
+
+
+@pytest.mark.parametrize("program", ["bd", "abacus"])
+def test_init_says_what_it_found_and_the_command_that_takes_it_in(found, program):
+    assert "in .beads/issues.jsonl; 'bd import'" in found.run("init", program=program).ok().err
+    found.run("import", program="bd").ok()
+    assert "bd import" not in found.run("init", program=program).ok().err
+
+
+def test_ready_and_doctor_mention_what_is_not_imported(found):
+    found.run("init", "-q", program="bd").ok()
+    assert "'bd import'" in found.run("ready", program="bd").ok().err
+    checks = {c["code"]: c for c in found.run("doctor", "--json", program="bd").ok().json["checks"]}
+    assert checks["import"]["fix"] == "bd import" and "'.beads/issues.jsonl'" in checks["import"]["message"]
+    assert found.run("ready", "--json", program="bd").ok().out == "[]\n"
+    found.run("import", program="bd").ok()
+    assert found.run("ready", program="bd").ok().err == ""
+    assert "import" not in [c["code"] for c in found.run("doctor", "--json", program="bd").ok().json["checks"]]
+
+
+def test_a_dolt_database_is_mentioned_as_one_that_only_upstream_reads(empty):
+    git(empty.path, "init", "-q")
+    (empty.path / ".beads" / "dolt" / ".dolt").mkdir(parents=True)
+    assert "Dolt" in empty.run("init", "-q", program="bd").ok().err
