@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/text/json.h"
 #include "board/status.h"
 
 static struct roster_agent *roster_put(struct call *c, struct map *all, struct str id)
@@ -91,4 +92,30 @@ enum err roster_read(struct call *c, struct agent_files *f, struct board *b,
 	if (b && news)
 		agent_note_offline(c, b, status_offline_before(c->now_ms));
 	return ERR_OK;
+}
+
+enum err roster_of_board(struct call *c, struct board *b, struct roster_agent **out)
+{
+	struct agent_files files;
+
+	if (agent_files_open(c, AGENTS_READ, &files)) {
+		struct str why = c->message;
+
+		call_forgive(c);
+		call_warn(c, "registered agents are not shown: " STR_FMT, STR_ARG(why));
+		files = (struct agent_files){ 0 };
+	}
+	return roster_read(c, &files, b, out);
+}
+
+void roster_encode(struct json *j, const struct call *c, const struct roster_agent *a,
+		   const struct unread *unread)
+{
+	json_object(j);
+	agent_put_members(j, c, &a->shown, unread);
+	if (a->registered) {
+		json_put_bool(j, "registered", true);
+		json_put_str(j, "role", a->registered->role);
+	}
+	json_end(j);
 }

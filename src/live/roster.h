@@ -5,6 +5,8 @@
 #include "store/board/board_agents.h"
 
 struct board;
+struct json;
+struct unread;
 
 /*
  * The agents of a project as one list, most recently seen first: those that are registered, those
@@ -20,5 +22,13 @@ struct roster_agent {
 /* `b` is NULL if there is no board. */
 enum err roster_read(struct call *c, struct agent_files *f, struct board *b,
 		     struct roster_agent **out);
+
+/* The same for a command of the board, which needs no registered agents: if they cannot be read,
+ * there is a warning. */
+enum err roster_of_board(struct call *c, struct board *b, struct roster_agent **out);
+
+/* An agent as the board's commands show it; `unread` may be NULL. */
+void roster_encode(struct json *j, const struct call *c, const struct roster_agent *a,
+		   const struct unread *unread);
 
 #endif

@@ -25,7 +25,7 @@ const struct prop unread_props[] = {
 
 const struct prop agent_props[] = { AGENT_PROPS, { 0 } };
 
-static const struct prop roster_props[] = {
+const struct prop roster_props[] = {
 	AGENT_PROPS,
 	{ "registered", PROP_BOOL, PROP_OPTIONAL, NULL },
 	{ "role", PROP_STR, PROP_OPTIONAL, NULL },

@@ -8,7 +8,8 @@ extern const struct prop agent_reply, roster_reply;
 extern const struct prop message_reply, messages_reply;
 extern const struct prop artifact_reply, artifacts_reply;
 
-extern const struct prop agent_props[], message_props[], artifact_props[], unread_props[];
+extern const struct prop agent_props[], roster_props[], message_props[], artifact_props[],
+	unread_props[];
 
 /* Limits of the specification, in bytes. */
 enum {

@@ -20,30 +20,8 @@ static enum err board_status_encode(struct call *c, struct board *b, const struc
 
 	if (self && (e = unread_count(c, b, c->actor, &unread)))
 		return e;
-	json_object(reply);
-	agent_put_members(reply, c, &a->shown, self ? &unread : NULL);
-	if (a->registered) {
-		json_put_bool(reply, "registered", true);
-		json_put_str(reply, "role", a->registered->role);
-	}
-	json_end(reply);
+	roster_encode(reply, c, a, self ? &unread : NULL);
 	return ERR_OK;
-}
-
-/* The board is shown even if the registered agents cannot be read. */
-static enum err board_status_read(struct call *c, struct board *b, struct roster_agent **out)
-{
-	struct agent_files files;
-	enum err e = agent_files_open(c, AGENTS_READ, &files);
-
-	if (e) {
-		struct str why = c->message;
-
-		call_forgive(c);
-		call_warn(c, "registered agents are not shown: " STR_FMT, STR_ARG(why));
-		files = (struct agent_files){ 0 };
-	}
-	return roster_read(c, &files, b, out);
 }
 
 static enum err board_status_run(struct call *c, struct stores *s, const void *body,
@@ -53,7 +31,7 @@ static enum err board_status_run(struct call *c, struct stores *s, const void *b
 	struct str only = in->agent_id.p ? str_trim(in->agent_id) : STR_NONE;
 	struct roster_agent *a;
 	bool found = !only.p;
-	enum err e = board_status_read(c, s->board, &a);
+	enum err e = roster_of_board(c, s->board, &a);
 
 	if (e)
 		return e;

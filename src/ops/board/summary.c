@@ -3,6 +3,7 @@
 #include "board/posts.h"
 #include "board/status.h"
 #include "board/unread.h"
+#include "live/roster.h"
 #include "ops/board/shapes.h"
 #include "ops/ops.h"
 #include "store/board/board_config.h"
@@ -11,9 +12,9 @@
 enum { MOST = 10 }; /* maximum length of each list, to keep the overview short */
 
 static const struct prop props[] = {
-	{ "agents", PROP_OBJECT, PROP_LIST, agent_props },
-	{ "active_agents", PROP_OBJECT, PROP_LIST, agent_props },
-	{ "blocked_agents", PROP_OBJECT, PROP_LIST, agent_props },
+	{ "agents", PROP_OBJECT, PROP_LIST, roster_props },
+	{ "active_agents", PROP_OBJECT, PROP_LIST, roster_props },
+	{ "blocked_agents", PROP_OBJECT, PROP_LIST, roster_props },
 	{ "recent_messages", PROP_OBJECT, PROP_LIST, message_props },
 	{ "high_priority_messages", PROP_OBJECT, PROP_LIST, message_props },
 	{ "recent_artifacts", PROP_OBJECT, PROP_LIST, artifact_props },
@@ -37,13 +38,13 @@ static bool board_summary_blocked(const struct call *c, const struct agent *a)
 }
 
 static void board_summary_put_agents(struct json *j, struct call *c, const char *key,
-				     const struct agent *a,
+				     const struct roster_agent *a,
 				     bool (*wanted)(const struct call *, const struct agent *))
 {
 	json_put_array(j, key);
 	for (; a; a = a->next)
-		if (wanted(c, a))
-			agent_encode(j, c, a, NULL);
+		if (wanted(c, &a->shown))
+			roster_encode(j, c, a, NULL);
 	json_end(j);
 }
 
@@ -68,7 +69,7 @@ static enum err board_summary_run(struct call *c, struct stores *s, const void *
 	struct message_filter recent = { .min_priority = -1, .limit = MOST };
 	struct message_filter urgent = { .min_priority = PRIORITY_HIGH, .limit = MOST };
 	struct artifact_filter fresh = { .limit = MOST };
-	struct agent *agents;
+	struct roster_agent *agents;
 	struct message *messages, *high;
 	struct artifact *artifacts;
 	enum err e;
@@ -78,7 +79,7 @@ static enum err board_summary_run(struct call *c, struct stores *s, const void *
 		return e;
 	recent.since = c->now_ms - config.summary_messages;
 	fresh.since = c->now_ms - config.summary_artifacts;
-	if ((e = status_each(c, s->board, &agents)) ||
+	if ((e = roster_of_board(c, s->board, &agents)) ||
 	    (e = message_each(c, s->board, &recent, &messages)) ||
 	    (e = message_each(c, s->board, &urgent, &high)) ||
 	    (e = artifact_each(c, s->board, &fresh, &artifacts)))

@@ -70,20 +70,11 @@ static void session_view_put_agents(struct view *v, const struct value *agents)
 		table_print(&t);
 }
 
-static struct str session_view_act(struct view *v, const struct value *task)
-{
-	const struct value *last = value_find(task, "last_act");
-
-	return arena_fmt(v->out.mem, STR_FMT " " STR_FMT ", " STR_FMT,
-			 STR_ARG(value_str(last, "by")), STR_ARG(value_str(last, "what")),
-			 STR_ARG(view_age(v, value_str(last, "at"))));
-}
-
 static void session_view_put_task(struct view *v, struct table *t, const struct value *task,
 				  bool inside)
 {
 	struct str status = value_str(task, "status"), owner = value_str(task, "assignee");
-	bool waits = view_number(task, "blockers");
+	bool blocked = view_number(task, "blockers");
 
 	table_row(t);
 	table_cell(t, 0, PAINT_NONE, value_str(task, "id"));
@@ -91,21 +82,21 @@ static void session_view_put_task(struct view *v, struct table *t, const struct 
 		   arena_fmt(v->out.mem, "P%lld", (long long)view_number(task, "priority")));
 	table_cell(t, 2,
 		   str_is(status, "closed") ? PAINT_DIM :
-		   waits                    ? PAINT_YELLOW :
+		   blocked                  ? PAINT_YELLOW :
 					      PAINT_GREEN,
-		   waits && str_is(status, "open") ? STR("waits") : status);
+		   blocked && str_is(status, "open") ? STR("blocked") : status);
 	table_cell(t, 3, PAINT_NONE, owner.n ? owner : STR("-"));
-	table_cell(t, 4, PAINT_NONE, session_view_count(v, task, "to_accept"));
-	table_cell(t, 5, PAINT_DIM, session_view_act(v, task));
-	table_cell(t, 6, inside ? PAINT_NONE : PAINT_BOLD,
+	table_cell(t, 4, PAINT_DIM, view_age(v, value_str(value_find(task, "last_act"), "at")));
+	table_cell(t, 5, inside ? PAINT_NONE : PAINT_BOLD,
 		   arena_fmt(v->out.mem, "%s" STR_FMT, inside ? "  " : "",
 			     STR_ARG(value_str(task, "title"))));
 }
 
 static void session_view_put_tasks(struct view *v, const struct value *sessions)
 {
-	static const char *const heads[] = { "ID",     "P",        "STATUS", "OWNER",
-					     "ACCEPT", "LAST ACT", "TITLE",  NULL };
+	static const char *const heads[] = {
+		"ID", "P", "STATUS", "OWNER", "CHANGED", "TITLE", NULL
+	};
 	struct table t = table_new(v, heads);
 
 	for (size_t i = 0; i < sessions->count; i++) {

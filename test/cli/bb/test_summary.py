@@ -112,3 +112,14 @@ def test_reading_the_summary_reads_no_message(project):
     project.bb("post", "x").ok()
     for _ in range(2):
         assert project.json("--as", "k", "summary")["unread"] == {"count": 1, "highest_priority": "normal"}
+
+
+def test_registered_agents_are_in_the_summary_too(project):
+    project.run("agent", "register", "--name", "amber-otter", "--role", "ui", env=at()).ok()
+    project.run("--as", "amber-otter", "status", "set", "OAuth", env=at()).ok()
+    project.run("agent", "register", "--name", "cobalt-harbor", "--role", "docs", env=at(m=9)).ok()
+    project.run("agent", "heartbeat", "--agent", "amber-otter", env=at(m=10)).ok()
+    got = project.json("summary", env=at(m=11))
+    assert [(one["id"], one["current_task"], one["role"]) for one in got["agents"]] == [
+        ("amber-otter", "OAuth", "ui"), ("cobalt-harbor", "", "docs")]
+    assert got["active_agents"] == got["agents"] == project.json("status", env=at(m=11))
