@@ -11,6 +11,7 @@
 #include "base/system/path.h"
 #include "beads/beads_parts.h"
 #include "beads/config.h"
+#include "beads/exchange/mention.h"
 #include "beads/git_process.h"
 #include "beads/model/snapshot.h"
 #include "beads/model/state.h"
@@ -78,8 +79,15 @@ static bool beads_exists(struct call *c, const struct beads *b)
 
 static enum err beads_not_initialized(struct call *c, const struct beads *b)
 {
+	struct str other = mention_find(c, b);
+
 	call_fail(c, ERR_NOT_INITIALIZED, "there are no beads in '" STR_FMT "' yet",
 		  STR_ARG(b->repo.tree));
+	if (other.p)
+		return call_step(c,
+				 "Run 'bd init' to set them up, then 'bd import', which takes in the "
+				 "issues of '" STR_FMT "'.",
+				 STR_ARG(other));
 	return call_step(c, "Run 'bd init' to set them up; no file of yours is changed.");
 }
 

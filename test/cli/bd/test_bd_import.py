@@ -237,3 +237,14 @@ def test_people_see_the_counts_and_the_findings(repo):
     assert done.code == 1
     assert done.out.splitlines()[1:] == ["  1 created", "  1 refused", "1 finding:",
                                          "  issues.jsonl:2: the line was refused: not a JSON value"]
+
+
+def test_a_command_before_init_names_the_issues_of_another_tracker(plain_repo):
+    write(plain_repo, issue("up-1"), name=".beads/issues.jsonl")
+    error = is_error(plain_repo.bd("--json", "ready"), "not_initialized", 1)
+    assert error["hint"].endswith("then 'bd import', which takes in the issues of '.beads/issues.jsonl'.")
+
+
+def test_abacus_init_names_the_issues_of_another_tracker(plain_repo):
+    (plain_repo.path / "backlog" / "tasks").mkdir(parents=True)
+    assert "backlog/tasks; 'bd import' takes them in" in plain_repo.run("init", program="abacus").ok().err
