@@ -24,8 +24,10 @@ static const struct field register_fields[] = {
 };
 
 static const struct field list_fields[] = {
-	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200, .help = "role" },
-	{ "status", &kind_str, AT(status), .arg = "TEXT", .min = 1, .max = 200, .help = "status" },
+	{ "role", &kind_str, AT(role), .arg = "TEXT", .min = 1, .max = 200,
+	  .help = "role to include" },
+	{ "status", &kind_str, AT(status), .arg = "TEXT", .min = 1, .max = 200,
+	  .help = "status to include" },
 	{ 0 },
 };
 

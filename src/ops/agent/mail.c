@@ -55,7 +55,7 @@ static const char *const send_examples[] = {
 };
 
 static const struct field inbox_fields[] = {
-	WHOSE_FIELD(struct body, agent, "whose"),
+	WHOSE_FIELD(struct body, agent, "agent whose messages to list"),
 	{ "state", &kind_word, AT(state), .words = &mail_states, .help = "state of the messages" },
 	{ "bead", &kind_str, AT(bead), .arg = "BEAD", .min = 1, .max = MAX_ID_TEXT,
 	  .help = "bead id" },
@@ -64,8 +64,8 @@ static const struct field inbox_fields[] = {
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 1, .max = 500,
 	  .preset = "50", .help = "maximum number of results" },
 	{ "wait", &kind_duration, AT(wait), .min = 0, .max = 24 * 3600 * 1000,
-	  .help = "maximum time to wait if there is no message (an unread one, unless --state or "
-		  "--after is given)" },
+	  .help = "maximum time to wait for a message; without --state and --after, for an unread "
+		  "message" },
 	{ 0 },
 };
 

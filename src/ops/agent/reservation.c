@@ -21,9 +21,9 @@ struct body {
 
 static const struct field reserve_fields[] = {
 	AGENT_FIELD(struct body, ask.agent, "your name"),
-	SCOPE_FIELD("a file or a folder of the project: src/lib, src/lib/*, README.md"),
+	SCOPE_FIELD("file or folder to reserve, such as src/lib, src/lib/* or README.md"),
 	{ "bead", &kind_str, AT(ask.bead), FIELD_REQUIRED, .arg = "BEAD", .max = 200,
-	  .missing = ERR_MISSING_BEAD_ID, .help = "bead that it is for" },
+	  .missing = ERR_MISSING_BEAD_ID, .help = "bead that the files are reserved for" },
 	{ "ttl", &kind_span, AT(ask.minutes), .unit = 60 * 1000, .min = 5, .max = 1440,
 	  .preset = "120",
 	  .help = "duration of the reservation, such as 30m or 2h; a bare number is minutes" },
@@ -35,8 +35,8 @@ static const struct field reserve_fields[] = {
 };
 
 static const struct field release_fields[] = {
-	AGENT_FIELD(struct body, ask.agent, "who you are"),
-	SCOPE_FIELD("what you have reserved"),
+	AGENT_FIELD(struct body, ask.agent, "your name"),
+	SCOPE_FIELD("scope to release, as it was reserved"),
 	{ "epoch", &kind_int, AT(epoch), .min = 1, .arg = "N",
 	  .help = "epoch of your reservation; refuse if it is stale" },
 	{ 0 },

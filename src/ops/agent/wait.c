@@ -130,9 +130,10 @@ static const char *const examples[] = {
 const struct op op_agent_wait = {
 	.name = "agent wait",
 	.help = "Wait for mail, a free scope or a bead's status",
-	.more = "Returns when any condition holds, and reports which. The cursor is the id of "
-		"the newest message, or of the last one reported if there are more than 50: pass "
-		"it as --after to miss no message and see none twice. Exits with 1 on a timeout.",
+	.more = "Returns when any condition holds, and reports which. The reply's cursor is "
+		"the id of the newest message, or of the last reported one if there are more than "
+		"50. Pass it as --after in the next call, to miss no message and see none twice. "
+		"Exits with 1 on a timeout.",
 	.examples = examples,
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),

@@ -12,7 +12,7 @@ struct body {
 static const struct field lease_fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "lease", &kind_duration, offsetof(struct body, lease),
-	  .help = "lease duration (default 1h, or lease.default)" },
+	  .help = "lease duration (default: the setting claim.lease, 1h)" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -83,7 +83,7 @@ static enum err bead_claim_run_unclaim(struct call *c, struct stores *s, const v
 
 const struct op op_bead_claim = {
 	.name = "bead claim",
-	.help = "Claim beads to work on, exclusively, for the length of a lease",
+	.help = "Claim beads for exclusive work until the lease ends",
 	.more = "The reply contains the epoch of the claim. Pass it as --epoch with later "
 		"writes: they are refused once another agent has claimed the bead.",
 	.examples = claim_examples,
@@ -106,7 +106,7 @@ const struct op op_bead_renew = {
 
 const struct op op_bead_unclaim = {
 	.name = "bead unclaim",
-	.help = "Release claimed beads, which are open again",
+	.help = "Release claimed beads; they are open again",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = fields,

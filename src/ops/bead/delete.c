@@ -15,7 +15,7 @@ struct body {
 
 static const struct field delete_fields[] = {
 	IDS_FIELD(struct body, ids),
-	{ "reason", &kind_str, AT(reason), .letter = 'r', .max = MAX_TEXT, .help = "why" },
+	{ "reason", &kind_str, AT(reason), .letter = 'r', .max = MAX_TEXT, .help = "reason" },
 	{ "force", &kind_bool, AT(guard.force), .role = ROLE_FORCE, .letter = 'f',
 	  .help = "delete despite another agent's claim, and without asking" },
 	{ "yes", &kind_bool, AT(yes), FIELD_CLI, .role = ROLE_CONFIRM, .letter = 'y',

@@ -215,8 +215,9 @@ const struct op op_bead_repair = {
 		"new commit continues from the last readable one, and the remote's ref is set to "
 		"it. A ref that points at something other than a store is set to the last usable "
 		"commit. A bead that is too large to be merged with the local one becomes two "
-		"beads.\nA stamp more than a day in the future wins over every later write and "
-		"cannot be taken back. --stamps repairs such beads.",
+		"beads.\nOf two changes, the one with the later time stamp wins. So a change with a "
+		"stamp more than a day in the future would win over all later changes. --stamps "
+		"repairs such beads.",
 	.flags = OP_WRITE | OP_ACTOR,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -89,8 +89,8 @@ static enum err undelete_run(struct call *c, struct stores *s, const void *body,
 const struct op op_bead_undelete = {
 	.name = "bead undelete",
 	.help = "Restore deleted beads",
-	.more = "A bead that was deleted with the highest possible stamp cannot be written to "
-		"any more. It is restored as a copy under another id, with its dependencies; a "
+	.more = "A bead that was deleted with the latest possible time stamp can't be changed any "
+		"more. It is restored as a copy under another id, with its dependencies; a "
 		"warning names both ids.",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct undelete_body),

@@ -16,7 +16,7 @@ static const struct field undo_fields[] = {
 	{ "force", &kind_bool, AT(options.force), .role = ROLE_FORCE, .letter = 'f',
 	  .help = "overwrite later changes of others, and do not ask" },
 	{ "write", &kind_stamp, AT(options.expected), .role = ROLE_EXPECTED,
-	  .help = "expected \"write\" of --dry-run; refuse to undo another change" },
+	  .help = "the \"write\" that --dry-run printed; undo only that change" },
 	{ 0 },
 };
 

@@ -12,7 +12,7 @@ struct body {
 
 static const struct field fields[] = {
 	{ "files", &kind_path, offsetof(struct body, files), FIELD_CLI, .arg = "FOLDER",
-	  .help = "folder with canonical files to check instead of this store" },
+	  .help = "folder with the files of a commit, to check instead of this store" },
 	{ "at", &kind_when, offsetof(struct body, when),
 	  .help = "commit or time whose files to check" },
 	{ 0 },

@@ -176,9 +176,9 @@ const struct op op_bead_import = {
 	.more = "Without FILE, the command looks for .beads/issues.jsonl, .beads/beads.db, "
 		"backlog/tasks and .taskmaster/tasks/tasks.json, in this order. Ids, times, authors "
 		"and unknown fields are kept. A line that is older than the bead here changes "
-		"nothing, so a file can be imported again. Every line that could not be taken as it "
-		"is is listed with its file, its number and the reason. The exit status is 1 if a "
-		"line was refused; all other lines are imported.",
+		"nothing, so a file can be imported again. Every line that could not be imported "
+		"unchanged is listed with its file, its number and the reason. The exit status is 1 "
+		"if a line was refused; all other lines are imported.",
 	.examples = examples,
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct body),

@@ -13,7 +13,7 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field event_fields[] = {
-	{ "all", &kind_bool, AT(all), .help = "show events of all agents, even if one is named" },
+	{ "all", &kind_bool, AT(all), .help = "show the events of all agents, not only yours" },
 	{ "task_id", &kind_str, AT(task), .arg = "TASK", .max = MAX_ID, .help = "task id" },
 	{ "kind", &kind_str, AT(kind), .arg = "WORD", .max = MAX_ID, .help = "kind of event" },
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,

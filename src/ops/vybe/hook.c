@@ -24,7 +24,8 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field install_fields[] = {
-#define HOST(NAME, word, ...) { #word, &kind_switch, AT(host[HOST_##NAME]), .help = "for " #word },
+#define HOST(NAME, word, ...) \
+	{ #word, &kind_switch, AT(host[HOST_##NAME]), .help = "change the hooks of " #word },
 #include "hosts/hosts.def"
 #undef HOST
 	{ "project", &kind_bool, AT(project),

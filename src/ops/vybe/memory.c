@@ -58,7 +58,7 @@ static const struct field pin_fields[] = {
 };
 static const struct field gc_fields[] = {
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .min = 1, .max = 100000,
-	  .preset = "500", .help = "maximum number of results" },
+	  .preset = "500", .help = "maximum number of memories to delete" },
 	{ 0 },
 };
 

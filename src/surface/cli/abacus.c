@@ -138,7 +138,7 @@ const struct face face_abacus = {
 	.name = "abacus",
 	.about = "shared work for agents and people; 'abacus bd …' is the same as 'bd …'",
 	.more = "The one program behind all the others: it sets up a project, serves it to agents' "
-		"hosts, and tells what it knows of itself: schemas, completion, manuals.",
+		"hosts, and prints schemas, completion scripts and manuals.",
 	.globals = globals,
 	.commands = commands,
 	.actor = bd_actor,

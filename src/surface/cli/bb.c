@@ -12,7 +12,7 @@ static const struct field globals[] = {
 	  .help = "the project's folder (default: found "
 		  "from the current one)" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
-	  .help = "id that makes a repeated write have one effect" },
+	  .help = "id of the write; a repeat with the same id has no second effect" },
 	{ "json", &kind_bool, AT(json), .help = "print JSON" },
 	{ "quiet", &kind_bool, AT(quiet), .letter = 'q', .help = "print only the result" },
 	{ "mcp", &kind_bool, AT(mcp), .help = "same as the command mcp" },
@@ -72,11 +72,11 @@ static const char *const actor_variables[] = { "BB_AGENT_ID", NULL };
 
 static const char *const environment[] = {
 	"BB_AGENT_ID",
-	"your name, without --as; before ABACUS_AGENT",
+	"your name, if --as is not given",
 	"ABACUS_AGENT",
-	"your name on every face; then BD_ACTOR, VYBE_AGENT",
+	"the same, for all programs; if BB_AGENT_ID is unset",
 	"BB_DIR",
-	"the project's folder, without --dir",
+	"the project's folder, if --dir is not given",
 	"BB_AGENT_STALE_MINUTES",
 	"idle minutes until an agent is stale (default 15)",
 	"ABACUS_NOW",

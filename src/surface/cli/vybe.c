@@ -20,7 +20,7 @@ static const struct field globals[] = {
 	{ "agent", &kind_str, AT(actor), .letter = 'a', .also = "as actor", .arg = "NAME",
 	  .help = "your name as an agent" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
-	  .help = "id that makes a repeated write have one effect; made for you on a terminal" },
+	  .help = "id of the write; a repeat with the same id has no second effect (made for you on a terminal)" },
 	{ "json", &kind_bool, AT(json),
 	  .help = "print JSON (default, unless standard output is a terminal)" },
 	{ "db_path", &kind_path, AT(store), .min = 1,
@@ -325,15 +325,15 @@ static const char *const actor_variables[] = { "VYBE_AGENT", NULL };
 
 static const char *const environment[] = {
 	"VYBE_AGENT",
-	"your name, without --agent; before ABACUS_AGENT",
+	"your name, if --agent is not given",
 	"ABACUS_AGENT",
-	"your name on every face; then BD_ACTOR, BB_AGENT_ID",
+	"the same, for all programs; if VYBE_AGENT is unset",
 	"VYBE_REQUEST_ID",
-	"the request id, without --request-id",
+	"the request id, if --request-id is not given",
 	"VYBE_DB_PATH",
-	"a database of its own, without --db-path",
+	"the database, if --db-path is not given",
 	"VYBE_PRETTY_JSON",
-	"1 indents JSON",
+	"set to 1 to print indented JSON",
 	"ABACUS_NOW",
 	"the current time (RFC 3339 or ms), for tests",
 	NULL,
@@ -343,8 +343,8 @@ const struct face face_vybe = {
 	.name = "vybe",
 	.about = "continuity: tasks, events and memory that survive a session",
 	.more = "Tasks are the beads of the repository; events, memory and each agent's cursor "
-		"are stored beside them. Every write has a request id: repeated, it has one "
-		"effect and gets the same reply. Replies are JSON on standard output; on a "
+		"are stored beside them. Every write has a request id: a repeat with the "
+		"same id has no second effect and gets the same reply. Replies are JSON on standard output; on a "
 		"terminal they are text for people, and a missing request id is made.",
 	.globals = globals,
 	.commands = commands,

@@ -136,9 +136,9 @@ const struct op op_abacus_mcp = {
 	.help = "Serve all tools to a host over MCP",
 	.more = MCP_MORE
 	" Lists the twelve tools of a session's work: resume, ready, show, create, "
-	"update, close, comment, send, mail, files, wait and status. Every session "
-	"of a model pays for each listed tool; tools that are not listed can be "
-	"called too.",
+	"update, close, comment, send, mail, files, wait and status. A listed "
+	"tool costs a model tokens in every session; tools that are not listed can "
+	"be called too.",
 	.examples = examples,
 	.body_size = sizeof(struct body),
 	.fields = fields,
