@@ -40,6 +40,35 @@ struct str host_file(struct call *c, enum host_id host, enum host_scope scope, s
 	return *file ? path_join(&c->mem, dir, str_of(*file)) : STR_NONE;
 }
 
+/* The folder of the file if it has one of its own, else the file, unless several hosts read it. */
+static bool host_left(struct call *c, struct str dir, const char *file)
+{
+	struct str name = file ? str_of(file) : STR_NONE, folder = path_parent(name);
+
+	if (!name.p || !dir.p || str_is(name, ".mcp.json"))
+		return false;
+	return file_exists(&c->mem,
+			   path_join(&c->mem, dir, str_has(name, STR("/")) ? folder : name));
+}
+
+bool host_found(struct call *c, enum host_id host, struct str root)
+{
+	const struct host *h = host_row(host);
+	struct str program = str_of(h->program ? h->program : names_word(&hosts, (int)host)),
+		   home = path_home();
+
+	if (spawn_find(&c->mem, program).p || host_left(c, root, h->hooks.project) ||
+	    host_left(c, home, h->hooks.user))
+		return true;
+	for (const char *const *f = h->mcp.project; *f; f++)
+		if (host_left(c, root, *f))
+			return true;
+	for (const char *const *f = h->mcp.user; *f; f++)
+		if (host_left(c, home, *f))
+			return true;
+	return false;
+}
+
 static void put_args(struct json *j, const struct host_server *server)
 {
 	json_str(j, STR("mcp"));

@@ -41,6 +41,7 @@ enum hooks_answer {
 };
 
 struct host {
+	const char *program; /* NULL: it is called as the host */
 	struct {
 		enum mcp_shape shape;
 		const char *key;              /* the object, or table, that holds the servers */
@@ -76,6 +77,12 @@ struct host_server {
 };
 
 enum host_scope { HOST_PROJECT, HOST_USER };
+
+/*
+ * Is the host used here? Its program is on PATH, or there is a file or folder of it in the project
+ * or in the home directory.
+ */
+bool host_found(struct call *c, enum host_id host, struct str root);
 
 /* The file of a scope; absent if the host has none. */
 struct str host_file(struct call *c, enum host_id host, enum host_scope scope, struct str root);

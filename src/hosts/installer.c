@@ -1,12 +1,13 @@
 #include "hosts/installer.h"
 
+#include "base/buf.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "hosts/backup.h"
 #include "store/place.h"
 
-static enum err left_alone(struct call *c, struct str path, enum err e)
+enum err install_left_alone(struct call *c, struct str path, enum err e)
 {
 	struct str step = c->step;
 
@@ -62,7 +63,7 @@ enum err install_add(struct call *c, struct str path, const struct install_edit 
 	if (e)
 		return e;
 	if ((e = g->add(c, old, g->arg, &text)))
-		return left_alone(c, path, e);
+		return install_left_alone(c, path, e);
 	return installer_replace(c, path, old, text, out);
 }
 
@@ -93,7 +94,7 @@ enum err install_drop(struct call *c, struct str path, const struct install_edit
 	    (e = backup_find(c, path, &copy, &before)))
 		return e;
 	if ((e = g->drop(c, now, g->arg, &text)))
-		return left_alone(c, path, e);
+		return install_left_alone(c, path, e);
 	if (text.p && str_eq(now, text))
 		return ERR_OK;
 	out->changed = true;
@@ -110,4 +111,42 @@ enum err install_drop(struct call *c, struct str path, const struct install_edit
 	if (!(e = file_remove(c, path)))
 		call_stored(c, STORED_PART);
 	return e;
+}
+
+/* --- what an edit changes --- */
+
+static struct str *installer_lines(struct arena *mem, struct str text, size_t *count)
+{
+	struct str *lines = NULL, line;
+
+	*count = 0;
+	while (text.n && str_next(&text, '\n', &line)) {
+		lines = arena_room(mem, lines, *count, sizeof *lines);
+		lines[(*count)++] = line;
+	}
+	return lines;
+}
+
+struct str install_diff(struct arena *mem, struct str before, struct str after)
+{
+	enum { AROUND = 2 };
+	struct buf out = { .mem = mem };
+	size_t m, n, head = 0, tail = 0;
+	struct str *a = installer_lines(mem, before, &m), *b = installer_lines(mem, after, &n);
+
+	while (head < m && head < n && str_eq(a[head], b[head]))
+		head++;
+	while (tail < m - head && tail < n - head && str_eq(a[m - 1 - tail], b[n - 1 - tail]))
+		tail++;
+	if (head == m && head == n)
+		return STR("");
+	for (size_t i = head > AROUND ? head - AROUND : 0; i < head; i++)
+		buf_fmt(&out, "  " STR_FMT "\n", STR_ARG(a[i]));
+	for (size_t i = head; i < m - tail; i++)
+		buf_fmt(&out, "- " STR_FMT "\n", STR_ARG(a[i]));
+	for (size_t i = head; i < n - tail; i++)
+		buf_fmt(&out, "+ " STR_FMT "\n", STR_ARG(b[i]));
+	for (size_t i = m - tail; i < m && i < m - tail + AROUND; i++)
+		buf_fmt(&out, "  " STR_FMT "\n", STR_ARG(a[i]));
+	return buf_str(&out);
 }

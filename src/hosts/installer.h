@@ -27,10 +27,19 @@ struct install_outcome {
  */
 enum err install_check(struct call *c, struct str path, struct str project);
 
+/* Adds the name of the file to the error of an edit. */
+enum err install_left_alone(struct call *c, struct str path, enum err e);
+
 /* INVALID_INPUT, naming the file, if it does not parse: it is left alone. */
 enum err install_add(struct call *c, struct str path, const struct install_edit *g,
 		     struct install_outcome *out);
 enum err install_drop(struct call *c, struct str path, const struct install_edit *g,
 		      struct install_outcome *out);
+
+/*
+ * What an edit changes, as lines with '-' and '+' between two unchanged ones; an absent text is an
+ * empty file.
+ */
+struct str install_diff(struct arena *mem, struct str before, struct str after);
 
 #endif

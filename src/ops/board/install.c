@@ -1,3 +1,4 @@
+#include "base/system/file.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "hosts/host.h"
@@ -8,7 +9,7 @@
 
 struct body {
 	int host;
-	bool write, remove, user, project, print;
+	bool write, remove, user, project, print, all;
 	struct str agent;
 };
 
@@ -26,6 +27,9 @@ static const struct field fields[] = {
 	{ "print", &kind_bool, AT(print),
 	  .help = "print the configuration without writing it "
 		  "(default)" },
+	{ "all", &kind_bool, AT(all),
+	  .help = "every host that is found here: its program is on PATH, or it has files in the "
+		  "project or in your home directory" },
 	{ "project", &kind_bool, AT(project), .help = "use the project's file (default)" },
 	{ "user", &kind_bool, AT(user), .help = "use the user's file" },
 	{ "agent", &kind_agent, AT(agent), .help = "fixed agent name of the server" },
@@ -39,6 +43,7 @@ static const struct prop props[] = {
 	{ "backup", PROP_STR, PROP_NULL, NULL },
 	{ "command", PROP_STR, PROP_NULL, NULL },
 	{ "snippet", PROP_STR, PROP_NULL, NULL },
+	{ "diff", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 
@@ -53,7 +58,7 @@ static const char *const examples[] = {
 /* The result of the installation for one host. */
 struct outcome {
 	const char *result;
-	struct str path, backup, snippet;
+	struct str path, backup, snippet, diff;
 };
 
 struct ours {
@@ -87,6 +92,25 @@ static enum err board_install_no_file(struct call *c, enum host_id host, enum ho
 			 STR_ARG(host_command(c, host, scope, server)));
 }
 
+/* What the edit would change. An error means that the file cannot be edited. */
+static enum err board_install_diff(struct call *c, const struct install_edit *edit, bool drop,
+				   struct outcome *o)
+{
+	struct str old, text;
+	enum err e = file_read_regular(c, o->path, &old);
+
+	if (!e)
+		e = drop && !old.p ? ERR_OK :
+				     (drop ? edit->drop : edit->add)(c, old, edit->arg, &text);
+	if (e)
+		return install_left_alone(c, o->path, e);
+	if (drop && !old.p)
+		text = old;
+	o->diff = install_diff(&c->mem, old, text);
+	o->result = !o->diff.n ? "unchanged" : drop ? "remove from" : "add to";
+	return ERR_OK;
+}
+
 static enum err board_install_act(struct call *c, const struct body *in, enum host_id host,
 				  const struct host_server *server, struct outcome *o)
 {
@@ -95,6 +119,9 @@ static enum err board_install_act(struct call *c, const struct body *in, enum ho
 	struct install_outcome done;
 	enum err e;
 
+	if (in->all &&
+	    (!o->path.p || (e = board_install_diff(c, &edit, in->remove, o)) || in->print))
+		return o->path.p ? e : ERR_OK;
 	if (!in->write && !in->remove)
 		return o->path.p ? host_add(c, host, STR_NONE, server, &o->snippet) : ERR_OK;
 	if (!o->path.p)
@@ -146,8 +173,57 @@ static enum err board_install_one(struct call *c, const struct body *in, const s
 	json_put_str(reply, "backup", o.backup);
 	json_put_str(reply, "command", host_command(c, host, scope, &server));
 	json_put_str(reply, "snippet", o.snippet);
+	if (in->all)
+		json_put_str(reply, "diff", o.diff);
 	json_end(reply);
 	return ERR_OK;
+}
+
+/* Undoes what was done for the hosts before the one that failed. */
+static void board_install_undo(struct call *c, const struct body *in, const struct offer *offer,
+			       struct str root, int failed)
+{
+	struct call before = call_save(c);
+	struct body back = *in;
+
+	back.write = in->remove;
+	back.remove = in->write;
+	for (int host = 0; host < failed; host++) {
+		struct json none = json_new(&c->mem);
+
+		if (host_found(c, host, root))
+			board_install_one(c, &back, offer, host, root, &none);
+	}
+	call_restore(c, &before);
+}
+
+/* All or none: every file is tried before the first is written. */
+static enum err board_install_found(struct call *c, const struct body *in,
+				    const struct offer *offer, struct str root, struct json *reply)
+{
+	struct body look = *in;
+	struct json tried = json_new(&c->mem);
+	enum err e = ERR_OK;
+
+	look.print = true;
+	json_array(&tried);
+	for (int host = 0; !e && host < HOST_COUNT; host++)
+		if (host_found(c, host, root))
+			e = board_install_one(c, &look, offer, host, root, &tried);
+	json_end(&tried);
+	if (e)
+		return e;
+	if (!in->write && !in->remove) {
+		json_raw(reply, json_text(&tried));
+		return ERR_OK;
+	}
+	json_array(reply);
+	for (int host = 0; !e && host < HOST_COUNT; host++)
+		if (host_found(c, host, root) &&
+		    (e = board_install_one(c, in, offer, host, root, reply)))
+			board_install_undo(c, in, offer, root, host);
+	json_end(reply);
+	return e;
 }
 
 static enum err board_install_install(struct call *c, const struct body *in,
@@ -156,14 +232,20 @@ static enum err board_install_install(struct call *c, const struct body *in,
 	struct str root;
 	enum err e;
 
+	if (in->all && in->host >= 0)
+		return call_fail(c, ERR_USAGE, "HOST and --all can't be combined");
+
 	if (in->write + in->remove + in->print > 1)
 		return call_fail(c, ERR_USAGE, "--write, --remove and --print can't be combined");
 	if (in->user && in->project)
 		return call_fail(c, ERR_USAGE, "--user and --project can't be combined");
-	if ((in->write || in->remove) && in->host < 0)
-		return call_fail(c, ERR_USAGE, "the name of a host is required to change its file");
+	if ((in->write || in->remove) && in->host < 0 && !in->all)
+		return call_fail(c, ERR_USAGE,
+				 "the name of a host, or --all, is required to change files");
 	if ((e = place_new(c, STR(".bb"), &root)))
 		return e;
+	if (in->all)
+		return board_install_found(c, in, offer, root, reply);
 	json_array(reply);
 	for (int host = 0; host < HOST_COUNT; host++)
 		if ((in->host < 0 || in->host == host) &&
@@ -192,17 +274,18 @@ static enum err board_install_run_all(struct call *c, struct stores *s, const vo
 }
 
 static const char *const all_examples[] = {
-	"abacus install claude --write",
-	"abacus install codex --user --write --agent codex-01",
-	"abacus install claude --remove",
-	NULL,
+	"abacus install claude --write",  "abacus install codex --user --write --agent codex-01",
+	"abacus install claude --remove", "abacus install --all",
+	"abacus install --all --write",   NULL,
 };
 
 const struct op op_project_install = {
 	.name = "install",
 	.help = "Add the MCP server of all tools to a host",
 	.more = "Like 'bb install', but for the server with beads, agents and continuity as well "
-		"as the board. It replaces an existing entry of the board's server.",
+		"as the board. It replaces an existing entry of the board's server. --all shows "
+		"what would change for each host that is found; with --write, all files are "
+		"changed or none.",
 	.examples = all_examples,
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),

@@ -20,9 +20,12 @@ void bb_view_init(struct view *v, const struct value *data)
 
 void bb_view_install(struct view *v, const struct value *data)
 {
+	if (!data->count)
+		view_line(v, "No host was found here. 'abacus install' shows what each one needs.");
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *host = &data->item[i];
 		struct str note = value_str(host, "command");
+		struct str diff = value_str(host, "diff");
 		bool shown = value_str(host, "snippet").p || !value_str(host, "path").p;
 
 		if (i)
@@ -39,6 +42,8 @@ void bb_view_install(struct view *v, const struct value *data)
 			buf_char(&v->out, '\n');
 			view_lines(v, value_str(host, "snippet"));
 		}
+		if (diff.n)
+			view_lines(v, str_head(diff, diff.n - 1)); /* without the last newline */
 	}
 }
 

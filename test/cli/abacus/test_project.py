@@ -116,6 +116,63 @@ def test_what_a_host_was_given_can_be_taken_back(on_path):
     assert not file.exists()
 
 
+@pytest.fixture
+def hosts(project, tmp_path):
+    """Three hosts by their folders, and no program of any host."""
+    home, programs = tmp_path / "home", tmp_path / "programs"
+    for folder in (home / ".gemini", project.path / ".claude", project.path / ".cursor", programs):
+        folder.mkdir(parents=True)
+    (project.path / ".mcp.json").write_text('{\n  "mcpServers": {\n    "x": {"command": "y"}\n  }\n}\n')
+    project.env.update(HOME=str(home), PATH=f"{BIN}:{programs}:/usr/bin:/bin")
+    project.programs = programs
+    return project
+
+
+def test_all_hosts_that_are_found_are_shown_with_what_would_change(hosts):
+    before = {p: p.read_text() for p in hosts.path.rglob("*.json")}
+    found = abacus(hosts, "install", "--all").ok().json
+    assert [(h["host"], h["result"]) for h in found] == [("claude", "add to"), ("cursor", "add to"), ("gemini", "add to")]
+    assert found[0]["diff"].startswith('  {\n    "mcpServers": {\n-     "x": {"command": "y"}\n+     "x": {"command": "y"},\n+     "abacus": {\n')
+    assert {p: p.read_text() for p in hosts.path.rglob("*.json")} == before
+    (hosts.programs / "opencode").write_text("#!/bin/sh\n")
+    (hosts.programs / "opencode").chmod(0o755)
+    assert "opencode" in [h["host"] for h in abacus(hosts, "install", "--all").ok().json]
+
+
+def test_all_hosts_are_written_and_restored_to_the_byte(hosts):
+    before = (hosts.path / ".mcp.json").read_bytes()
+    assert {h["result"] for h in abacus(hosts, "install", "--all", "--write").ok().json} == {"added to"}
+    assert "abacus" in json.loads((hosts.path / ".cursor/mcp.json").read_text())["mcpServers"]
+    assert {h["result"] for h in abacus(hosts, "install", "--all", "--write").ok().json} == {"unchanged"}
+    assert {h["result"] for h in abacus(hosts, "install", "--all", "--remove").ok().json} == {"removed from"}
+    assert (hosts.path / ".mcp.json").read_bytes() == before and not (hosts.path / ".cursor/mcp.json").exists()
+
+
+@pytest.mark.parametrize("act", ["--write", "--remove"])
+def test_one_file_that_cannot_be_edited_leaves_all_hosts_alone(hosts, act):
+    (hosts.path / ".cursor/mcp.json").write_text("{ broken")
+    before = {p: p.read_bytes() for p in hosts.path.rglob("*.json")}
+    error = abacus(hosts, "install", "--all", act)
+    assert error.code != 0 and ".cursor/mcp.json" in error.out + error.err
+    assert {p: p.read_bytes() for p in hosts.path.rglob("*.json")} == before
+
+
+def test_a_file_that_cannot_be_written_undoes_the_ones_before(hosts):
+    before = (hosts.path / ".mcp.json").read_bytes()
+    (hosts.path / ".cursor").rmdir()
+    (hosts.path / ".cursor").write_text("a file in the place of the folder")
+    assert abacus(hosts, "install", "--all", "--write").code != 0
+    assert (hosts.path / ".mcp.json").read_bytes() == before
+
+
+def test_no_host_found_and_options_that_exclude_each_other(project, tmp_path):
+    project.env.update(HOME=str(tmp_path), PATH=f"{BIN}:/usr/bin:/bin")
+    assert abacus(project, "install", "--all").ok().json == []
+    assert "No host was found" in project.run("install", "--all", program="abacus").ok().out
+    assert abacus(project, "install", "claude", "--all").code != 0
+    assert abacus(project, "install", "--write").code != 0
+
+
 @pytest.mark.parametrize("entry", ['{"command":"./tools/abacus","args":["mcp"]}', '{"command":"theirs"}'])
 @pytest.mark.parametrize("other", ['{"command":"bb","args":["mcp"]}', '{"command":"else"}'])
 def test_a_server_of_our_name_becomes_ours_whatever_others_say(project, entry, other):
