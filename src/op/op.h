@@ -114,6 +114,9 @@ enum err request_check(struct call *c, struct request *r);
 const void *request_value(const struct request *r, enum field_role role);
 bool request_bool(const struct request *r, enum field_role role);
 
+/* Sets the field of that name, which the operation has. */
+enum err request_set_named(struct call *c, struct request *r, const char *name, struct str text);
+
 /* Sets the field with that role, if there is one. */
 enum err request_set_role(struct call *c, struct request *r, enum field_role role, struct str text);
 

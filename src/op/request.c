@@ -50,6 +50,15 @@ enum err request_set_role(struct call *c, struct request *r, enum field_role rol
 	return i == SIZE_MAX ? ERR_OK : request_set(c, r, i, text);
 }
 
+enum err request_set_named(struct call *c, struct request *r, const char *name, struct str text)
+{
+	size_t i = 0;
+
+	while (strcmp(r->op->fields[i].name, name) != 0)
+		i++;
+	return request_set(c, r, i, text);
+}
+
 enum err request_set(struct call *c, struct request *r, size_t i, struct str text)
 {
 	r->given |= UINT64_C(1) << i;

@@ -5,6 +5,7 @@
 #include "beads/config.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
+#include "ops/upstream/upstream_ops.h"
 
 struct body {
 	bool dry, no_push, no_pull, status;
@@ -92,8 +93,7 @@ static enum err check_ttl(struct call *c)
 			 (long long)SYNC_TTL_LEAST_MS);
 }
 
-/* Upstream's hooks run 'bd sync --flush-only' and '--import-only', and stop Git if they fail. The
- * store needs neither, so only its state is shown. */
+/* Upstream's hooks run 'bd sync --flush-only' and '--import-only', and stop Git if they fail. */
 static enum err bead_sync_exchange(struct call *c, struct json *reply)
 {
 	struct beads b;
@@ -125,6 +125,8 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 	(void)s;
 	if (e)
 		return e;
+	if (in->import_only)
+		upstream_take_in(c);
 	if (in->flush_only || in->import_only)
 		return bead_sync_exchange(c, reply);
 	e = beads_open(c, BEADS_READ, &b);
@@ -156,7 +158,7 @@ const struct op op_bead_sync = {
 		"the same result in every clone. Autosync also publishes changes shortly after "
 		"they are made; turn it off with 'bd config set sync.auto false' or "
 		"ABACUS_AUTOSYNC=0. A failed sync loses nothing.",
-	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS | OP_LOST,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS | OP_LOST | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "sync", PROP_OBJECT, 0, props },

@@ -83,6 +83,16 @@ static struct str git_hook_chained(struct call *c, struct str name)
 	return path;
 }
 
+/* Does Git call the hook after it may have changed files of the worktree? */
+static bool git_hook_changed_files(const struct body *in)
+{
+	const struct str *arg = in->args.item;
+
+	if (str_is(in->name, "post-checkout")) /* its last argument is 0 for a checkout of files */
+		return in->args.n < 3 || !str_is(arg[2], "0");
+	return str_is(in->name, "post-merge") || str_is(in->name, "post-rewrite");
+}
+
 static enum err upstream_git_hook_run(struct call *c, struct stores *s, const void *body,
 				      struct json *reply)
 {
@@ -90,6 +100,8 @@ static enum err upstream_git_hook_run(struct call *c, struct stores *s, const vo
 	struct str chained = git_hook_chained(c, in->name);
 
 	(void)s;
+	if (git_hook_changed_files(in))
+		upstream_take_in(c);
 	json_object(reply);
 	json_put_str(reply, "hook", in->name);
 	json_put_str(reply, "chained", chained);
@@ -100,7 +112,7 @@ static enum err upstream_git_hook_run(struct call *c, struct stores *s, const vo
 const struct op op_upstream_git_hook = {
 	.name = "upstream hook",
 	.help = "Handle a call from a Git hook of upstream's bd; never fails",
-	.flags = OP_WRITE | OP_HOST,
+	.flags = OP_WRITE | OP_HOST | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = run_fields,
 	.reply = &(const struct prop){ "hook", PROP_OBJECT, 0, run_props },

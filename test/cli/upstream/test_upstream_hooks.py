@@ -86,6 +86,23 @@ def test_a_hook_never_fails_and_prints_nothing(repo, empty, name):
             assert (done.out, done.err) == ("", "")
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_with_a_mirror_a_merge_takes_in_what_others_changed(tmp_path, style):
+    made = Workspace(tmp_path / "proj", style)
+    bd = str(BIN / "bd")
+    made.run(bd, "init", "-q")
+    made.quiet("git", "add", ".")
+    made.quiet("git", "commit", "-qm", "first")
+    made.quiet("git", "checkout", "-q", "-b", "side")
+    made.write(issue("proj-a"), issue("proj-b", "of the side"))
+    made.quiet("git", "checkout", "-q", "main")
+    assert json.loads(made.run(bd, "list", "--json").stdout) == []  # not without the mirror
+    made.run(bd, "config", "set", "mirror.beads", "true")
+    made.quiet("git", "merge", "-q", "side")
+    got = json.loads(made.run(bd, "list", "--json").stdout)
+    assert sorted(b["title"] for b in got) == ["of the side", "title"]
+
+
 # --- the merge driver ---
 
 def merged(repo, base, ours, theirs):
