@@ -140,7 +140,7 @@ def verify(project, model, host, done):
 def test_claude(installed, project, model):
     project.run("hook", "install", "--claude", "--project", program="vybe").ok()
     (project.path / ".mcp.json").write_text(json.dumps({"mcpServers": {"abacus": {
-        "type": "stdio", "command": str(BIN / "abacus"), "args": ["mcp", "--agent", "claude-test"]}}}))
+        "type": "stdio", "command": str(BIN / "abacus"), "args": ["mcp", "--tools", "all", "--agent", "claude-test"]}}}))
     done = start(project, [str(CLAUDE), "-p", "hello", "--mcp-config", ".mcp.json", "--allowedTools", f"mcp__abacus__{TOOL}"],
                  ANTHROPIC_BASE_URL=f"http://127.0.0.1:{model.server_port}", ANTHROPIC_API_KEY="sk-ant-none",
                  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_AUTOUPDATER="1", ENABLE_TOOL_SEARCH="0")
@@ -151,7 +151,7 @@ def test_gemini(installed, project, model):
     project.run("hook", "install", "--gemini", "--project", program="vybe").ok()
     settings = project.path / ".gemini/settings.json"
     merged = {**json.loads(settings.read_text()), "mcpServers": {"abacus": {
-        "command": str(BIN / "abacus"), "args": ["mcp", "--agent", "gemini-test"], "trust": True}}}
+        "command": str(BIN / "abacus"), "args": ["mcp", "--tools", "all", "--agent", "gemini-test"], "trust": True}}}
     settings.write_text(json.dumps(merged))
     with contextlib.suppress(FileExistsError):
         (project.path.parent / "home/.gemini").mkdir()
