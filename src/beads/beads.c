@@ -84,10 +84,11 @@ static enum err beads_not_initialized(struct call *c, const struct beads *b)
 	call_fail(c, ERR_NOT_INITIALIZED, "there are no beads in '" STR_FMT "' yet",
 		  STR_ARG(b->repo.tree));
 	if (other.p)
-		return call_step(c,
-				 "Run 'bd init' to set them up, then 'bd import', which takes in the "
-				 "issues of '" STR_FMT "'.",
-				 STR_ARG(other));
+		return call_step(
+			c,
+			"Run 'bd init' to set them up, then 'bd import', which takes in the "
+			"issues of '" STR_FMT "'.",
+			STR_ARG(other));
 	return call_step(c, "Run 'bd init' to set them up; no file of yours is changed.");
 }
 

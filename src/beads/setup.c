@@ -92,22 +92,19 @@ const char setup_advice[] =
 	"details.\n- `bd create \"title\" -p 2 --deps discovered-from:ID` records work that you "
 	"discover.\n- `bd close ID --reason \"what was done\"` closes a finished bead.\n";
 
-/* A repository that upstream's bd has set up has clients that read upstream's JSON. */
-static enum err setup_choose_dialect(struct call *c, struct beads *b, struct setup *out)
+enum err setup_choose_dialect(struct call *c, const struct beads *b, bool *chosen)
 {
-	struct str chosen, dir = path_join(&c->mem, b->repo.tree, STR(".beads"));
-	enum err e = config_find(c, b->home, CONFIG_JSON_DIALECT, &chosen);
+	struct str now, dir = path_join(&c->mem, b->repo.tree, STR(".beads"));
+	enum err e = config_find(c, b->home, CONFIG_JSON_DIALECT, &now);
 
-	if (e || chosen.p || !file_is_dir(&c->mem, dir))
-		return e;
-	out->upstream = true;
-	return config_put(c, b->home, CONFIG_JSON_DIALECT, STR("upstream"));
+	*chosen = !e && !now.p && file_is_dir(&c->mem, dir);
+	return *chosen ? config_put(c, b->home, CONFIG_JSON_DIALECT, STR("upstream")) : e;
 }
 
 static enum err setup_configure(struct call *c, struct beads *b, const struct setup_ask *in,
 				struct setup *out)
 {
-	enum err e = setup_choose_dialect(c, b, out);
+	enum err e = setup_choose_dialect(c, b, &out->upstream);
 
 	if (!e && in->ref.p)
 		e = config_put(c, b->home, CONFIG_SYNC_REF, in->ref);

@@ -22,6 +22,17 @@ struct setup {
 
 /* Creates the store of a repository, or joins the beads that were published for it. An existing
  * store only gets a new prefix, ref or remote. `b` is closed on return; its paths stay valid. */
+/*
+ * Sets json.dialect to upstream's where there is a folder `.beads`, whose clients read that JSON,
+ * unless the user has chosen a dialect. Needs the writer's lock.
+ */
+enum err setup_choose_dialect(struct call *c, const struct beads *b, bool *chosen);
+
+/* The sentence that says so. */
+#define SETUP_DIALECT                                                                              \
+	"this repository has a folder '.beads', so the JSON of this clone has upstream's shapes; " \
+	"'bd config set json.dialect specification' changes that"
+
 /* What to add to AGENTS.md. */
 extern const char setup_advice[];
 

@@ -53,10 +53,7 @@ static enum err bead_init_run(struct call *c, struct stores *s, const void *body
 		return e;
 	bead_init_warn(c, &done, &b);
 	if (done.upstream)
-		call_warn(c,
-			  "this repository has a folder '.beads', so the JSON of this clone has "
-			  "upstream's shapes; 'bd config set json.dialect specification' changes "
-			  "that");
+		call_warn(c, SETUP_DIALECT);
 	mention_warn(c, &b);
 	json_object(reply);
 	json_put_str(reply, "result", str_of(done.result));

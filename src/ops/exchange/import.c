@@ -3,7 +3,9 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
+#include "beads/config.h"
 #include "beads/exchange/source.h"
+#include "beads/setup.h"
 #include "continuity/memory.h"
 #include "op/op.h"
 #include "ops/bead/bead_ops.h"
@@ -144,6 +146,24 @@ static void import_encode(struct json *j, const struct import_report *r, const s
 	json_end(j);
 }
 
+/* Chooses upstream's dialect; a store that the import has made has chosen already. */
+static enum err import_choose_dialect(struct call *c, bool made_store)
+{
+	struct str dialect = { 0 };
+	bool chosen = false;
+	struct beads b;
+	enum err e = beads_open(c, BEADS_WRITE, &b);
+
+	if (e)
+		return e;
+	e = made_store ? config_get(c, b.home, CONFIG_JSON_DIALECT, &dialect) :
+			 setup_choose_dialect(c, &b, &chosen);
+	beads_close(&b);
+	if (chosen || str_is(dialect, "upstream"))
+		call_warn(c, SETUP_DIALECT);
+	return e;
+}
+
 static enum err bead_import_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
@@ -164,7 +184,8 @@ static enum err bead_import_run(struct call *c, struct stores *s, const void *bo
 	ask.sources = source.lines;
 	if ((e = import_run(c, &ask, &report)))
 		return e;
-	if (!in->dry_run && (e = import_put_memories(c, &report)))
+	if (!in->dry_run && ((e = import_put_memories(c, &report)) ||
+			     (e = import_choose_dialect(c, report.made_store))))
 		return e;
 	import_encode(reply, &report, in, source.name);
 	return ERR_OK;

@@ -145,7 +145,7 @@ def test_reads_and_writes_are_told_apart(schemas):
     beads = {n.removeprefix("bead ") for n, s in schemas.items() if n.startswith("bead ") and not s["mutates"]}
     assert beads == {
         "show", "list", "search", "why", "deleted", "dep list", "dep tree", "dep cycles", "blocked",
-        "children", "comments", "label list", "label list-all", "status", "history", "commits", "blame", "diff", "count", "stale", "epic status",
+        "children", "comments", "label list", "label list-all", "status", "history", "commits", "blame", "diff", "count", "export", "stale", "epic status",
         "graph", "validate", "doctor", "where", "info", "version", "config get", "config list"}
     assert {n for n, s in schemas.items() if s["destructive"]} == {"board destroy", "board clear"}
 

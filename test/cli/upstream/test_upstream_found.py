@@ -31,6 +31,16 @@ def test_ready_and_doctor_mention_what_is_not_imported(found):
     assert "import" not in [c["code"] for c in found.run("doctor", "--json", program="bd").ok().json["checks"]]
 
 
+def test_import_chooses_upstreams_dialect_and_says_so_once(found):
+    assert "json.dialect" in found.run("import", program="bd").ok().err  # it sets up the store
+    assert "json.dialect" not in found.run("import", program="bd").ok().err
+    found.run("config", "set", "json.dialect", "specification", program="bd").ok()
+    found.run("import", program="bd").ok()
+    assert found.run("config", "get", "json.dialect", "--json", program="bd").json["value"] == "specification"
+    found.run("config", "unset", "json.dialect", program="bd").ok()
+    assert "json.dialect" in found.run("import", program="bd").ok().err
+
+
 def test_a_dolt_database_is_mentioned_as_one_that_only_upstream_reads(empty):
     git(empty.path, "init", "-q")
     (empty.path / ".beads" / "dolt" / ".dolt").mkdir(parents=True)
