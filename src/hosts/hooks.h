@@ -12,7 +12,7 @@ struct json;
  */
 struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope, struct str root);
 
-/* `command` is the program, quoted for a shell; our entries are recognised by the words after it. */
+/* `command` calls the program from a shell; our entries are recognised by the words after it. */
 struct hooks_entry {
 	enum host_id host;
 	struct str command;

@@ -93,19 +93,35 @@ static enum err choose_hosts(struct call *c, const struct body *in, bool wanted[
 	return call_step(c, "Name a host, for example --codex.");
 }
 
+/*
+ * A project's file is for everybody who works in it, so it calls the program by its name, and does
+ * nothing where that is not installed. A user's file has the path.
+ */
+static struct str vybe_hook_program(struct call *c, bool project, bool install, struct str self)
+{
+	if (!project)
+		return spawn_quoted(&c->mem, self);
+	if (install && !spawn_find(&c->mem, STR("abacus")).p)
+		call_warn(c, "'abacus' is not on PATH. The project's hooks call it by that name, "
+			     "also in ~/.local/bin, and do nothing where it is not found.");
+	return STR("PATH=\"$PATH:$HOME/.local/bin\"; command -v abacus >/dev/null || exit 0; "
+		   "abacus");
+}
+
 static enum err vybe_hook_each(struct call *c, const struct body *in, bool install,
 			       struct json *reply)
 {
 	bool project = in->project;
-	struct str root, path, before, self;
+	struct str root, path, before, self, program;
 	bool wanted[HOST_COUNT];
 	enum err e;
 
 	if ((e = choose_hosts(c, in, wanted)) || (e = spawn_need_self(c, &self)) ||
 	    (e = place_new(c, STR(".bb"), &root)))
 		return e;
+	program = vybe_hook_program(c, project, install, self);
 	for (int i = 0; !e && i < HOST_COUNT; i++) {
-		struct hooks_entry entry = { (enum host_id)i, spawn_quoted(&c->mem, self) };
+		struct hooks_entry entry = { (enum host_id)i, program };
 		struct install_edit edit = hooks_edit(&entry);
 		struct install_outcome done;
 

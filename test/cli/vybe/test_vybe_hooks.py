@@ -3,12 +3,14 @@ import fcntl
 import json
 import re
 import sqlite3
+import subprocess
 import time
 import tomllib
 from contextlib import closing
 
 import pytest
 
+from conftest import BIN, environment
 from vybe import vybe  # noqa: F401 (a fixture)
 from harness import patience
 
@@ -61,6 +63,35 @@ def test_install_and_uninstall_leave_nothing_behind(vybe, host):
     assert install(vybe, host)["status"] == "unchanged" and file.read_bytes() == before
     assert install(vybe, host, "uninstall")["status"] == "removed" and not file.exists()
     assert install(vybe, host, "uninstall")["status"] == "unchanged"
+
+
+@pytest.mark.parametrize("host", ALL)
+def test_the_file_of_a_project_names_no_folder_of_this_machine(vybe, host):
+    install(vybe, host)
+    assert str(BIN).encode() not in (vybe.path / ALL[host]).read_bytes()
+
+
+def test_the_hooks_of_a_project_do_nothing_where_the_program_is_not_installed(vybe, tmp_path):
+    install(vybe, "claude")
+    command = json.loads((vybe.path / ".claude/settings.json").read_text())["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    said = json.dumps({"hook_event_name": "SessionStart", "session_id": "s1", "cwd": str(vybe.path)}).encode()
+    (tmp_path / ".local/bin").mkdir(parents=True)
+    def run(path):
+        return subprocess.run(["/bin/sh", "-c", command], cwd=vybe.path, input=said, capture_output=True,
+                              env=environment(**{**vybe.env, "HOME": str(tmp_path), "PATH": path}))
+    absent = run("/usr/bin:/bin")
+    assert (absent.returncode, absent.stdout, absent.stderr) == (0, b"", b"")
+    assert b"additionalContext" in run(f"{BIN}:/usr/bin:/bin").stdout
+    (tmp_path / ".local/bin/abacus").symlink_to(BIN / "abacus")
+    assert b"additionalContext" in run("/usr/bin:/bin").stdout
+
+
+def test_a_program_that_is_not_on_path_is_told_at_install(vybe):
+    vybe.env["PATH"] = "/usr/bin:/bin"
+    done = vybe.run("hook", "install", "--claude", "--project", program="vybe")
+    assert done.code == 0 and "'abacus' is not on PATH" in done.err + done.out
+    vybe.env["PATH"] = f"{BIN}:/usr/bin:/bin"
+    assert "not on PATH" not in (lambda d: d.err + d.out)(vybe.run("hook", "install", "--gemini", "--project", program="vybe"))
 
 
 def test_what_became_of_every_event_of_claude_is_told(vybe):
