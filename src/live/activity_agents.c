@@ -20,15 +20,17 @@ typedef int64_t agent_line_see(struct activity *a, const struct value *v);
 static enum err activity_read_record(struct activity *a, const struct agent_files *f,
 				     struct str name, agent_line_see *see)
 {
-	struct lines_back back = { .f = f, .name = name };
+	struct arena held = { 0 }; /* most lines may be of no interest */
+	struct lines_back back = { .f = f, .name = name, .mem = &held };
+	struct arena *mem = &a->c->mem;
 	struct str line;
 	int64_t oldest = 0;
 	size_t count = 0;
 	enum err e;
 
 	while (!(e = lines_back(a->c, &back, &line)) && line.p) {
-		const struct value *v =
-			activity_may_have(a, line) ? agent_line_parse(&a->c->mem, line) : NULL;
+		bool may = activity_may_have(a, line);
+		const struct value *v = may ? agent_line_parse(mem, arena_copy(mem, line)) : NULL;
 		int64_t at = v ? see(a, v) : 0;
 
 		oldest = at ? at : oldest;
@@ -37,6 +39,7 @@ static enum err activity_read_record(struct activity *a, const struct agent_file
 	}
 	if (!e && line.p && lines_back_at(&back))
 		activity_has_more(a, oldest);
+	arena_release(&held);
 	return e;
 }
 

@@ -164,6 +164,13 @@ def test_wrong_input_is_refused_with_a_hint(busy, args, says):
     assert done.code != 0 and says in first and hint and not done.out
 
 
+def test_a_bead_that_could_be_two_is_refused(busy):
+    busy.act("create", "One", "--id", "bd-same1")
+    busy.act("create", "Two", "--id", "bd-same2")
+    done = busy.run("log", "--bead", "same", program="abacus")
+    assert done.code != 0 and "'same'" in done.err and "bd-same1" in done.err and not done.out
+
+
 def test_without_any_store_there_is_nothing(tmp_path):
     done = subprocess.run([BIN / "abacus", "log"], cwd=tmp_path, capture_output=True, env=environment(), check=True)
     assert done.stdout == b"No activity found.\n"
