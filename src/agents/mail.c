@@ -102,9 +102,9 @@ static enum err mail_check_draft(struct call *c, const struct mail_draft *d)
 				 "a bead id can't contain control characters");
 	if ((urgency && d->category != CATEGORY_BLOCKED) ||
 	    (d->action.p && !category_requires_ack(d->category)))
-		return call_fail(c, ERR_INVALID_INPUT, "a message of the category %s has no %s",
+		return call_fail(c, ERR_INVALID_INPUT, "a message of the category %s can't have %s",
 				 names_word(&categories, d->category),
-				 urgency ? "urgency" : "next action");
+				 urgency ? "an urgency" : "a next action");
 	if (d->action.p && (e = mail_check_text(c, "the next action", d->action, TITLE_MOST)))
 		return e;
 	if (d->thread.p && (e = mail_check_text(c, "the thread", d->thread, TITLE_MOST)))

@@ -55,7 +55,7 @@ static enum err mail_none_such(struct call *c, struct str agent, struct str text
 			  STR_ARG(agent), STR_ARG(text), STR_ARG(choices_text(c, newest)));
 	else
 		call_fail(c, ERR_MESSAGE_NOT_FOUND,
-			  "'" STR_FMT "' has no message '" STR_FMT "', and no other",
+			  "'" STR_FMT "' has no message '" STR_FMT "', and no other messages",
 			  STR_ARG(agent), STR_ARG(text));
 	return call_step(c, "'bb agent inbox --agent " STR_FMT "' lists that agent's messages.",
 			 STR_ARG(spawn_word(&c->mem, agent)));

@@ -116,7 +116,7 @@ static enum err reservation_may_take(struct call *c, struct agent_files *f,
 	reservation_taken(c, ERR_RESERVATION_STALE_FOUND, r,
 			  over ? "and that ended at" : "who is not there, until");
 	return call_step(c,
-			 "Look first whether its owner is still at work. This takes it over: bb "
+			 "Check first whether its owner still works. To take it over: bb "
 			 "agent reserve --takeover-stale --agent " STR_FMT " --bead " STR_FMT
 			 " --scope " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, ask->agent)),

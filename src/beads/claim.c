@@ -182,8 +182,8 @@ enum err claim_check(struct edit *e, struct stamp epoch)
 		  epoch.ms, epoch.n, STR_ARG(e->row->id),
 		  claim_holder(e).p ? ": it is now claimed by " : "", STR_ARG(claim_holder(e)));
 	call_step(e->c,
-		  "Stop working on it: somebody else may have it now. 'bd show " STR_FMT
-		  "' tells who.",
+		  "Stop working on it: another agent may have claimed it. 'bd show " STR_FMT
+		  "' shows which one.",
 		  STR_ARG(spawn_word(&e->c->mem, e->row->id)));
 	return call_detail(e->c, claim_put_detail(e, &epoch));
 }

@@ -164,7 +164,7 @@ enum err edit_bury(struct edit *e, struct state *change, struct str reason)
 
 static enum err edit_nothing_left(struct call *c, struct str id)
 {
-	call_fail(c, ERR_NOT_FOUND, "of '" STR_FMT "' nothing is left but that it was deleted",
+	call_fail(c, ERR_NOT_FOUND, "'" STR_FMT "' was deleted, and its content was not kept",
 		  STR_ARG(id));
 	return call_step(c, "The program that deleted the bead did not keep its content. Create "
 			    "the bead again under another id.");

@@ -410,10 +410,9 @@ static enum err task_begin_step(struct edit *e, struct state *change, const void
 {
 	(void)change, (void)arg;
 	if (bead_status(&e->now) == BEAD_OPEN && e->row->blockers) {
-		call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' waits for " STR_FMT,
+		call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' is blocked by " STR_FMT,
 			  STR_ARG(e->row->id), STR_ARG(e->row->waits));
-		return call_step(e->c,
-				 "Close what it waits for first; 'bd why " STR_FMT "' lists it.",
+		return call_step(e->c, "Close its blockers first; 'bd why " STR_FMT "' lists them.",
 				 STR_ARG(spawn_word(&e->c->mem, e->row->id)));
 	}
 	edit_extra(e, "blocked_reason", STR_NONE);

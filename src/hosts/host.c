@@ -183,7 +183,7 @@ static bool host_ours(const struct value *v)
 
 static enum err not_ours(struct call *c, struct str name)
 {
-	call_fail(c, ERR_INVALID_INPUT, "it has a server '" STR_FMT "' that is not ours",
+	call_fail(c, ERR_INVALID_INPUT, "it has a server '" STR_FMT "' of another program",
 		  STR_ARG(name));
 	return call_step(c, "Rename that entry, then run the command again.");
 }

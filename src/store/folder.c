@@ -163,10 +163,11 @@ static enum err refuse_unknown(struct call *c, const struct repository *repo, st
 		  "it cannot be told whether '" STR_FMT "/" STR_FMT
 		  "' comes from the repository: Git's index is missing or damaged",
 		  STR_ARG(repo->tree), STR_ARG(name));
-	return call_step(c,
-			 "See what is wrong with the checkout, and mend that first: git -C " STR_FMT
-			 " status",
-			 STR_ARG(spawn_word(&c->mem, repo->tree)));
+	return call_step(
+		c,
+		"See what is wrong with the checkout, and repair that first: git -C " STR_FMT
+		" status",
+		STR_ARG(spawn_word(&c->mem, repo->tree)));
 }
 
 /* The files exist, but Git cannot say which of them are tracked. */
@@ -177,7 +178,7 @@ static enum err refuse_broken(struct call *c, struct str path, struct str tree)
 		  "/.git' is not one that Git can use",
 		  STR_ARG(path), STR_ARG(tree));
 	return call_step(
-		c, "See what is wrong with it, and mend that first: git -C " STR_FMT " status",
+		c, "See what is wrong with it, and repair that first: git -C " STR_FMT " status",
 		STR_ARG(spawn_word(&c->mem, tree)));
 }
 

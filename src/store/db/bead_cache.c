@@ -69,7 +69,7 @@ static const char indexes[] =
 static enum err bead_cache_doubt(struct call *c, struct str path, const char *why)
 {
 	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' %s", STR_ARG(path), why);
-	return call_step(c, "Run the command again: this file is only a cache, and is made anew.");
+	return call_step(c, "Run the command again: this file is only a cache, and is rebuilt.");
 }
 
 /* The cache is never synced, so it is trusted only until the next boot. */

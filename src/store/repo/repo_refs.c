@@ -42,7 +42,7 @@ static enum err repo_refs_broken(struct call *c, struct repo *r, struct str name
 	if (file_exists(&c->mem, file))
 		return call_step(c,
 				 "Nothing was changed. Move the file '" STR_FMT
-				 "' aside, then run 'bd sync': it makes the ref again, from the "
+				 "' aside, then run 'bd sync': it creates the ref again, from the "
 				 "journal and the remote.",
 				 STR_ARG(file));
 	return call_step(c,
@@ -136,9 +136,10 @@ enum err repo_ref(struct call *c, struct repo *r, struct str name, struct str *c
 		return e;
 	e = repo_refs_broken(c, r, name, fault);
 	if (commit->p)
-		call_step(c, "Nothing was changed. 'bd repair --apply' keeps what the ref is at as "
-			     "a backup ref; then run 'bd sync': it makes the ref again, from the "
-			     "journal and the remote.");
+		call_step(c,
+			  "Nothing was changed. 'bd repair --apply' keeps the target of the ref as "
+			  "a backup ref; then run 'bd sync': it creates the ref again, from the "
+			  "journal and the remote.");
 	return e;
 }
 

@@ -107,24 +107,23 @@ enum err remote_refuse_broken(struct call *c, struct remote *m, struct str ref, 
 	if (at.p)
 		return call_step(c, "Your own work is safe. Run 'bd repair --apply' to set the "
 				    "ref to the last usable commit.");
-	return call_step(
-		c,
-		"Your own work is safe and goes on. Set the ref to the last commit of this "
-		"clone. If that is refused, the repository there is damaged: run 'git "
-		"fsck' in it. Run: " STR_FMT,
-		STR_ARG(remote_force_command(c, m, ref)));
+	return call_step(c,
+			 "Your own work is safe. Set the ref to the last commit of this "
+			 "clone. If that is refused, the repository there is damaged: run 'git "
+			 "fsck' in it. Run: " STR_FMT,
+			 STR_ARG(remote_force_command(c, m, ref)));
 }
 
 enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str ref)
 {
 	call_fail(c, ERR_REMOTE_DAMAGED,
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT
-		  ") is at the same object as '" STR_FMT
+		  ") points to the same object as '" STR_FMT
 		  "': it may be a symbolic ref, and then a push would change that one",
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(m->shared));
 	return call_step(
 		c,
-		"Your own work is safe and goes on. Check in the repository there whether "
+		"Your own work is safe. Check in the repository there whether "
 		"that ref is symbolic; if so, remove it there. If not, replace it with "
 		"this command, which stops if the server reports a symbolic ref (with "
 		"Git's protocol 2; older servers do not report it): refs=$(git ls-remote --symref " STR_FMT
@@ -142,8 +141,7 @@ enum err remote_refuse_room(struct call *c, struct remote *m, struct str ref, st
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url), STR_ARG(other));
 	return call_step(
 		c,
-		"Your own work is safe and goes on. Remove that ref, then run 'bd sync': " STR_FMT
-		" " STR_FMT,
+		"Your own work is safe. Remove that ref, then run 'bd sync': " STR_FMT " " STR_FMT,
 		STR_ARG(repo_remote_push_command(c, m, "")),
 		STR_ARG(spawn_word(&c->mem, arena_fmt(&c->mem, ":" STR_FMT, STR_ARG(other)))));
 }

@@ -208,7 +208,7 @@ def test_an_unknown_message_lists_the_newest(mail, command):
     team, ids = mail
     found = error(team, command, "zzz", env=YOU)
     assert found["code"] == "MESSAGE_NOT_FOUND" and ", ".join(reversed(ids)) in found["message"]
-    assert error(team, command, "zzz", env=ME)["message"] == "'amber-otter' has no message 'zzz', and no other"
+    assert error(team, command, "zzz", env=ME)["message"] == "'amber-otter' has no message 'zzz', and no other messages"
 
 
 @pytest.mark.parametrize("command, code", [("read", "READ_FORBIDDEN"), ("ack", "ACK_FORBIDDEN")])
