@@ -209,7 +209,7 @@ def cut(w):
 def cut_and_pull(w):
     """Long, most of it is in a commit, some is not, and there is news."""
     a, b = w.begin()
-    grow(a, 200000)
+    grow(a, 100000)
     sync(a)
     grow(a, 100000, "bd-two")
     sync(b)
