@@ -11,7 +11,6 @@
 #include "base/text/value.h"
 #include "beads/claim.h"
 #include "beads/edit.h"
-#include "beads/model/record.h"
 #include "beads/model/state.h"
 #include "beads/undo/undo_log.h"
 
@@ -182,7 +181,7 @@ static bool undo_is_renewal(const struct bead *before, const struct bead *after)
 	       str_eq(before->member[MEMBER_ASSIGNEE_AT], after->member[MEMBER_ASSIGNEE_AT]);
 }
 
-static enum err undo_set_status(struct undo *u, struct edit *e, const struct bead *before)
+static enum err undo_set_status(struct edit *e, const struct bead *before)
 {
 	bool closes = bead_status(before) == BEAD_CLOSED && bead_status(&e->now) != BEAD_CLOSED;
 	enum err err = closes ? edit_may_close(e) : claim_permit(e);
@@ -190,15 +189,13 @@ static enum err undo_set_status(struct undo *u, struct edit *e, const struct bea
 	for (int i = 0; !err && i < MEMBERS; i++)
 		if (member_reg((enum member)i) == REG_STATUS)
 			edit_set(e, (enum member)i, before->member[i]);
-	(void)u;
 	return err;
 }
 
-static enum err undo_set_register(struct undo *u, struct edit *e, const struct bead *before,
-				  enum reg reg)
+static enum err undo_set_register(struct edit *e, const struct bead *before, enum reg reg)
 {
 	if (reg == REG_STATUS)
-		return undo_set_status(u, e, before);
+		return undo_set_status(e, before);
 	if (reg == REG_ASSIGNEE) {
 		claim_restore(e, before);
 		return ERR_OK;
@@ -250,7 +247,7 @@ static enum err undo_update(struct undo *u, struct edit *e, const struct bead *b
 			continue;
 		}
 		if (!(err = undo_expect(u, after->id, what, after->mark[r], e->now.mark[r])))
-			err = undo_set_register(u, e, before, (enum reg)r);
+			err = undo_set_register(e, before, (enum reg)r);
 	}
 	if (err || (err = undo_set_extras(u, e, before, after)))
 		return err;

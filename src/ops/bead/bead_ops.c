@@ -93,6 +93,21 @@ static const struct prop deleted_props[] = {
 };
 const struct prop deleted_reply = { "beads", PROP_OBJECT, PROP_LIST, deleted_props };
 
+const struct prop changed_field_props[] = {
+	{ "field", PROP_STR, 0, NULL },
+	{ "old", PROP_ANY, 0, NULL },
+	{ "new", PROP_ANY, 0, NULL },
+	{ 0 },
+};
+
+const struct prop changed_edge_props[] = {
+	{ "change", PROP_STR, 0, NULL },
+	{ "from", PROP_STR, 0, NULL },
+	{ "to", PROP_STR, 0, NULL },
+	{ "kind", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
 static const char *const direction_words[] = { "down", "up", "both" };
 const struct names directions = { direction_words, 3, NULL };
 

@@ -30,8 +30,9 @@ enum {
 
 extern const struct prop bead_props[], comment_props[];
 extern const struct prop bead_reply, beads_reply;
-extern const struct prop deleted_reply; /* tombstones */
-extern const struct names directions;   /* "down", "up", "both": enum side, and both */
+extern const struct prop deleted_reply;                               /* tombstones */
+extern const struct prop changed_field_props[], changed_edge_props[]; /* before and after */
+extern const struct names directions; /* "down", "up", "both": enum side, and both */
 
 /* --- several beads, by id --- */
 

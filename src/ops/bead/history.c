@@ -51,20 +51,13 @@ static const struct field diff_fields[] = {
 	{ 0 },
 };
 
-static const struct prop field_props[] = {
-	{ "field", PROP_STR, 0, NULL },
-	{ "old", PROP_ANY, 0, NULL },
-	{ "new", PROP_ANY, 0, NULL },
-	{ 0 },
-};
-
 static const struct prop history_props[] = {
 	{ "commit", PROP_STR, 0, NULL },
 	{ "committed_at", PROP_STR, 0, NULL },
 	{ "change", PROP_STR, 0, NULL },
 	{ "at", PROP_STR, PROP_OPTIONAL, NULL },
 	{ "by", PROP_STR, PROP_NULL, NULL },
-	{ "fields", PROP_OBJECT, PROP_LIST, field_props },
+	{ "fields", PROP_OBJECT, PROP_LIST, changed_field_props },
 	{ 0 },
 };
 
@@ -87,15 +80,7 @@ static const struct prop diff_bead_props[] = {
 	{ "id", PROP_STR, 0, NULL },
 	{ "change", PROP_STR, 0, NULL },
 	{ "title", PROP_STR, PROP_NULL, NULL },
-	{ "fields", PROP_OBJECT, PROP_LIST, field_props },
-	{ 0 },
-};
-
-static const struct prop diff_edge_props[] = {
-	{ "change", PROP_STR, 0, NULL },
-	{ "from", PROP_STR, 0, NULL },
-	{ "to", PROP_STR, 0, NULL },
-	{ "kind", PROP_STR, 0, NULL },
+	{ "fields", PROP_OBJECT, PROP_LIST, changed_field_props },
 	{ 0 },
 };
 
@@ -103,7 +88,7 @@ static const struct prop diff_props[] = {
 	{ "from", PROP_STR, 0, NULL },
 	{ "to", PROP_STR, 0, NULL },
 	{ "beads", PROP_OBJECT, PROP_LIST, diff_bead_props },
-	{ "dependencies", PROP_OBJECT, PROP_LIST, diff_edge_props },
+	{ "dependencies", PROP_OBJECT, PROP_LIST, changed_edge_props },
 	{ 0 },
 };
 

@@ -26,26 +26,11 @@ static const char *const examples[] = {
 	NULL,
 };
 
-static const struct prop undo_field_props[] = {
-	{ "field", PROP_STR, 0, NULL },
-	{ "old", PROP_ANY, 0, NULL },
-	{ "new", PROP_ANY, 0, NULL },
-	{ 0 },
-};
-
 static const struct prop undo_bead_props[] = {
 	{ "id", PROP_STR, 0, NULL },
 	{ "title", PROP_STR, PROP_NULL, NULL },
 	{ "change", PROP_STR, 0, NULL },
-	{ "fields", PROP_OBJECT, PROP_LIST, undo_field_props },
-	{ 0 },
-};
-
-static const struct prop undo_edge_props[] = {
-	{ "change", PROP_STR, 0, NULL },
-	{ "from", PROP_STR, 0, NULL },
-	{ "to", PROP_STR, 0, NULL },
-	{ "kind", PROP_STR, 0, NULL },
+	{ "fields", PROP_OBJECT, PROP_LIST, changed_field_props },
 	{ 0 },
 };
 
@@ -54,7 +39,7 @@ static const struct prop undo_props[] = {
 	{ "write", PROP_ANY, 0, NULL },
 	{ "written_at", PROP_STR, 0, NULL },
 	{ "beads", PROP_OBJECT, PROP_LIST, undo_bead_props },
-	{ "dependencies", PROP_OBJECT, PROP_LIST, undo_edge_props },
+	{ "dependencies", PROP_OBJECT, PROP_LIST, changed_edge_props },
 	{ 0 },
 };
 
