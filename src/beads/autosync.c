@@ -8,6 +8,7 @@
 #include "base/system/path.h"
 #include "base/system/platform.h"
 #include "beads/config.h"
+#include "beads/exchange/mirror.h"
 #include "beads/git_process.h"
 
 enum {
@@ -87,6 +88,8 @@ enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, s
 	e = git_process_run(c, &h);
 	if (!ask->dry)
 		autosync_note(c, b->home, e, !ask->no_push);
+	if (!ask->dry && !e)
+		mirror_start(c, b);
 	*reply = h.reply;
 	return e;
 }
@@ -129,6 +132,7 @@ void autosync_start(struct call *c, const struct beads *b)
 	struct sync_state known;
 	int64_t now;
 
+	mirror_start(c, b);
 	/* an autosync that runs already will find the new record */
 	if (autosync_enabled(c, b) && !autosync_is_running(c, b)) {
 		known = sync_state_read(c, b->home);

@@ -10,6 +10,7 @@
 static const char *const words[] = {
 	[CONFIG_CLAIM_LEASE] = "claim.lease",
 	[CONFIG_JSON_DIALECT] = "json.dialect",
+	[CONFIG_MIRROR_BEADS] = "mirror.beads",
 	[CONFIG_SYNC_AUTO] = "sync.auto",
 	[CONFIG_SYNC_MAX_FILE] = "sync.max_file",
 	[CONFIG_SYNC_PUSH_INTERVAL] = "sync.push_interval",
@@ -93,6 +94,8 @@ static const struct rule {
 				 config_is_duration },
 	[CONFIG_JSON_DIALECT] = { "shape of bd's JSON", "specification",
 				  "specification or upstream", config_is_dialect },
+	[CONFIG_MIRROR_BEADS] = { "keep .beads/issues.jsonl up to date for other programs", "false",
+				  "true or false", config_is_bool },
 	[CONFIG_SYNC_AUTO] = { "publish changes automatically", "true", "true or false",
 			       config_is_bool },
 	[CONFIG_SYNC_MAX_FILE] = { "size limit of a file in a commit", "256m",

@@ -14,6 +14,7 @@
  *	diagnose GITDIR         list problems that would stop a sync
  *	pack GITDIR             pack the objects, if there are enough new ones
  *	autosync GITDIR         sync whenever there are changes to publish
+ *	mirror GITDIR [--wait]  write .beads/issues.jsonl
  */
 #include <poll.h>
 #include <pthread.h>
@@ -29,6 +30,8 @@
 #include "base/system/signals.h"
 #include "base/text/json.h"
 #include "beads/autosync.h"
+#include "beads/exchange/mirror.h"
+#include "ops/exchange/exchange_ops.h"
 #include "store/repo/repo.h"
 #include "surface/cli/out.h"
 #include "surface/cli/settings.h"
@@ -255,6 +258,18 @@ static enum err run_autosync(struct sync_main_request *r)
 	return e ? e : autosync_run(r->c, &b);
 }
 
+static enum err run_mirror(struct sync_main_request *r)
+{
+	enum { WAIT_MS = 15000 };
+	static const struct mirror_others memories = { exchange_add_memories,
+						       exchange_keep_memories };
+	struct beads b;
+	enum err e = beads_home(r->c, &b);
+
+	json_null(&r->reply);
+	return e ? e : mirror_run(r->c, &b, sync_main_has(r, "--wait") ? WAIT_MS : 0, &memories);
+}
+
 static const struct {
 	const char *name;
 	int words;
@@ -268,6 +283,7 @@ static const struct {
 	{ "sync", 1, sync_once },
 	{ "pack", 1, run_pack },
 	{ "autosync", 1, run_autosync },
+	{ "mirror", 1, run_mirror },
 	{ "repair", 1, sync_main_repair },
 	{ "diagnose", 1, sync_main_diagnose },
 };

@@ -7,6 +7,7 @@
 #include "base/text/value.h"
 #include "beads/apply.h"
 #include "beads/exchange/mention.h"
+#include "beads/exchange/mirror.h"
 #include "beads/git_process.h"
 #include "beads/repair/inspect.h"
 #include "beads/repair/restamp.h"
@@ -223,6 +224,18 @@ static void check_other_trackers(struct doctor *d, struct beads *b)
 				 "bd import");
 }
 
+static void check_mirror(struct doctor *d, const struct beads *b)
+{
+	struct str problem = mirror_problem(d->c, b);
+
+	if (problem.p)
+		bead_doctor_tell(d, "mirror", "warning",
+				 arena_fmt(&d->c->mem,
+					   ".beads/issues.jsonl is not up to date: " STR_FMT,
+					   STR_ARG(problem)),
+				 "bd import --dry-run");
+}
+
 static enum err bead_doctor_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
@@ -252,6 +265,7 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 		check_claims(&d, &b);
 		check_mode(&d, &b);
 		check_other_trackers(&d, &b);
+		check_mirror(&d, &b);
 	}
 	if (b.home.p)
 		check_sync(&d, &b);

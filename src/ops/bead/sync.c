@@ -3,6 +3,7 @@
 #include "base/text/value.h"
 #include "beads/autosync.h"
 #include "beads/config.h"
+#include "beads/exchange/mirror.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 #include "ops/upstream/upstream_ops.h"
@@ -93,7 +94,8 @@ static enum err check_ttl(struct call *c)
 			 (long long)SYNC_TTL_LEAST_MS);
 }
 
-/* Upstream's hooks run 'bd sync --flush-only' and '--import-only', and stop Git if they fail. */
+/* Upstream's hooks run 'bd sync --flush-only' and '--import-only', and stop Git if they fail. The
+ * store needs neither; with mirror.beads, .beads/issues.jsonl is brought up to date. */
 static enum err bead_sync_exchange(struct call *c, struct json *reply)
 {
 	struct beads b;
@@ -101,6 +103,8 @@ static enum err bead_sync_exchange(struct call *c, struct json *reply)
 
 	json_object(reply);
 	if (!e) {
+		if (mirror_wait(c, &b))
+			call_forgive(c); /* 'bd doctor' tells */
 		e = put_sync_status(c, &b, reply);
 		beads_close(&b);
 	} else if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {

@@ -6,4 +6,8 @@
 /* Adds the memories of the repository to the lines of an export. */
 enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count);
 
+/* Stores the memories of an import, and corrects its counts. */
+struct import_report;
+enum err exchange_keep_memories(struct call *c, struct import_report *out);
+
 #endif

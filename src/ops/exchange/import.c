@@ -9,6 +9,7 @@
 #include "continuity/memory.h"
 #include "op/op.h"
 #include "ops/bead/bead_ops.h"
+#include "ops/exchange/exchange_ops.h"
 #include "ops/ops.h"
 
 struct body {
@@ -85,7 +86,7 @@ static enum err import_put_memory(struct call *c, struct continuity *k,
 }
 
 /* A memory that is there already is unchanged; one that cannot be stored is refused. */
-static enum err import_put_memories(struct call *c, struct import_report *out)
+enum err exchange_keep_memories(struct call *c, struct import_report *out)
 {
 	struct continuity k;
 	enum err e;
@@ -184,7 +185,7 @@ static enum err bead_import_run(struct call *c, struct stores *s, const void *bo
 	ask.sources = source.lines;
 	if ((e = import_run(c, &ask, &report)))
 		return e;
-	if (!in->dry_run && ((e = import_put_memories(c, &report)) ||
+	if (!in->dry_run && ((e = exchange_keep_memories(c, &report)) ||
 			     (e = import_choose_dialect(c, report.made_store))))
 		return e;
 	import_encode(reply, &report, in, source.name);

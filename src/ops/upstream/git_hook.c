@@ -5,6 +5,7 @@
 #include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"
+#include "beads/exchange/mirror.h"
 #include "op/op.h"
 #include "ops/ops.h"
 #include "ops/upstream/upstream_ops.h"
@@ -93,6 +94,18 @@ static bool git_hook_changed_files(const struct body *in)
 	return str_is(in->name, "post-merge") || str_is(in->name, "post-rewrite");
 }
 
+/* Writes .beads/issues.jsonl anew, if it is kept up to date. A hook must not stop Git, so a failure
+ * is left to 'bd doctor'. */
+static void git_hook_mirror(struct call *c)
+{
+	struct call before = call_save(c);
+	struct beads b;
+
+	if (!beads_home(c, &b))
+		mirror_wait(c, &b);
+	call_restore(c, &before);
+}
+
 static enum err upstream_git_hook_run(struct call *c, struct stores *s, const void *body,
 				      struct json *reply)
 {
@@ -102,6 +115,7 @@ static enum err upstream_git_hook_run(struct call *c, struct stores *s, const vo
 	(void)s;
 	if (git_hook_changed_files(in))
 		upstream_take_in(c);
+	git_hook_mirror(c);
 	json_object(reply);
 	json_put_str(reply, "hook", in->name);
 	json_put_str(reply, "chained", chained);

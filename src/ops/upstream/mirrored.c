@@ -2,7 +2,7 @@
 #include "base/system/path.h"
 #include "base/text/json.h"
 #include "beads/beads.h"
-#include "beads/config.h"
+#include "beads/exchange/mirror.h"
 #include "op/op.h"
 #include "ops/ops.h"
 #include "ops/upstream/upstream_ops.h"
@@ -10,14 +10,9 @@
 /* The mirrored file of this worktree; false: there is none. */
 static bool upstream_mirrored(struct call *c, struct str *file)
 {
-	int key = names_exact(&config_keys, STR("mirror.beads"));
-	struct str value = { 0 };
 	struct beads b;
 
-	if (beads_home(c, &b) || !b.repo.tree.p ||
-	    (key < 0 ? config_find_free(c, b.home, STR("mirror.beads"), &value) :
-		       config_get(c, b.home, (enum config_key)key, &value)) ||
-	    !str_is(value, "true"))
+	if (beads_home(c, &b) || !b.repo.tree.p || !mirror_enabled(c, &b))
 		return false;
 	*file = path_join(&c->mem, b.repo.tree, STR(".beads/issues.jsonl"));
 	return file_exists(&c->mem, *file);
