@@ -354,8 +354,9 @@ static enum err word_from_text(struct call *c, const struct field *f, struct str
 		return ERR_OK;
 	for (int i = 0; i < f->words->count; i++)
 		buf_fmt(&all, "%s%s", i ? ", " : "", names_word(f->words, i));
-	return call_fail(c, INVALID(f), "%s must be one of %s, not '" STR_FMT "'",
-			 field_label(c, f), buf_str(&all).p, STR_ARG(text));
+	call_fail(c, INVALID(f), "%s must be one of %s, not '" STR_FMT "'", field_label(c, f),
+		  buf_str(&all).p, STR_ARG(text));
+	return f->hint ? call_step(c, "%s", f->hint) : c->code;
 }
 
 static void word_to_json(struct json *j, const struct field *f, const void *at)

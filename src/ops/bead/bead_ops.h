@@ -152,6 +152,7 @@ struct filter_body {
 	  FIELD_LIST | FIELD_COMMAS,                                                               \
 	  .letter = 's',                                                                           \
 	  .words = &bead_statuses,                                                                 \
+	  .hint = "'bd blocked' lists blocked beads; --all shows beads of every status.",          \
 	  .help = "statuses to include" },                                                         \
 		{ "all", &kind_bool, offsetof(body, member.all),                                   \
 		  .help = "show closed beads too" },                                               \

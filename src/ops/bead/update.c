@@ -19,7 +19,9 @@ struct body {
 static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "status", &kind_word, AT(status), .letter = 's', .words = &bead_statuses,
-	  .help = "new status" },
+	  .help = "new status",
+	  .hint = "A bead is blocked by another one with 'bd dep add ID BLOCKER', and put off with "
+		  "'bd defer ID'." },
 	{ "priority", &kind_priority, AT(priority), .letter = 'p',
 	  .help = "priority: 0 (most urgent) to 4" },
 	{ "type", &kind_word, AT(type), .letter = 't', .words = &bead_types, .help = "new type" },

@@ -1,10 +1,12 @@
 """Every command, alias and option that users of upstream's bd know works, or says what to use instead."""
 import json
+import os
 import shlex
 
 import pytest
 
 from beads import clock, is_error, prepared
+from conftest import BIN
 
 
 def some(repo):
@@ -63,9 +65,24 @@ PRINTS = ["q x", "create --silent x", "prime", "prime --hook-json", "prime --mcp
 def test_a_line_that_upstream_teaches(repo, line, shape):
     prepared(repo, some)
     words = shlex.split(line)
-    got = repo.bd(*words, "--json", env={"BD_ACTOR": "alice"}).ok()
+    got = repo.bd(*words, "--json", env={"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}).ok()
     assert isinstance(got.json, shape), got.out
     assert not got.err or "unread" in got.err or words[0] == "init", got.err
+
+
+def test_history_export_and_import_as_upstream_calls_them(repo):
+    prepared(repo, some)
+    repo.bd("sync").ok()
+    repo.bd("update", "bd-a", "-p", "0").ok()
+    repo.bd("sync").ok()
+    assert isinstance(repo.json("history", "bd-a"), list)
+    repo.bd("diff", "~1", "~0", "--json").ok()
+    lines = [json.loads(line) for line in repo.bd("export").ok().out.splitlines()]
+    assert "bd-a" in [line.get("id") for line in lines]
+    repo.bd("export", "-o", "out.jsonl").ok()
+    for words in (["import", "out.jsonl"], ["import", "-i", "out.jsonl"]):
+        got = repo.json(*words)
+        assert got["read"] == len(lines) and not (got["created"] or got["updated"] or got["refused"]), got
 
 
 @pytest.mark.parametrize("line", PRINTS)
@@ -77,6 +94,15 @@ def test_a_line_that_prints_for_people_or_hosts(repo, line):
 @pytest.mark.parametrize("line", ["mol list", "formula list", "wisp list", "dolt sql -q x"])
 def test_what_this_bd_will_not_have_is_one_sentence_and_what_to_use(repo, line):
     is_error(repo.bd(*line.split(), "--json"), "invalid_argument", 1)
+
+
+@pytest.mark.parametrize("line,instead", [("update bd-a --status blocked", "bd dep add"), ("update bd-a --status=deferred", "bd defer"),
+                                          ("list --status blocked", "bd blocked"), ("list --status all", "--all")])
+def test_a_status_of_upstream_that_does_not_exist_here_has_a_hint(repo, line, instead):
+    prepared(repo, some)
+    done = repo.bd(*line.split(), "--json")
+    is_error(done, "invalid_argument", 1)
+    assert instead in done.error["hint"]
 
 
 def test_a_comment_has_the_author_that_the_option_names(repo):
