@@ -184,6 +184,10 @@ bench-requests: all
 doc: all
 	$(OUT)/bin/abacus docs >doc/commands.md
 
+# Draws what the commands show on a terminal. Look at the pictures before you commit them.
+screens: all
+	$(Q)tools/screens
+
 # Takes screenshots of the page in its tests. Look at them before you commit them.
 shots: all
 	ABACUS_SHOTS=doc/page $(PYTHON) -m pytest -q -p no:cacheprovider test/web/test_page.py -k 'fits or dark'
@@ -233,5 +237,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
-.PHONY: all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests doc \
+.PHONY: screens all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests doc \
 	shots portable install uninstall clean
