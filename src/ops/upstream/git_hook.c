@@ -94,15 +94,19 @@ static bool git_hook_changed_files(const struct body *in)
 	return str_is(in->name, "post-merge") || str_is(in->name, "post-rewrite");
 }
 
-/* Writes .beads/issues.jsonl anew, if it is kept up to date. A hook must not stop Git, so a failure
- * is left to 'bd doctor'. */
-static void git_hook_mirror(struct call *c)
+/*
+ * Writes .beads/issues.jsonl anew, if it is kept up to date. As upstream's hook does, a commit takes
+ * the file along if it is tracked. A hook must not stop Git, so a failure is left to 'bd doctor'.
+ */
+static void git_hook_mirror(struct call *c, struct str hook)
 {
+	const char *never = getenv("BEADS_NO_AUTO_STAGE");
 	struct call before = call_save(c);
 	struct beads b;
 
-	if (!beads_home(c, &b))
-		mirror_wait(c, &b);
+	if (!beads_home(c, &b) && mirror_enabled(c, &b) && !mirror_wait(c, &b) &&
+	    str_is(hook, "pre-commit") && !(never && *never))
+		git_stage(c, b.repo.tree, STR(".beads/issues.jsonl"));
 	call_restore(c, &before);
 }
 
@@ -115,7 +119,7 @@ static enum err upstream_git_hook_run(struct call *c, struct stores *s, const vo
 	(void)s;
 	if (git_hook_changed_files(in))
 		upstream_take_in(c);
-	git_hook_mirror(c);
+	git_hook_mirror(c, in->name);
 	json_object(reply);
 	json_put_str(reply, "hook", in->name);
 	json_put_str(reply, "chained", chained);

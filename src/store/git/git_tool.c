@@ -413,6 +413,14 @@ enum err git_folder(struct call *c, const struct repository *repo, struct str pa
 	return e;
 }
 
+enum err git_stage(struct call *c, struct str dir, struct str path)
+{
+	const char *const words[] = { "add", "-u", "--", arena_cstr(&c->mem, path), NULL };
+	struct str out;
+
+	return git_tool_git(c, dir, words, &out);
+}
+
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out)
 {
 	static const char *const words[] = { "rev-parse", "--git-path", "hooks", NULL };

@@ -52,6 +52,9 @@ struct git_folder {
 enum err git_folder(struct call *c, const struct repository *repo, struct str path,
 		    struct git_folder *out);
 
+/* Stages the changes of a tracked file for the commit in progress; an untracked file stays so. */
+enum err git_stage(struct call *c, struct str dir, struct str path);
+
 /* The repository's hooks folder. */
 enum err git_hooks_dir(struct call *c, struct str dir, struct str *out);
 

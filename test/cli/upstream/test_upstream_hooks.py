@@ -103,6 +103,26 @@ def test_with_a_mirror_a_merge_takes_in_what_others_changed(tmp_path, style):
     assert sorted(b["title"] for b in got) == ["of the side", "title"]
 
 
+@pytest.mark.parametrize("style", ["0.49 hook", "0.49 hooks run", "1.x"])
+def test_with_a_mirror_a_commit_takes_the_changed_beads_along(tmp_path, style):
+    made = Workspace(tmp_path / "proj", style)
+    bd = str(BIN / "bd")
+    made.quiet("git", "add", ".")
+    made.quiet("git", "commit", "-qm", "first")
+    made.run(bd, "init", "-q", "--prefix", "proj")
+    made.run(bd, "import", "-q")
+    made.run(bd, "config", "set", "mirror.beads", "true")
+    made.run(bd, "create", "new bead", "--id", "proj-new")
+    (made.path / "code").write_text("x")
+    made.quiet("git", "add", "code")
+    made.quiet("git", "commit", "-qm", "second")
+    assert "proj-new" in git(made.path, "show", "HEAD:.beads/issues.jsonl")
+    assert made.run("git", "status", "--porcelain", "--", ".beads/issues.jsonl").stdout == ""
+    made.run(bd, "create", "later", "--id", "proj-later")
+    made.run("git", "commit", "-qm", "third", "--allow-empty", BEADS_NO_AUTO_STAGE=1)
+    assert "proj-later" not in git(made.path, "show", "HEAD:.beads/issues.jsonl")
+
+
 # --- the merge driver ---
 
 def merged(repo, base, ours, theirs):
