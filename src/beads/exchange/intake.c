@@ -1,6 +1,7 @@
 #include "beads/exchange/intake.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/moment.h"
@@ -440,6 +441,20 @@ static bool intake_own(struct str key)
 	return names_exact(&names, key) >= 0 || names_exact(&bead_members, key) >= 0;
 }
 
+/* A record may have thousands of members, so they are sorted once, by intake_end(). */
+static void intake_add_extra(struct intake *in, struct str key, struct str value, struct mark mark)
+{
+	struct bead *b = &in->bead;
+
+	b->extra = arena_room(in->mem, b->extra, b->extras, sizeof *b->extra);
+	b->extra[b->extras++] = (struct extra){ key, value, mark };
+}
+
+static int intake_by_key(const void *a, const void *b)
+{
+	return json_key_cmp(((const struct extra *)a)->key, ((const struct extra *)b)->key);
+}
+
 static void intake_put_other(struct intake_record *r, const struct value *member)
 {
 	struct intake *in = r->in;
@@ -454,7 +469,7 @@ static void intake_put_other(struct intake_record *r, const struct value *member
 	if (m >= 0)
 		intake_extend(in, (enum member)m, member->type == VALUE_NULL ? STR_NONE : plain);
 	else
-		bead_put_extra(in->mem, &in->bead, member->key, plain, in->bead.mark[REG_TITLE]);
+		intake_add_extra(in, member->key, plain, in->bead.mark[REG_TITLE]);
 	if (!str_eq(text, plain))
 		intake_keep(r, member);
 }
@@ -471,8 +486,8 @@ static void intake_put_others(struct intake_record *r)
 			intake_put_other(r, &r->v->item[i]);
 	if (branch.p) {
 		bead_put_text(in->mem, &made, MEMBER_TITLE, branch);
-		bead_put_extra(in->mem, &in->bead, STR("created_on_branch"),
-			       made.member[MEMBER_TITLE], in->bead.created);
+		intake_add_extra(in, STR("created_on_branch"), made.member[MEMBER_TITLE],
+				 in->bead.created);
 	}
 	if (!notes || notes->type == VALUE_NULL)
 		return;
@@ -579,7 +594,7 @@ static void intake_put_list(struct json *j, const char *key, const struct str *t
 	json_end(j);
 }
 
-void intake_end(struct intake *in)
+static void intake_add_texts(struct intake *in)
 {
 	struct json j = json_new(in->mem);
 
@@ -591,9 +606,18 @@ void intake_end(struct intake *in)
 	intake_put_texts_of(&j, "keys", &in->keys);
 	intake_put_list(&j, "others", in->odd, in->odd_count);
 	json_end(&j);
-	bead_put_extra(in->mem, &in->bead, STR(UPSTREAM_KEPT),
-		       canonical(in->mem, value_read(in->mem, json_text(&j))),
-		       in->bead.mark[REG_TITLE]);
+	intake_add_extra(in, STR(UPSTREAM_KEPT),
+			 canonical(in->mem, value_read(in->mem, json_text(&j))),
+			 in->bead.mark[REG_TITLE]);
+}
+
+void intake_end(struct intake *in)
+{
+	struct bead *b = &in->bead;
+
+	intake_add_texts(in);
+	if (b->extras)
+		qsort(b->extra, b->extras, sizeof *b->extra, intake_by_key);
 }
 
 bool intake_deletion(struct intake *in, const struct value *v)

@@ -63,7 +63,7 @@ void intake_read(struct intake *in, struct str text, const struct value *v);
 /* Keeps a dependency as text, because the store cannot have it as an edge. */
 void intake_keep_edge(struct intake *in, size_t edge);
 
-/* Adds the member `imported`, after the last intake_keep_edge(). */
+/* Completes the bead, after the last intake_keep_edge(). */
 void intake_end(struct intake *in);
 
 /* The deletion of an id that a line of deletions.jsonl describes; false: the line has no id. */

@@ -248,3 +248,16 @@ def test_a_command_before_init_names_the_issues_of_another_tracker(plain_repo):
 def test_abacus_init_names_the_issues_of_another_tracker(plain_repo):
     (plain_repo.path / "backlog" / "tasks").mkdir(parents=True)
     assert "backlog/tasks; 'bd import' takes them in" in plain_repo.run("init", program="abacus").ok().err
+
+
+def test_a_record_with_thousands_of_unknown_keys_takes_little_memory(repo):
+    import resource
+    import subprocess
+    from conftest import BIN, environment
+    path = write(repo, issue("a-1", **{f"k{i}": i for i in range(9000)}))
+    most = 128 << 20
+    if "asan" in str(BIN):
+        pytest.skip("the sanitizer reserves more")
+    subprocess.run([str(BIN / "bd"), "import", path], cwd=repo.path, env=environment(**repo.env), check=True,
+                   capture_output=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (most, most)))
+    assert repo.show("a-1")["k4000"] == 4000
