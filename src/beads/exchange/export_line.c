@@ -53,7 +53,7 @@ static const struct extra *outlet_extra(const struct bead *b, const char *key)
 static const struct value *outlet_kept(struct outlet *o, struct str key, struct str *text)
 {
 	*text = value_text(value_member(o->keys, key));
-	if (!text->p || memchr(text->p, '\n', text->n) || memchr(text->p, '\r', text->n))
+	if (!text->p || memchr(text->p, '\n', text->n))
 		return NULL;
 	return value_read(o->mem, *text);
 }
@@ -170,10 +170,8 @@ static struct str outlet_item(struct outlet *o, const struct value *item)
 {
 	struct str text = value_text(item);
 
-	return text.p && !memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n) &&
-			       value_read(o->mem, text) ?
-		       text :
-		       STR_NONE;
+	return text.p && !memchr(text.p, '\n', text.n) && value_read(o->mem, text) ? text :
+										     STR_NONE;
 }
 
 static bool outlet_has_edge(struct outlet *o, const struct value *item)
