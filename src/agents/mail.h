@@ -65,7 +65,7 @@ enum err mail_read(struct call *c, struct agent_files *f, struct str agent, stru
 enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		  struct mail **out);
 
-/* The messages that still have to be accepted, newest first, and the number of messages in each
+/* The messages that still have to be acknowledged, newest first, and the number of messages in each
  * state. An absent agent or bead stands for all of them. */
 struct mail_totals {
 	struct mail *unacked;
@@ -74,7 +74,7 @@ struct mail_totals {
 enum err mail_totals(struct call *c, struct agent_files *f, struct str agent, struct str bead,
 		     struct mail_totals *out);
 
-/* An agent's unread and unaccepted messages, to be shown beside another reply; 0 if the agent is
+/* An agent's unread and unacked messages, to be shown beside another reply; 0 if the agent is
  * not known or its mailbox cannot be read. */
 struct mail_waiting {
 	int64_t unread, unacked;

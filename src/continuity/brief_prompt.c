@@ -136,7 +136,7 @@ static void prompt_put_agent(struct call *c, struct prompt *p, const struct brie
 {
 	int left = SHOWN;
 
-	prompt_put_mail(c, p, "Mail to accept", b->mail);
+	prompt_put_mail(c, p, "Mail to acknowledge", b->mail);
 	prompt_put_mail(c, p, "Unread mail", b->unread);
 	for (const struct message *m = b->posts; m && left--; m = m->next) {
 		TITLE(p, "On the board, to you (bb message %lld):", (long long)m->id);

@@ -262,7 +262,7 @@ def test_reservations_and_mail_go_along(vybe, host):
     [event] = vybe.run("agent", "events", "--json", program="bb").ok().json["data"][:1]
     assert event["event_type"] == "RESUME" and event["payload"]["prior_session_agent"] == first.agent
     assert event["payload"]["adopted_agent"] == second.agent and event["payload"]["resume_reason"] == "in_progress_ownership"
-    [command] = re.findall(r"Mail to accept \((bb agent ack [^)]*)\)", text)
+    [command] = re.findall(r"Mail to acknowledge \((bb agent ack [^)]*)\)", text)
     vybe.run(*command.split()[1:], program="bb").ok()
     assert "take the printer too" not in second.start("compact")
     vybe.run("agent", "send", "--from", "w-two", "--to", first.agent, "--bead", task, "--category", "INFO", "--subject", "late",

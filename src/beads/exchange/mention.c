@@ -23,7 +23,7 @@ void mention_warn(struct call *c, const struct beads *b)
 	if (path.p)
 		call_warn(c,
 			  "there are issues of another tracker in " STR_FMT
-			  "; 'bd import' takes them in, and 'bd import --dry-run' shows what it "
+			  "; 'bd import' imports them, and 'bd import --dry-run' shows what it "
 			  "would do",
 			  STR_ARG(spawn_word(&c->mem, path)));
 	else if (!b->about.beads && b->repo.tree.p && source_has_dolt(c, b->repo.tree))

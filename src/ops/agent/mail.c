@@ -72,8 +72,7 @@ static const struct field inbox_fields[] = {
 static const struct field message_fields[] = {
 	AGENT_FIELD(struct body, agent, "recipient"),
 	{ "which", &kind_str, AT(which), FIELD_PLACE | FIELD_CLI, .arg = "MESSAGE", .min = 1,
-	  .max = MAX_ID_TEXT,
-	  .help = "message id, or a unique part of it (default: the newest that needs it)" },
+	  .max = MAX_ID_TEXT, .help = "message id, or a unique part of it (default: see above)" },
 	{ "message", &kind_str, AT(message), FIELD_REQUIRED | FIELD_ASSUMED, .arg = "MESSAGE",
 	  .min = 1, .max = MAX_ID_TEXT, .help = "message id" },
 	{ 0 },
@@ -287,7 +286,7 @@ const struct op op_agent_read = {
 const struct op op_agent_ack = {
 	.name = "agent ack",
 	.help = "Acknowledge a message",
-	.more = "Without MESSAGE, the newest message that has to be acknowledged is taken.",
+	.more = "Without MESSAGE, the newest message that has to be acknowledged is chosen.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = message_fields,

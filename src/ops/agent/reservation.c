@@ -28,7 +28,7 @@ static const struct field reserve_fields[] = {
 	  .preset = "120",
 	  .help = "duration of the reservation, such as 30m or 2h; a bare number is minutes" },
 	{ "takeover_stale", &kind_bool, AT(ask.takeover),
-	  .help = "take it over if it has expired or its holder is stale" },
+	  .help = "take over a reservation that has expired or whose owner is stale" },
 	{ "strict", &kind_bool, AT(ask.strict),
 	  .help = "refuse if another agent has reserved any part of it" },
 	{ 0 },
@@ -123,7 +123,7 @@ static enum err agent_reservation_run_release(struct call *c, struct stores *s, 
 	return e;
 }
 
-/* The messages to be accepted, under this program's key and under that of the original. */
+/* The unacked messages, under this program's key and under that of the original. */
 static void put_unacked(struct json *reply, const struct mail *unacked)
 {
 	static const char *const keys[] = { "unacked", "unacked_required_messages" };

@@ -41,7 +41,7 @@ static const struct field remove_fields[] = {
 
 static const char *const add_examples[] = {
 	"bd dep add bd-a1b2 bd-c3d4",
-	"bd dep add bd-a1b2 bd-e5f6 --type discovered-from",
+	"bd dep add bd-a1b2 bd-e5f6 --kind discovered-from",
 	NULL,
 };
 

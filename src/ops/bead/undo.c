@@ -62,11 +62,10 @@ static enum err bead_undo_run(struct call *c, struct stores *s, const void *body
 const struct op op_bead_undo = {
 	.name = "bead undo",
 	.help = "Undo your last change",
-	.more = "Every field that the last command of the actor changed in this clone gets the "
-		"value that it had before; a created bead is deleted, a deleted bead is restored. "
-		"The undo is a change like any other, so another 'bd undo' restores the change. "
-		"Comments are append-only and stay. If somebody has changed the same field since, "
-		"nothing is undone. On a terminal, the command shows what it would do and asks, "
+	.more = "Restores every field that your last command in this clone changed. A created bead "
+		"is deleted, a deleted bead is restored. The undo is a change like any other, so "
+		"another 'bd undo' restores the change. Comments are append-only and stay. If "
+		"somebody has changed the same field since, nothing is undone. On a terminal, the command shows what it would do and asks, "
 		"unless --force is given.",
 	.examples = examples,
 	.flags = BEAD_WRITE,

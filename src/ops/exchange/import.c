@@ -23,9 +23,9 @@ struct body {
 static const struct field fields[] = {
 	{ "file", &kind_path, AT(file), FIELD_PLACE | FIELD_CLI, .also = "input", .letter = 'i',
 	  .arg = "FILE",
-	  .help = "file or folder to read ('-' reads standard input; default: what is found)" },
+	  .help = "file or folder to read ('-' reads standard input; default: see above)" },
 	{ "from", &kind_word, AT(from), .words = &source_kinds,
-	  .help = "tracker that wrote the file (default: recognised)" },
+	  .help = "tracker that wrote the file (default: detected)" },
 	{ "prefix", &kind_line, AT(prefix), .arg = "PREFIX", .max = BEAD_PREFIX_MOST,
 	  .help = "new prefix for all ids; dependencies follow" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
@@ -38,7 +38,8 @@ static const char *const examples[] = {
 	"bd import",
 	"bd import --dry-run --json",
 	"bd import backlog/issues.jsonl --prefix web",
-	"gh issue list --state all --json number,title,body,state,labels | bd import --from github -",
+	"gh issue list --state all --limit 1000 --json "
+	"number,title,body,state,labels,createdAt,updatedAt,closedAt | bd import --from github -",
 	NULL,
 };
 

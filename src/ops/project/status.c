@@ -104,7 +104,7 @@ const struct op op_project_status = {
 	.help = "Show agents, what needs attention, and open work on one screen",
 	.more = "Lists the agents with their beads and reserved files, then what needs attention "
 		"(failed syncs, lost claims, requests for input, expired claims and reservations, "
-		"incursions, messages that were not accepted), then the beads in progress, ready "
+		"incursions, unacknowledged messages), then the beads in progress, ready "
 		"and blocked, and the last sync. Stores that do not exist are left out.",
 	.examples = examples,
 	.flags = OP_LOST,

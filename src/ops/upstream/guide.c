@@ -103,7 +103,7 @@ static enum err upstream_compact_run(struct call *c, struct stores *s, const voi
 
 const struct op op_upstream_cleanup = {
 	.name = "upstream cleanup",
-	.help = "Say why closed beads need no clean-up",
+	.help = "Explain why closed beads need no clean-up",
 	.flags = OP_HOST,
 	.reply = &nothing_reply,
 	.run = upstream_cleanup_run,
@@ -111,7 +111,7 @@ const struct op op_upstream_cleanup = {
 
 const struct op op_upstream_compact = {
 	.name = "upstream compact",
-	.help = "Say why the store needs no compaction",
+	.help = "Explain why the store needs no compaction",
 	.flags = OP_HOST,
 	.reply = &nothing_reply,
 	.run = upstream_compact_run,

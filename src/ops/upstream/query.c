@@ -82,7 +82,7 @@ static const char *const examples[] = {
 
 const struct op op_upstream_query = {
 	.name = "upstream query",
-	.help = "List beads that fit an expression",
+	.help = "List beads that match an expression",
 	.more = "A condition is a member, one of = != < <= > >= and a value; ':' looks for text "
 		"within a member. A time is 2026-01-31, RFC 3339, or 7d for seven days ago; 'none' "
 		"is a member that is not set.",

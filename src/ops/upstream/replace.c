@@ -183,7 +183,7 @@ static enum err upstream_duplicates_run(struct call *c, struct stores *s, const 
 
 const struct op op_upstream_duplicates = {
 	.name = "upstream duplicates",
-	.help = "List open beads that say the same",
+	.help = "List open beads with the same content",
 	.more = "Compares type, title, description, design and acceptance criteria. The oldest of "
 		"each group comes first.",
 	.flags = BEAD_READ,

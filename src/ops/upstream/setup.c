@@ -75,9 +75,9 @@ static enum err upstream_setup_run(struct call *c, struct stores *s, const void 
 
 const struct op op_upstream_setup = {
 	.name = "upstream setup",
-	.help = "Let a host of agents start its sessions with the state of the work",
+	.help = "Install hooks that show a host's sessions the state of the work",
 	.more = "The same as 'vybe hook install'. Entries of upstream's bd in the host's file stay, "
-		"and work.",
+		"and keep working.",
 	.flags = OP_WRITE | OP_HOST | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

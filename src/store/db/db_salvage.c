@@ -323,8 +323,9 @@ enum err db_mend(struct call *c, struct mend *m, struct str path, const struct d
 		e = check ? check(c, db, path) : ERR_OK;
 	db_close(db);
 	if (!e)
-		mend_tell(m, &(struct mend_finding){
-				     .file = path, .status = "ok", .message = STR("it is sound") });
+		mend_tell(m, &(struct mend_finding){ .file = path,
+						     .status = "ok",
+						     .message = STR("the database is intact") });
 	if (e != ERR_DAMAGED)
 		return e;
 	if (m->fix)

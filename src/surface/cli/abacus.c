@@ -82,7 +82,7 @@ static void view_whoami(struct view *v, const struct value *data)
 			  STR_ARG(value_str(&reserved->item[i], "bead_id")),
 			  STR_ARG(view_age(v, value_str(&reserved->item[i], "expires_at"))));
 	if (mail || accept)
-		view_line(v, "  %lld unread message%s, %lld to accept: bb agent inbox",
+		view_line(v, "  %lld unread message%s, %lld to acknowledge: bb agent inbox",
 			  (long long)mail, mail == 1 ? "" : "s", (long long)accept);
 	if (posts)
 		view_line(v, "  %lld unread post%s: bb log --unread", (long long)posts,

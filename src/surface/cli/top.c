@@ -499,9 +499,9 @@ static const char *const examples[] = { "abacus top", "abacus top | head -20", N
 const struct op op_top = {
 	.name = "top",
 	.help = "Show agents and open work live on the terminal",
-	.more = "Shows what 'abacus status' shows, and updates it. Keys: j and k, or the arrows, "
+	.more = "Shows the same as 'abacus status', and keeps it up to date. Keys: j and k, or the arrows, "
 		"choose a line; Enter opens the conversation about its bead, and Esc goes back; / "
-		"shows only entries with a text; space and b scroll; q quits. If the output is not "
+		"filters the entries; space and b scroll; q quits. If the output is not "
 		"a terminal, the overview is printed once.",
 	.examples = examples,
 };

@@ -20,7 +20,7 @@ static const struct field globals[] = {
 	{ "agent", &kind_str, AT(actor), .letter = 'a', .also = "as actor", .arg = "NAME",
 	  .help = "your name as an agent" },
 	{ "request_id", &kind_str, AT(request_id), .arg = "ID",
-	  .help = "id of the write; a repeat with the same id has no second effect (made for you on a terminal)" },
+	  .help = "id of the write; a repeat with the same id has no second effect (generated on a terminal)" },
 	{ "json", &kind_bool, AT(json),
 	  .help = "print JSON (default, unless standard output is a terminal)" },
 	{ "db_path", &kind_path, AT(store), .min = 1,
@@ -345,7 +345,7 @@ const struct face face_vybe = {
 	.more = "Tasks are the beads of the repository; events, memory and each agent's cursor "
 		"are stored beside them. Every write has a request id: a repeat with the "
 		"same id has no second effect and gets the same reply. Replies are JSON on standard output; on a "
-		"terminal they are text for people, and a missing request id is made.",
+		"terminal they are text for people, and a missing request id is generated.",
 	.globals = globals,
 	.commands = commands,
 	.environment = environment,

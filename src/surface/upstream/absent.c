@@ -68,7 +68,7 @@ NOT_HERE(dolt, "the beads are not in a Dolt database",
 	 "the beads are not in a Dolt database. Use 'bd sync' to publish and fetch them, 'bd list "
 	 "--json' to query them, and 'bd history ID' or 'bd diff A B' to see what has changed.");
 NOT_HERE(migrate, "there is no database to migrate",
-	 "there is no database to migrate. 'bd import' takes in the issues of another tracker, and "
+	 "there is no database to migrate. 'bd import' imports the issues of another tracker, and "
 	 "'bd doctor' checks the store.");
 NOT_HERE(
 	gate, "a bead that blocks another one does the same",
@@ -76,4 +76,5 @@ NOT_HERE(
 	"'bd dep add WORK GATE'.");
 NOT_HERE(tracker, "beads are not synchronised with other trackers",
 	 "beads are not synchronised with other trackers. 'gh issue list --json "
-	 "number,title,body,state,labels | bd import --from github -' takes in issues once.");
+	 "number,title,body,state,labels,createdAt,updatedAt,closedAt | bd import --from github -' "
+	 "imports issues once.");

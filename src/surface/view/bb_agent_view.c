@@ -89,7 +89,7 @@ static void mail_head(struct view *v, const struct value *m)
 	view_paint(v, PAINT_BOLD, category_word(m));
 	view_line(v, " " STR_FMT ", " STR_FMT ". " STR_FMT "%s", STR_ARG(value_str(m, "to_agent")),
 		  STR_ARG(view_age(v, value_str(m, "created_at"))), STR_ARG(state_word(m)),
-		  waits ? ", not accepted yet" : "");
+		  waits ? ", not acknowledged yet" : "");
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(m, "message_id")));
 	view_quote(v, arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT,
 				STR_ARG(value_str(m, "from_agent")),
@@ -212,7 +212,7 @@ static void agent_status_reserved(struct view *v, const struct value *reserved)
 static void agent_status_unacked(struct view *v, const struct value *unacked)
 {
 	static const char *const heads[] = {
-		"TO ACCEPT", "KIND", "STATE", "SENT", "MESSAGE", NULL
+		"UNACKED BY", "KIND", "STATE", "SENT", "MESSAGE", NULL
 	};
 	struct table t = table_new(v, heads);
 

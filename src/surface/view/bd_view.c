@@ -247,7 +247,7 @@ static void bead_put_plan(struct view *v, const struct value *bead)
 {
 	int64_t minutes;
 
-	bead_put_fact(v, "was", value_str(bead, "original_status"));
+	bead_put_fact(v, "imported as", value_str(bead, "original_status"));
 	bead_put_fact(v, "due", bead_date(v, value_str(bead, "due_at")));
 	bead_put_fact(v, "deferred", bead_date(v, value_str(bead, "defer_until")));
 	if (value_int(bead, "estimated_minutes", &minutes))

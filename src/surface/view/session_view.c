@@ -50,8 +50,8 @@ static void put_stale(struct view *v, const struct value *list)
 
 static void session_view_put_agents(struct view *v, const struct value *agents)
 {
-	static const char *const heads[] = { "AGENT",  "STATE", "SEEN", "UNREAD",
-					     "ACCEPT", "ROLE",  NULL };
+	static const char *const heads[] = { "AGENT",   "STATE", "SEEN", "UNREAD",
+					     "UNACKED", "ROLE",  NULL };
 	struct table t = table_new(v, heads);
 
 	for (size_t i = 0; i < agents->count; i++) {
@@ -118,17 +118,18 @@ void view_sessions(struct view *v, const struct value *data)
 {
 	const struct value *sessions = value_find(data, "sessions"),
 			   *agents = value_find(data, "agents");
-	size_t active = 0;
+	size_t active = 0, reserved;
 
 	if (!agents) {
 		session_view_put_tasks(v, &(const struct value){ 0 });
 		return;
 	}
+	reserved = value_find(data, "reservations")->count;
 	for (size_t i = 0; i < agents->count; i++)
 		active += names_exact(&liveness_words, value_str(&agents->item[i], "liveness")) ==
 			  LIVENESS_ACTIVE;
-	view_line(v, "%zu of %zu agents active, %zu scopes reserved", active, agents->count,
-		  value_find(data, "reservations")->count);
+	view_line(v, "%zu of %zu agents active, %zu scope%s reserved", active, agents->count,
+		  reserved, reserved == 1 ? "" : "s");
 	session_view_put_incursions(v, value_find(data, "incursions"));
 	put_stale(v, value_find(data, "reservations"));
 	buf_char(&v->out, '\n');

@@ -99,7 +99,7 @@ static void status_put_details(struct view *v, const struct value *agent, size_t
 		buf_fmt(&b, "%s" STR_FMT " " STR_FMT, b.n ? " · " : "",
 			STR_ARG(view_act_word(last)), STR_ARG(view_age(v, value_str(last, "at"))));
 	if (accept)
-		buf_fmt(&b, "%s%lld message%s to accept", b.n ? " · " : "", (long long)accept,
+		buf_fmt(&b, "%s%lld message%s to acknowledge", b.n ? " · " : "", (long long)accept,
 			accept == 1 ? "" : "s");
 	if (!b.n)
 		return;

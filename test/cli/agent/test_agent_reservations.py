@@ -392,7 +392,7 @@ def test_people_read_the_status_as_tables_with_whole_message_ids(two):
         ["RESERVED", "AGENT", "BEAD", "ENDS", "EPOCH"],
         ["src/*", "amber-otter", "bb-1", "in", "1h", "1"],
         [],
-        ["TO", "ACCEPT", "KIND", "STATE", "SENT", "MESSAGE"],
+        ["UNACKED", "BY", "KIND", "STATE", "SENT", "MESSAGE"],
         ["cobalt-harbor", "Passed", "to", "New", "10m", "ago", message["message_id"]],
         "> from amber-otter about bb-1: Take over".split(),
     ]

@@ -247,7 +247,7 @@ def test_a_command_before_init_names_the_issues_of_another_tracker(plain_repo):
 
 def test_abacus_init_names_the_issues_of_another_tracker(plain_repo):
     (plain_repo.path / "backlog" / "tasks").mkdir(parents=True)
-    assert "backlog/tasks; 'bd import' takes them in" in plain_repo.run("init", program="abacus").ok().err
+    assert "backlog/tasks; 'bd import' imports them" in plain_repo.run("init", program="abacus").ok().err
 
 
 def test_a_record_with_thousands_of_unknown_keys_takes_little_memory(repo):

@@ -547,7 +547,7 @@ def test_notes_and_memory_have_room_beside_much_mail_and_pinned_memory(vybe):
         vybe.ok("memory", "set", "-k", f"p{i}", "-v", "m" * 900, "--pin")
     vybe.ok("memory", "set", "-k", "plain", "-v", "not pinned", "-s", "task", "--scope-id", task)
     packet = vybe.resume()
-    assert len(packet["prompt"].encode()) <= 6000 and "Mail to accept, 7 more: bb agent inbox --agent w-1\n" in packet["prompt"]
+    assert len(packet["prompt"].encode()) <= 6000 and "Mail to acknowledge, 7 more: bb agent inbox --agent w-1\n" in packet["prompt"]
     for word in ("the lexer is done", "the grammar is LL(1)", "plain: not pinned"):
         assert word in packet["prompt"]
 
@@ -563,7 +563,7 @@ def test_unread_mail_of_every_category_is_in_the_prompt(vybe):
         "INFO", "DECISION", "HANDOFF", "BLOCKED"}
     for category in ("INFO", "DECISION", "HANDOFF", "BLOCKED"):
         assert packet["prompt"].count(f"about {category}") == packet["prompt"].count(f"said of {category}") == 1
-    commands = re.findall(r"^(?:Mail to accept|Unread mail) \((bb agent [^)]*)\):", packet["prompt"], re.M)
+    commands = re.findall(r"^(?:Mail to acknowledge|Unread mail) \((bb agent [^)]*)\):", packet["prompt"], re.M)
     assert len(commands) == 4
     for command in commands:
         vybe.run(*command.split()[1:], program="bb").ok()
