@@ -50,10 +50,11 @@ static enum err graph_refuse_cycle(struct call *c, const struct map *seen, struc
 	call_fail(c, ERR_CYCLE,
 		  "'" STR_FMT "' cannot depend on '" STR_FMT "', which already depends on it: %s",
 		  STR_ARG(from), STR_ARG(to), buf_str(&text).p);
-	call_step(c,
-		  "Remove one of the dependencies on the way, for example 'bd dep remove " STR_FMT
-		  " " STR_FMT "'.",
-		  STR_ARG(spawn_word(&c->mem, to)), STR_ARG(spawn_word(&c->mem, before)));
+	call_step(
+		c,
+		"Remove one of the dependencies in this cycle, for example 'bd dep remove " STR_FMT
+		" " STR_FMT "'.",
+		STR_ARG(spawn_word(&c->mem, to)), STR_ARG(spawn_word(&c->mem, before)));
 	return call_detail(c, json_text(&j));
 }
 

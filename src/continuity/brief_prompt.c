@@ -228,8 +228,8 @@ struct str brief_prompt(struct call *c, const struct brief *b)
 	prompt_put_events(c, &p, "Notes of earlier sessions:", b->notes, NULL);
 	p.kept = 0;
 	prompt_put_memory(c, &p, b, false);
-	prompt_put_tasks(c, &p, "Completing it unlocks:", b->unlocks);
+	prompt_put_tasks(c, &p, "Completing this task unblocks:", b->unlocks);
 	prompt_put_events(c, &p, "Recent activity:", b->events, b->notes);
-	prompt_put_tasks(c, &p, "What comes next:", b->pipeline);
+	prompt_put_tasks(c, &p, "Next tasks:", b->pipeline);
 	return buf_str(&p.out);
 }

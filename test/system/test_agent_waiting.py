@@ -192,7 +192,7 @@ def test_time_is_over(project):
     assert done.code == 1 and done.json["data"] == {"events": [], "cursor": None, "timed_out": True, "interrupted": False}
     assert 0.9 < time.monotonic() - began < patience(5)
     assert project.run("agent", "inbox", "--agent", "cobalt-harbor", "--wait", "1s", "--json", program="bb").json["data"] == []
-    assert "Nothing has happened" in project.run("agent", "wait", "--agent", "cobalt-harbor", "--timeout", "1s",
+    assert "Timed out: no condition holds" in project.run("agent", "wait", "--agent", "cobalt-harbor", "--timeout", "1s",
                                                  program="bb").out
 
 

@@ -33,7 +33,7 @@ static const struct prop props[] = {
 static enum err vybe_push_wrong(struct call *c, const char *what)
 {
 	call_fail(c, ERR_INVALID_INPUT, "%s", what);
-	return call_step(c, "Run 'vybe push --help' to see what it takes.");
+	return call_step(c, "Run 'vybe push --help' to see its arguments.");
 }
 
 /* Refuses members that are not in `known`, a list separated by spaces. */

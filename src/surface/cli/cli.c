@@ -222,7 +222,7 @@ static void cli_name_help(struct call *c, const struct args *a)
 	if (c->step.p || c->remedy.p || !a->command)
 		return;
 	if (c->code == ERR_USAGE || c->code == ERR_INVALID_INPUT)
-		call_step(c, "Run '%s %s --help' to see what it takes.", a->face->name,
+		call_step(c, "Run '%s %s --help' to see its arguments.", a->face->name,
 			  a->command->words);
 }
 

@@ -249,7 +249,7 @@ void bb_view_agent_status(struct view *v, const struct value *data)
 	if (unacked->count)
 		agent_status_unacked(v, unacked);
 	else
-		view_line(v, "No message waits for acceptance.");
+		view_line(v, "No unacknowledged messages.");
 }
 
 void bb_view_waited(struct view *v, const struct value *data)
@@ -269,7 +269,7 @@ void bb_view_waited(struct view *v, const struct value *data)
 				  STR_ARG(value_str(one, "status")));
 	}
 	if (view_yes(data, "timed_out"))
-		view_line(v, "Nothing has happened.");
+		view_line(v, "Timed out: no condition holds.");
 }
 
 void bb_view_guard(struct view *v, const struct value *data)

@@ -21,7 +21,8 @@ void bb_view_init(struct view *v, const struct value *data)
 void bb_view_install(struct view *v, const struct value *data)
 {
 	if (!data->count)
-		view_line(v, "No host was found here. 'abacus install' shows what each one needs.");
+		view_line(v,
+			  "No host was found here. 'abacus install' shows what each host needs.");
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *host = &data->item[i];
 		struct str note = value_str(host, "command");

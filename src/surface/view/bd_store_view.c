@@ -41,7 +41,7 @@ void bd_view_status(struct view *v, const struct value *data)
 	view_line(v, "%" PRId64 " bead%s", view_number(data, "total_issues"),
 		  view_number(data, "total_issues") == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		view_line(v, "  %-13s%6" PRId64, rows[i].name, view_number(data, rows[i].key));
+		view_line(v, "  %-14s%6" PRId64, rows[i].name, view_number(data, rows[i].key));
 	bd_sync_state(v, value_find(data, "sync"));
 	if (view_number(data, "clock_ahead_ms") > 60000)
 		view_line(v, "The last change is %" PRId64 " s ahead of this machine's clock.",

@@ -60,12 +60,17 @@ void bd_view_created(struct view *v, const struct value *data)
 		bd_view_created_one(v, data);
 }
 
-static void bd_view_updated_one(struct view *v, const struct value *bead)
+static void bead_put_change(struct view *v, const char *word, const struct value *bead)
 {
-	bead_put_line(v, "Updated", bead);
+	bead_put_line(v, word, bead);
 	view_line(v, "  " STR_FMT ", priority %" PRId64, STR_ARG(value_str(bead, "status")),
 		  view_number(bead, "priority"));
 	bead_put_claim(v, bead);
+}
+
+static void bd_view_updated_one(struct view *v, const struct value *bead)
+{
+	bead_put_change(v, "Updated", bead);
 }
 
 void bd_view_updated(struct view *v, const struct value *data)
@@ -73,9 +78,29 @@ void bd_view_updated(struct view *v, const struct value *data)
 	view_each(v, data, bd_view_updated_one);
 }
 
+static void bd_view_reopened_one(struct view *v, const struct value *bead)
+{
+	bead_put_change(v, "Reopened", bead);
+}
+
+void bd_view_reopened(struct view *v, const struct value *data)
+{
+	view_each(v, data, bd_view_reopened_one);
+}
+
+static void bd_view_restored_one(struct view *v, const struct value *bead)
+{
+	bead_put_change(v, "Restored", bead);
+}
+
+void bd_view_restored(struct view *v, const struct value *data)
+{
+	view_each(v, data, bd_view_restored_one);
+}
+
 static void bd_view_claimed_one(struct view *v, const struct value *bead)
 {
-	bead_put_line(v, "Yours:", bead);
+	bead_put_line(v, "Claimed", bead);
 	bead_put_claim(v, bead);
 }
 
@@ -86,7 +111,7 @@ void bd_view_claimed(struct view *v, const struct value *data)
 
 static void bd_view_reclaimed_one(struct view *v, const struct value *bead)
 {
-	bead_put_line(v, view_wants(v, ROLE_DRY_RUN) ? "Would open" : "Open again", bead);
+	bead_put_line(v, view_wants(v, ROLE_DRY_RUN) ? "Would reopen" : "Reopened", bead);
 }
 
 void bd_view_reclaimed(struct view *v, const struct value *data)

@@ -397,7 +397,7 @@ def test_people_read_the_status_as_tables_with_whole_message_ids(two):
         "> from amber-otter about bb-1: Take over".split(),
     ]
     assert two.run("agent", "status", "--bead", "other", env=at()).ok().out == (
-        "No reservations.\n\nNo message waits for acceptance.\n")
+        "No reservations.\n\nNo unacknowledged messages.\n")
 
 
 def test_scopes_that_are_cut_are_told_apart(two):

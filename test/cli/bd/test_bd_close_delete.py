@@ -27,6 +27,14 @@ def test_close_says_so(repo):
     assert repo.bd("close", bead, "-r", "why").ok().out.startswith(f"Closed {bead}: x\n")
 
 
+def test_reopen_and_undelete_say_so(repo):
+    bead = repo.create("x")
+    repo.bd("close", bead).ok()
+    assert repo.bd("reopen", bead).ok().out.startswith(f"Reopened {bead}: x\n")
+    repo.bd("delete", bead, "--yes").ok()
+    assert repo.bd("undelete", bead).ok().out.startswith(f"Restored {bead}: x\n")
+
+
 def test_done_is_close_and_the_reason_is_optional(repo):
     bead = repo.create("x")
     got, = repo.json("done", bead)
