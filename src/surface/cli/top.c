@@ -72,7 +72,7 @@ struct screen {
 	bool move;        /* scroll to the chosen line */
 };
 
-enum { NO_LINE = SIZE_MAX };
+static const size_t NO_LINE = SIZE_MAX;
 
 static struct screen top_measure(struct screen s)
 {
