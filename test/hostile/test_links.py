@@ -1243,3 +1243,27 @@ def test_a_backup_that_is_a_link_is_not_put_back(tmp_path, secret):
     (tmp_path / ".mcp.json.bak_99990101_000000_0123456789abcdef").symlink_to(secret)
     project.bb("install", "claude", "--remove", env=env)
     assert "do not tell" not in settings.read_text() if settings.exists() else True
+
+
+# --- a mirrored .beads/issues.jsonl ---
+
+@pytest.mark.parametrize("hook", ["post-merge", "post-checkout", "post-rewrite", "pre-commit"])
+@pytest.mark.parametrize("place", ["link", "link to a folder", "FIFO"])
+def test_a_hook_does_not_read_a_mirrored_file_through_a_link_or_a_fifo(repo, tmp_path, place, hook):
+    beads = repo.path / ".beads"
+    secret = tmp_path / "elsewhere" / "issues.jsonl"
+    secret.parent.mkdir()
+    secret.write_text('{"id":"s-1","title":"do not tell","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}\n')
+    repo.bd("config", "set", "mirror.beads", "true").ok()
+    repo.bd("hooks", "run", "pre-commit").ok()
+    shutil.rmtree(beads)
+    if place == "link to a folder":
+        beads.symlink_to(secret.parent)
+    else:
+        beads.mkdir()
+        (beads / "issues.jsonl").symlink_to(secret) if place == "link" else os.mkfifo(beads / "issues.jsonl")
+    before = secret.read_bytes()
+    repo.bd("hooks", "run", hook, timeout=20).ok()
+    assert "do not tell" not in repo.bd("list", "--all").ok().out
+    assert secret.read_bytes() == before and os.listdir(secret.parent) == ["issues.jsonl"]
+    assert "mirror" in repo.bd("doctor").out

@@ -7,15 +7,19 @@
 #include "ops/ops.h"
 #include "ops/upstream/upstream_ops.h"
 
-/* The mirrored file of this worktree; false: there is none. */
+/* The mirrored file of this worktree; false: there is none. The user has not named the file, and a
+ * pull may have put a link to any other file of the user, or a FIFO, in its place. */
 static bool upstream_mirrored(struct call *c, struct str *file)
 {
 	struct beads b;
+	struct str dir;
 
 	if (beads_home(c, &b) || !b.repo.tree.p || !mirror_enabled(c, &b))
 		return false;
-	*file = path_join(&c->mem, b.repo.tree, STR(".beads/issues.jsonl"));
-	return file_exists(&c->mem, *file);
+	dir = path_join(&c->mem, b.repo.tree, STR(".beads"));
+	*file = path_join(&c->mem, dir, STR("issues.jsonl"));
+	return !path_is_link(&c->mem, dir) && file_exists(&c->mem, *file) &&
+	       !file_own_check(c, *file);
 }
 
 void upstream_take_in(struct call *c)
