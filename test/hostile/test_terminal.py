@@ -274,3 +274,18 @@ def test_json_on_a_terminal_has_escapes_that_mean_the_same(world):
     del world.env["VYBE_AGENT"]  # whose mail would be counted
     shown, _ = on_terminal(world, "--json", "task", "get", "--id", "bd-a", program="vybe")
     assert unsafe(shown.replace("\r\n", "\n")) == [] and json.loads(shown)["data"]["description"] == text
+
+
+@pytest.mark.parametrize("format", ["jsonl", "md", "csv"])
+def test_an_export_to_a_terminal_cannot_control_it(world, format):
+    """A file or a pipe gets the text as it is."""
+    world.run("update", "bd-a", "--title", "kept", "-d", "first\nsecond").ok()
+    (world.path / "in.jsonl").write_text(json.dumps(
+        {"id": "bd-evil", "title": "t" + NAME, "description": NAME, "status": NAME, "assignee": NAME, "labels": [NAME],
+         "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}) + "\n")
+    world.run("import", "in.jsonl").ok()
+    args = ["export", *([] if format == "jsonl" else ["--format", format])]
+    shown, code = on_terminal(world, *args, program="bd")
+    assert code == 0 and "kept" in shown
+    assert unsafe(shown.replace("\r\n", "\n")) == []
+    assert unsafe(world.run(*args).ok().out) != []

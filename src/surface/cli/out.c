@@ -64,7 +64,9 @@ static struct str out_escaped(struct arena *mem, struct str json)
 
 int out_json(struct arena *mem, struct str json, int status)
 {
-	return out_print(isatty(STDOUT_FILENO) ? out_escaped(mem, json) : json, status);
+	/* an exported table is no JSON, and may have control characters of a title in it */
+	return out_print(isatty(STDOUT_FILENO) ? utf8_safe(mem, out_escaped(mem, json)) : json,
+			 status);
 }
 
 void out_say(const char *fmt, ...)

@@ -15,8 +15,9 @@ int out_view(struct view *v, int status);
 int out_text(struct arena *mem, struct str text, int status);
 
 /*
- * Prints JSON without changing a byte, except on a terminal, where characters that it would
- * interpret become \u escapes, which mean the same.
+ * Prints JSON, or a text for other programs, without changing a byte, except on a terminal, where
+ * characters that it would interpret become \u escapes, which mean the same in JSON. Control
+ * characters, which JSON never has as they are, become U+FFFD.
  */
 int out_json(struct arena *mem, struct str json, int status);
 
