@@ -83,6 +83,15 @@ static struct str jsonl_member_text(struct arena *mem, const struct value *v)
 	return json_text(&j);
 }
 
+/* A null is an item, too. */
+static struct str jsonl_item_text(struct arena *mem, const struct value *v)
+{
+	struct json j = json_new(mem);
+
+	json_canonical(&j, v);
+	return json_text(&j);
+}
+
 static bool jsonl_same(struct arena *mem, const struct value *a, const struct value *b)
 {
 	struct str x = jsonl_member_text(mem, a), y = jsonl_member_text(mem, b);
@@ -90,27 +99,35 @@ static bool jsonl_same(struct arena *mem, const struct value *a, const struct va
 	return !x.p == !y.p && str_eq(x, y);
 }
 
-static bool jsonl_has(struct arena *mem, const struct value *list, const struct value *item)
+/* The items of a list, by their text. */
+static struct map jsonl_set(struct arena *mem, const struct value *list)
 {
+	struct map set = { .mem = mem };
+
 	for (size_t i = 0; list && i < list->count; i++)
-		if (jsonl_same(mem, &list->item[i], item))
-			return true;
-	return false;
+		map_put(&set, jsonl_item_text(mem, &list->item[i]));
+	return set;
 }
 
-/* The items of `side` that are not in `said`, and that the other side did not remove. */
-static void jsonl_put_items(struct json *j, const struct value *side, const struct value *base,
-			    const struct value *other, const struct value *said)
+/* Three versions of a list, by the texts of their items. */
+struct jsonl_lists {
+	struct map base, newer, older;
+};
+
+/* The items of `side` that the other side did not remove. Of the older side, only those that the
+ * newer side does not have. */
+static void jsonl_put_items(struct json *j, const struct value *side, const struct jsonl_lists *of,
+			    bool older)
 {
-	struct arena *mem = j->out.mem;
+	const struct map *other = older ? &of->newer : &of->older;
 
-	for (size_t i = 0; side && i < side->count; i++) {
-		const struct value *one = &side->item[i];
+	for (size_t i = 0; i < side->count; i++) {
+		struct str text = jsonl_item_text(j->out.mem, &side->item[i]);
+		bool there = map_find(other, text);
 
-		if (jsonl_has(mem, said, one) ||
-		    (jsonl_has(mem, base, one) && !jsonl_has(mem, other, one)))
+		if ((older && there) || (!there && map_find(&of->base, text)))
 			continue;
-		json_value(j, one);
+		json_value(j, &side->item[i]);
 	}
 }
 
@@ -128,9 +145,13 @@ static void jsonl_put_both(struct json *j, struct str key, const struct jsonl_pa
 
 	if (v->newer && v->newer->type == VALUE_ARRAY && v->older &&
 	    v->older->type == VALUE_ARRAY) {
+		struct arena *mem = j->out.mem;
+		struct jsonl_lists of = { jsonl_set(mem, v->base), jsonl_set(mem, v->newer),
+					  jsonl_set(mem, v->older) };
+
 		json_array(j);
-		jsonl_put_items(j, v->newer, v->base, v->older, NULL);
-		jsonl_put_items(j, v->older, v->base, v->newer, v->newer);
+		jsonl_put_items(j, v->newer, &of, false);
+		jsonl_put_items(j, v->older, &of, true);
 		json_end(j);
 	} else if (names_exact(&texts, key) >= 0 && a.n && b.n && !str_has(b, a)) {
 		json_str(j, str_has(a, b) ? a :
@@ -141,10 +162,32 @@ static void jsonl_put_both(struct json *j, struct str key, const struct jsonl_pa
 	}
 }
 
-static void jsonl_put_member(struct json *j, struct str key, const struct jsonl_pair *of)
+/* The versions of an issue, and their members by key: an issue may have very many. */
+struct jsonl_issue {
+	struct jsonl_pair whole;
+	struct map base, newer, older;
+};
+
+static struct map jsonl_members(struct arena *mem, const struct value *v)
 {
-	struct jsonl_pair v = { value_member(of->base, key), value_member(of->newer, key),
-				value_member(of->older, key) };
+	struct map members = { .mem = mem };
+
+	for (size_t i = 0; v && v->type == VALUE_OBJECT && i < v->count; i++)
+		*map_put(&members, v->item[i].key) = &v->item[i];
+	return members;
+}
+
+static const struct value *jsonl_member(const struct map *members, struct str key)
+{
+	void **at = map_find(members, key);
+
+	return at ? *at : NULL;
+}
+
+static void jsonl_put_member(struct json *j, struct str key, const struct jsonl_issue *of)
+{
+	struct jsonl_pair v = { jsonl_member(&of->base, key), jsonl_member(&of->newer, key),
+				jsonl_member(&of->older, key) };
 	bool newer_same = jsonl_same(j->out.mem, v.base, v.newer),
 	     older_same = jsonl_same(j->out.mem, v.base, v.older);
 	const struct value *one = newer_same && !older_same ? v.older : v.newer;
@@ -205,14 +248,14 @@ static const struct value *jsonl_status_side(struct arena *mem, const struct jso
 	return jsonl_rank(of->older) > jsonl_rank(of->newer) ? of->older : of->newer;
 }
 
-static void jsonl_put_key(struct json *j, struct str key, const struct jsonl_pair *of)
+static void jsonl_put_key(struct json *j, struct str key, const struct jsonl_issue *of)
 {
 	const struct value *v;
 
-	if (str_is(key, "updated_at") && value_find(of->newer, "updated_at"))
-		v = value_find(of->newer, "updated_at");
+	if (str_is(key, "updated_at") && jsonl_member(&of->newer, key))
+		v = jsonl_member(&of->newer, key);
 	else if (jsonl_goes_with_status(key))
-		v = value_member(jsonl_status_side(j->out.mem, of), key);
+		v = value_member(jsonl_status_side(j->out.mem, &of->whole), key);
 	else {
 		jsonl_put_member(j, key, of);
 		return;
@@ -229,16 +272,20 @@ static struct str jsonl_join(struct arena *mem, const struct jsonl_line *line)
 			   *theirs = value_read(mem, line->text[THEIRS]);
 	int64_t later = jsonl_updated(theirs) - jsonl_updated(ours);
 	bool swap = later ? later > 0 : str_cmp(line->text[THEIRS], line->text[OURS]) > 0;
-	struct jsonl_pair of = { line->text[BASE].p ? value_read(mem, line->text[BASE]) : NULL,
-				 swap ? theirs : ours, swap ? ours : theirs };
+	const struct value *base = line->text[BASE].p ? value_read(mem, line->text[BASE]) : NULL,
+			   *newer = swap ? theirs : ours, *older = swap ? ours : theirs;
+	struct jsonl_issue of = { { base, newer, older },
+				  jsonl_members(mem, base),
+				  jsonl_members(mem, newer),
+				  jsonl_members(mem, older) };
 	struct json j = json_new(mem);
 
 	json_object(&j);
-	for (size_t i = 0; i < of.newer->count; i++)
-		jsonl_put_key(&j, of.newer->item[i].key, &of);
-	for (size_t i = 0; i < of.older->count; i++)
-		if (!value_member(of.newer, of.older->item[i].key))
-			jsonl_put_key(&j, of.older->item[i].key, &of);
+	for (size_t i = 0; i < newer->count; i++)
+		jsonl_put_key(&j, newer->item[i].key, &of);
+	for (size_t i = 0; i < older->count; i++)
+		if (!jsonl_member(&of.newer, older->item[i].key))
+			jsonl_put_key(&j, older->item[i].key, &of);
 	json_end(&j);
 	return json_text(&j);
 }

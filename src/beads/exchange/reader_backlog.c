@@ -21,7 +21,8 @@ struct yaml_item {
 
 struct yaml_entry {
 	struct str key;
-	struct yaml_item *items;
+	struct yaml_item *items, *last;
+	struct buf block; /* the lines below ">-" or "|" */
 	bool list;
 	struct yaml_entry *next;
 };
@@ -53,12 +54,11 @@ static struct str yaml_scalar(struct arena *mem, struct str text)
 
 static void yaml_add(struct arena *mem, struct yaml_entry *entry, struct str text)
 {
-	struct yaml_item *item = arena_new(mem, struct yaml_item), **tail = &entry->items;
+	struct yaml_item *item = arena_new(mem, struct yaml_item);
 
 	item->text = yaml_scalar(mem, text);
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = item;
+	*(entry->last ? &entry->last->next : &entry->items) = item;
+	entry->last = item;
 }
 
 /* "[a, 'b']" */
@@ -76,13 +76,13 @@ static void yaml_add_inline(struct arena *mem, struct yaml_entry *entry, struct 
 static void yaml_add_folded(struct arena *mem, struct yaml_entry *entry, struct str line,
 			    char between)
 {
-	struct str before = entry->items ? entry->items->text : STR_NONE;
-
-	entry->items = NULL;
-	yaml_add(mem, entry, STR(""));
-	entry->items->text = before.n ? arena_fmt(mem, STR_FMT "%c" STR_FMT, STR_ARG(before),
-						  between, STR_ARG(str_trim(line))) :
-					arena_copy(mem, str_trim(line));
+	if (!entry->items)
+		yaml_add(mem, entry, STR(""));
+	entry->block.mem = mem;
+	if (entry->block.n)
+		buf_char(&entry->block, between);
+	buf_put(&entry->block, str_trim(line));
+	entry->items->text = buf_str(&entry->block);
 }
 
 static bool yaml_is_block(struct str value)

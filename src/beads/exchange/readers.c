@@ -8,12 +8,11 @@
 void reader_add(struct call *c, struct issue_source *out, struct str file, struct str text,
 		bool deletions)
 {
-	struct import_source *one = arena_new(&c->mem, struct import_source), **tail = &out->lines;
+	struct import_source *one = arena_new(&c->mem, struct import_source);
 
 	*one = (struct import_source){ .file = file, .text = text, .deletions = deletions };
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = one;
+	*(out->last ? &out->last->next : &out->lines) = one;
+	out->last = one;
 }
 
 enum err reader_text(struct call *c, struct str path, struct str *out)

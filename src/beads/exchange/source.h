@@ -25,7 +25,7 @@ extern const struct names source_kinds;
 struct issue_source {
 	enum source_kind kind;
 	struct str name; /* path, for people */
-	struct import_source *lines;
+	struct import_source *lines, *last;
 };
 
 /* Looks for a source in a folder; false: there is none. `path` is the file or folder. */
