@@ -100,6 +100,17 @@ def test_without_apply_nothing_is_changed(store):
     refused(repo, starts[3], command=("create", "x"))
 
 
+def test_the_doctor_repairs_where_it_is_asked_to(store):
+    repo, whole = store, store.journal.read_bytes()
+    repo.journal.write_bytes(whole.replace(b"bead 2", b"bead X"))
+    drop_cache(repo)
+    assert repo.run("doctor", "--json").json["ok"] is False
+    done = repo.run("doctor", "--fix", "--json")
+    assert done.code == 0 and done.json["ok"] is True, done
+    assert list(kept_files(repo)) == ["journal.1"] and titles(repo) == ["bead 0", "bead 1", "bead 3", "bead 4"]
+    goes_on(repo)
+
+
 def test_several_damaged_places(store):
     repo, whole = store, store.journal.read_bytes()
     starts = records(whole)

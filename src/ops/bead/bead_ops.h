@@ -55,6 +55,9 @@ extern const struct names directions; /* "down", "up", "both": enum side, and bo
 			.help = "state at a past commit, time or age (2h)"      \
 	}
 
+/* Repairs what is damaged, as 'bd repair --apply' does. */
+enum err bead_repair_damage(struct call *c);
+
 /* --- conditions under which a change is made --- */
 
 #define GUARD_FIELDS(body, member)                                                     \

@@ -236,17 +236,48 @@ static void check_mirror(struct doctor *d, const struct beads *b)
 				 "bd import --dry-run");
 }
 
+struct body {
+	bool fix;
+	bool ignored;
+	struct str ignored_text;
+};
+
+/* Options of upstream's doctor that change nothing here. */
+#define IGNORED(name)                                                                       \
+	{                                                                                   \
+		name, &kind_bool, offsetof(struct body, ignored), FIELD_CLI | FIELD_HIDDEN, \
+			.help = "accepted for compatibility"                                \
+	}
+
+static const struct field fields[] = {
+	{ "fix", &kind_bool, offsetof(struct body, fix), FIELD_CLI | FIELD_WRITES,
+	  .help = "repair the damage first, as 'bd repair --apply' does" },
+	IGNORED("agent"),
+	IGNORED("yes"),
+	IGNORED("deep"),
+	IGNORED("clean"),
+	IGNORED("verbose"),
+	{ "check", &kind_str, offsetof(struct body, ignored_text), FIELD_CLI | FIELD_HIDDEN,
+	  .help = "accepted for compatibility: all checks are made" },
+	{ 0 },
+};
+
 static enum err bead_doctor_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
 	struct json checks = json_new(&c->mem);
 	struct doctor d = { .c = c, .j = &checks, .ok = true };
 	struct inspection i;
+	struct journal_place known;
+	const struct body *in = body;
 	struct beads b;
-	enum err e = beads_open(c, BEADS_READ, &b);
-	struct journal_place known = b.about.place;
+	enum err e;
 
-	(void)s, (void)body;
+	(void)s;
+	if (in->fix && (e = bead_repair_damage(c)))
+		return e;
+	e = beads_open(c, BEADS_READ, &b);
+	known = b.about.place;
 	if (e && e != ERR_DAMAGED && e != ERR_JOURNAL_LOST && e != ERR_REMOTE_DAMAGED &&
 	    e != ERR_INTERNAL_ERROR)
 		return e;
@@ -277,30 +308,6 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 	json_end(reply);
 	return ERR_OK;
 }
-
-/* Options of upstream's doctor. It repairs by itself; ours names the repair of each problem. */
-struct body {
-	bool ignored;
-	struct str ignored_text;
-};
-
-#define IGNORED(name)                                                                       \
-	{                                                                                   \
-		name, &kind_bool, offsetof(struct body, ignored), FIELD_CLI | FIELD_HIDDEN, \
-			.help = "accepted for compatibility: each problem names its repair" \
-	}
-
-static const struct field fields[] = {
-	IGNORED("fix"),
-	IGNORED("agent"),
-	IGNORED("yes"),
-	IGNORED("deep"),
-	IGNORED("clean"),
-	IGNORED("verbose"),
-	{ "check", &kind_str, offsetof(struct body, ignored_text), FIELD_CLI | FIELD_HIDDEN,
-	  .help = "accepted for compatibility: all checks are made" },
-	{ 0 },
-};
 
 const struct op op_bead_doctor = {
 	.name = "bead doctor",

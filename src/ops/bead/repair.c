@@ -203,6 +203,14 @@ static enum err bead_repair_run(struct call *c, struct stores *s, const void *bo
 	return ERR_OK;
 }
 
+enum err bead_repair_damage(struct call *c)
+{
+	const struct body in = { .apply = true, .timeout = 30 * 1000 };
+	struct json report = json_new(&c->mem);
+
+	return bead_repair_run(c, NULL, &in, &report);
+}
+
 const struct op op_bead_repair = {
 	.name = "bead repair",
 	.help = "Find damage in the journal and in commits, and with --apply repair it",
