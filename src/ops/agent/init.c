@@ -261,7 +261,7 @@ static const char *const examples[] = {
 
 const struct op op_agent_init = {
 	.name = "agent init",
-	.help = "Start a session: assign a name, or resume a dead agent's unfinished work",
+	.help = "Start a session, or resume a dead agent's work",
 	.more = "Without --register and --adopt, a free name is registered. If a stale or "
 		"evicted agent left changed files in its reserved scope, or a bead in progress, "
 		"the command fails instead and recommends what to do. An agent without "

@@ -264,7 +264,8 @@ const struct op op_agent_send = {
 
 const struct op op_agent_inbox = {
 	.name = "agent inbox",
-	.help = "List an agent's messages, newest first, without marking them as read",
+	.help = "List an agent's messages, newest first",
+	.more = "Marks no message as read.",
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),
 	.fields = inbox_fields,

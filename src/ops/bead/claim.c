@@ -96,7 +96,8 @@ const struct op op_bead_claim = {
 
 const struct op op_bead_renew = {
 	.name = "bead renew",
-	.help = "Extend the lease on claimed beads; the epoch stays the same",
+	.help = "Extend the lease on claimed beads",
+	.more = "The epoch of the claim stays the same.",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = lease_fields,

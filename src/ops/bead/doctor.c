@@ -311,7 +311,8 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_bead_doctor = {
 	.name = "bead doctor",
-	.help = "Check the bead store, and name the repair for each problem",
+	.help = "Check the bead store, and with --fix repair it",
+	.more = "Names the repair for each problem, and exits with 1 if there is one.",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },

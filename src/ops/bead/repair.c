@@ -213,7 +213,7 @@ enum err bead_repair_damage(struct call *c)
 
 const struct op op_bead_repair = {
 	.name = "bead repair",
-	.help = "Find damage in the journal and in commits, and with --apply repair it",
+	.help = "Find damage, and with --apply repair it",
 	.more = "Without --apply, the command only shows what it would do. With --apply, every "
 		"record of a damaged journal whose checksum is right is copied to a new file, "
 		"and the damaged files are kept under another name. A damaged commit is kept as "

@@ -155,7 +155,8 @@ static enum err bead_validate_run(struct call *c, struct stores *s, const void *
 
 const struct op op_bead_validate = {
 	.name = "bead validate",
-	.help = "Check the published files and the journal; exit 1 on errors",
+	.help = "Check the published files and the journal",
+	.more = "Exits with 1 if there are errors.",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "validation", PROP_OBJECT, 0, props },

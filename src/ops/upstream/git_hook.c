@@ -129,7 +129,7 @@ static enum err upstream_git_hook_run(struct call *c, struct stores *s, const vo
 
 const struct op op_upstream_git_hook = {
 	.name = "upstream hook",
-	.help = "Handle a call from a Git hook of upstream's bd; never fails",
+	.help = "Handle a Git hook of upstream's bd; never fails",
 	.flags = OP_WRITE | OP_HOST | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = run_fields,
@@ -260,7 +260,7 @@ static enum err upstream_hooks_list_run(struct call *c, struct stores *s, const 
 
 const struct op op_upstream_hooks_install = {
 	.name = "upstream hooks install",
-	.help = "Install Git hooks that take in changes of .beads/issues.jsonl",
+	.help = "Install Git hooks that import .beads/issues.jsonl",
 	.more = "Only a repository that is shared with users of upstream's bd needs them; beads "
 		"are published without hooks. A hook that calls bd already stays as it is.",
 	.flags = OP_WRITE | OP_HOST | OP_IDEMPOTENT,

@@ -75,7 +75,7 @@ static enum err upstream_setup_run(struct call *c, struct stores *s, const void 
 
 const struct op op_upstream_setup = {
 	.name = "upstream setup",
-	.help = "Install hooks that show a host's sessions the state of the work",
+	.help = "Install hooks that show a host the state of the work",
 	.more = "The same as 'vybe hook install'. Entries of upstream's bd in the host's file stay, "
 		"and keep working.",
 	.flags = OP_WRITE | OP_HOST | OP_IDEMPOTENT,

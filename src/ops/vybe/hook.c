@@ -219,8 +219,7 @@ static enum err vybe_hook_run_handle(struct call *c, struct stores *s, const voi
 
 const struct op op_vybe_hook_install = {
 	.name = "vybe hook install",
-	.help = "Install hooks, so that hosts call vybe at session start, at prompts and after "
-		"tools",
+	.help = "Install hooks, so that hosts call vybe",
 	.more = "Other entries in the host's file stay unchanged, the old file is kept beside "
 		"the new one, and a file that cannot be parsed is not changed.",
 	.flags = OP_WRITE | OP_IDEMPOTENT,

@@ -356,7 +356,7 @@ static enum err vybe_push_run(struct call *c, struct stores *s, const void *body
 
 const struct op op_vybe_push = {
 	.name = "vybe push",
-	.help = "Record an event, memories, artifacts and a status in one step",
+	.help = "Record an event, memories and artifacts in one step",
 	.more = "The JSON is an object with any of these: task_id; event {kind, message, "
 		"metadata}; memories [{key, value, value_type, scope, scope_id, expires_at, kind, "
 		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, summary, "

@@ -59,7 +59,7 @@ static enum err vybe_resume_run(struct call *c, struct stores *s, const void *bo
 
 const struct op op_vybe_resume = {
 	.name = "vybe resume",
-	.help = "Resume work: show changes, the current task, memory and mail",
+	.help = "Resume work: changes, current task, memory and mail",
 	.more = "The deltas are all events since the agent's last resume, by anybody, including "
 		"changes to beads. The focus is chosen by fixed rules; the reply names the rule. "
 		"The prompt is meant for a model.",

@@ -136,7 +136,7 @@ static const struct command commands[] = {
 
 const struct face face_abacus = {
 	.name = "abacus",
-	.about = "shared work for agents and people; 'abacus bd …' is the same as 'bd …'",
+	.about = "shared work for agents and people; 'abacus bd …' equals 'bd …'",
 	.more = "The one program behind all the others: it sets up a project, serves it to agents' "
 		"hosts, and prints schemas, completion scripts and manuals.",
 	.globals = globals,

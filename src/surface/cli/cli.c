@@ -595,7 +595,7 @@ static int cli_complete(struct call *c, const struct face *face, char **argv)
 	const struct face *other = argv[0] && argv[1] ? face_find(str_of(argv[0])) : NULL;
 	struct args_end end;
 
-	if (face == &face_abacus && other) { /* 'abacus bd …' is the same as 'bd …' */
+	if (face == &face_abacus && other) { /* 'abacus bd …' equals 'bd …' */
 		face = other;
 		argv++;
 	}

@@ -71,10 +71,10 @@ NOT_HERE(migrate, "there is no database to migrate",
 	 "there is no database to migrate. 'bd import' imports the issues of another tracker, and "
 	 "'bd doctor' checks the store.");
 NOT_HERE(
-	gate, "a bead that blocks another one does the same",
+	gate, "a blocking bead does the same",
 	"this bd has no gates. Create a bead for what has to happen, and let the work wait for it: "
 	"'bd dep add WORK GATE'.");
-NOT_HERE(tracker, "beads are not synchronised with other trackers",
-	 "beads are not synchronised with other trackers. 'gh issue list --json "
+NOT_HERE(tracker, "other trackers are not synchronised",
+	 "other trackers are not synchronised. 'gh issue list --json "
 	 "number,title,body,state,labels,createdAt,updatedAt,closedAt | bd import --from github -' "
 	 "imports issues once.");
