@@ -161,6 +161,7 @@ enum err call_part_end(struct call *c, struct call *part, enum err e)
 		c->remedy = arena_copy(&c->mem, part->remedy);
 		c->details = arena_copy(&c->mem, part->details);
 	}
+	call_stored(c, part->stored);
 	arena_release(&part->mem);
 	return e;
 }

@@ -24,7 +24,9 @@ WRITES = {
     "memory": ["vybe", "memory", "set", "--agent", "a", "--request-id", "r", "--key", "new", "--value", "v"],
     "task": ["vybe", "task", "create", "--agent", "a", "--request-id", "r", "--title", "new"],
     "hooks": ["bb", "agent", "guard", "install", "--json"],
+    "import": ["bd", "import", "in.jsonl", "--json"],
 }
+BATCH = 400  # lines that an import stores at once, as in src/beads/exchange/import_take.c
 FAULTS = ["openat:error=EMFILE", "openat:error=EACCES", "fsync:error=EIO", "fdatasync:error=EIO", "rename:error=EIO",
           "ftruncate:error=EIO", "write:error=ENOSPC", "pwrite64:error=ENOSPC",
           "newfstatat:error=EIO", "getdents64:error=EIO",
@@ -70,10 +72,13 @@ def put_back(path, stores, name):
     if name == "first bead":  # a journal that has no file yet for what comes next
         shutil.rmtree(path / ".git/abacus")
         run(path, ["bd", "init", "--prefix", "bd"]).ok()
+    if name == "import":
+        (path / "in.jsonl").write_text("".join(f'{{"id":"bd-n{i}","title":"new","created_at":"2026-01-01T00:00:00Z"}}\n'
+                                               for i in range(BATCH + 1)))
 
 
 LOOKS = {
-    "bead": [["bd", "list", "--json"]],
+    "bead": [["bd", "list", "--limit", "0", "--json"]],
     "config": [["bd", "config", "get", "sync.remote"]],
     "post": [["bb", "--as", "zed", "--json", "log"]],
     "agent": [["bb", "agent", "list", "--json"], ["bb", "agent", "inbox", "--agent", "red-fox", "--json"],
@@ -82,7 +87,7 @@ LOOKS = {
     "memory": [["vybe", "memory", "list", "--agent", "a"]],
     "task": [["vybe", "task", "list"], ["bd", "list", "--json"]],
 }
-KIND = {"first bead": "bead", "register": "agent", "broadcast": "agent", "takeover": "agent"}
+KIND = {"first bead": "bead", "import": "bead", "register": "agent", "broadcast": "agent", "takeover": "agent"}
 
 
 def look(path, name):
