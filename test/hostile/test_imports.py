@@ -55,3 +55,18 @@ def test_the_lines_of_a_block_of_a_backlog_task_are_one_text(world):
     out = [json.loads(line) for line in world.run("export").ok().out.splitlines()]
     task = next(bead for bead in out if bead["id"] == "x-1")
     assert (task["title"], task["lines"], task["list"]) == ("one two", "three\nfour", ["five", "six"])
+
+
+def test_a_line_that_makes_a_bead_too_large_does_not_stop_the_other_lines(world):
+    """Each line is small enough, but the comments of both are too many for one bead."""
+    def put(author):
+        lines = [record("x-1", comments=[{"author": author, "text": f"c{i}", "created_at": "2026-01-01T00:00:00Z"} for i in range(12_000)]),
+                 record(f"x-{author}")]
+        (world.path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return world.run("import", "in.jsonl", "--json")
+    put("ann").ok()
+    done = put("bob")
+    assert done.code == 1 and (done.json["refused"], done.json["created"]) == (1, 1), done.out
+    assert [(f["id"], f["code"]) for f in done.json["findings"]] == [("x-1", "too_large")]
+    assert world.run("show", "x-bob").ok()
+    assert world.run("doctor").ok()

@@ -10,6 +10,7 @@
 #include "beads/exchange/import_parts.h"
 #include "beads/exchange/upstream.h"
 #include "beads/model/join.h"
+#include "beads/model/limits.h"
 #include "beads/model/line.h"
 #include "beads/model/state.h"
 
@@ -183,6 +184,24 @@ static bool import_same_bead(struct arena *mem, const struct bead *a, const stru
 	return str_eq(line_text(mem, a), line_text(mem, b));
 }
 
+/* Would the bead stay within the limits? One line that does not fit must not stop all others. */
+static bool import_fits(struct import_batch *x, const struct bead *now, const struct bead *both)
+{
+	struct growth growth = { .before = line_text(&x->part.mem, now),
+				 .bead = both,
+				 .after = line_text(&x->part.mem, both),
+				 .copied = true };
+	struct excess excess;
+
+	if (!bead_live(both) || limits_allow(&x->part.mem, &growth, &excess))
+		return true;
+	import_find(&x->r->out->findings, both->id, "too_large",
+		    "the line was refused: with it, the bead would have %zu %s, and at most %zu "
+		    "are allowed",
+		    excess.count, excess.what, excess.most);
+	return false;
+}
+
 /* Adds the bead to the change, if it says something new, and returns the count that it adds to. */
 static int64_t *import_join(struct import_batch *x, const struct slot *slot, struct bead *b)
 {
@@ -205,6 +224,8 @@ static int64_t *import_join(struct import_batch *x, const struct slot *slot, str
 	bead_join(&x->part.mem, now, b, &both);
 	if (import_same_bead(&x->part.mem, now, &both))
 		return older ? &out->older : &out->unchanged;
+	if (!import_fits(x, now, &both))
+		return &out->refused;
 	state_put_bead(x->change, b);
 	return deletes && !bead_live(&both) ? &out->tombstones : &out->updated;
 }
