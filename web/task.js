@@ -22,7 +22,7 @@ export function status(task) {
 export function counts(one) {
   return [
     one.unread > 0 && h("span", { class: "count unread" }, `${one.unread} unread`),
-    one.to_accept > 0 && h("span", { class: "count unacked", title: "Messages that a recipient has not accepted yet" }, `${one.to_accept} unacked`),
+    one.to_accept > 0 && h("span", { class: "count unacked", title: "Messages that a recipient has not acknowledged yet" }, `${one.to_accept} unacked`),
   ];
 }
 

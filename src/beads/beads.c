@@ -86,7 +86,7 @@ static enum err beads_not_initialized(struct call *c, const struct beads *b)
 	if (other.p)
 		return call_step(
 			c,
-			"Run 'bd init' to set them up, then 'bd import', which takes in the "
+			"Run 'bd init' to set them up, then 'bd import', which imports the "
 			"issues of '" STR_FMT "'.",
 			STR_ARG(other));
 	return call_step(c, "Run 'bd init' to set them up; no file of yours is changed.");

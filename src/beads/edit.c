@@ -231,7 +231,7 @@ static enum err edit_refuse_close(struct edit *e, struct open_beads *open, const
 	call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' %s: " STR_FMT, STR_ARG(e->row->id), what,
 		  STR_ARG(open->first));
 	call_step(e->c,
-		  "Run 'bd why " STR_FMT "' to see what blocks it. To close it all the same, "
+		  "Run 'bd why " STR_FMT "' to see what blocks it. To close it anyway, "
 		  "run the command again with --force.",
 		  STR_ARG(spawn_word(&e->c->mem, e->row->id)));
 	return call_detail(e->c, json_text(&j));

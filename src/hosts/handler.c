@@ -364,7 +364,7 @@ static bool find_task(struct call *c, struct continuity *k, struct str id, struc
 static struct str tell_loss(struct call *c, struct continuity *k, const struct task *t)
 {
 	struct str by = quote_line(
-		&c->mem, arena_fmt(&c->mem, "held by " STR_FMT, STR_ARG(t->assignee)), 200);
+		&c->mem, arena_fmt(&c->mem, "claimed by " STR_FMT, STR_ARG(t->assignee)), 200);
 
 	if (continuity_set_focus(c, k, STR_NONE))
 		return STR("");

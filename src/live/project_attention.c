@@ -114,7 +114,7 @@ static void attention_add_mail(struct attention *a, bool input)
 	struct arena *mem = &a->p->c->mem;
 
 	for (const struct mail *m = a->p->unacked; m; m = m->next) {
-		const char *how = input ? "needs input from" : "waits for the acceptance of";
+		const char *how = input ? "needs input from" : "waits for an acknowledgement from";
 
 		if ((m->category == CATEGORY_BLOCKED) != input)
 			continue;
@@ -153,7 +153,7 @@ static void attention_add_holders(struct attention *a)
 				.text = arena_fmt(mem,
 						  expired ? "the claim of " STR_FMT " on " STR_FMT
 							    " has expired: " STR_FMT :
-							    STR_FMT " holds " STR_FMT
+							    STR_FMT " has claimed " STR_FMT
 								    " and is not active: " STR_FMT,
 						  STR_ARG(row->assignee), STR_ARG(row->id),
 						  STR_ARG(row->title)),

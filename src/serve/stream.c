@@ -76,8 +76,8 @@ static ssize_t next_piece(struct stream *s, char *buf, size_t max)
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		s->over = true;
 		return stream_say(buf, max, "dropped", s->all->feed, s->at,
-				  "{\"reason\":\"you read too slowly: connect again with the last "
-				  "id, and it goes on from there\"}");
+				  "{\"reason\":\"you read too slowly: connect again with the "
+				  "last id to continue from there\"}");
 	}
 	got = feed_read(s->all->feed, &s->at, buf, max < PIECE ? max : PIECE);
 	if (got < 0 && s->inside)

@@ -200,8 +200,8 @@ static void tell_loser(struct call *c, const struct lost_claim *lost)
 
 	draft.body = arena_fmt(&c->mem,
 			       STR_FMT ". Stop working on it, or agree with " STR_FMT
-				       " who goes on. 'bd show " STR_FMT
-				       "' shows the bead, 'bd ready --claim' takes another one.",
+				       " who continues. 'bd show " STR_FMT
+				       "' shows the bead, 'bd ready --claim' claims another one.",
 			       STR_ARG(lost_text(&c->mem, lost)),
 			       STR_ARG(lost->to.p ? lost->to : lost->by), STR_ARG(lost->id));
 	c->request_id = arena_fmt(&c->mem, "lost:" STR_FMT ":%lld.%lld", STR_ARG(lost->id),

@@ -240,7 +240,7 @@ def test_a_session_whose_task_was_adopted_is_told_once(vybe, host):
     second = host("s2")
     second.start()
     text = first.tool()
-    assert f"You have lost the claim on your task {task}." in text and f"> held by {second.agent}\n" in text
+    assert f"You have lost the claim on your task {task}." in text and f"> claimed by {second.agent}\n" in text
     assert first.tool() == "" and "You have lost" not in first.hook("UserPromptSubmit", prompt="go on")
     assert vybe.show(task)["assignee"] == second.agent
     assert_left_alone(vybe, first.start("resume"), second, task)

@@ -161,9 +161,8 @@ static enum err import_refuse_file(struct call *c, const struct import_report *o
 	call_fail(c, ERR_INVALID_INPUT,
 		  "%lld line%s would be refused, so --strict imported nothing",
 		  (long long)out->refused, out->refused == 1 ? "" : "s");
-	return call_step(c,
-			 "Run 'bd import --dry-run' to see which, and import without --strict to "
-			 "take in the others.");
+	return call_step(c, "Run 'bd import --dry-run' to see them. Without --strict, the other "
+			    "lines are imported.");
 }
 
 /* --- the store --- */

@@ -180,11 +180,12 @@ static enum err ask_for_adoption(struct call *c, struct agent_files *f, const st
 		return ERR_OK;
 	if ((e = session_confirmed(c, f, in->adopt, &in->filter, &confirmed)))
 		return e;
-	if (!c->ask(c, arena_fmt(&c->mem,
-				 "'" STR_FMT "' is %s and has left nothing here that could be gone "
-				 "on with. You would go on as it all the same.",
-				 STR_ARG(in->adopt),
-				 names_word(&liveness_words, (int)confirmed->liveness))))
+	if (!c->ask(c,
+		    arena_fmt(&c->mem,
+			      "'" STR_FMT "' is %s and has left no unfinished work here. You would "
+			      "continue under its name.",
+			      STR_ARG(in->adopt),
+			      names_word(&liveness_words, (int)confirmed->liveness))))
 		return ERR_OK;
 	confirmed->next = a->candidates;
 	a->candidates = confirmed;

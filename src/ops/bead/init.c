@@ -29,7 +29,7 @@ static void bead_init_warn(struct call *c, const struct setup *done, const struc
 				       STR_ARG(done->step));
 	else if (done->problem.p)
 		c->warning = arena_fmt(&c->mem,
-				       STR_FMT ". The beads work all the same, and are exchanged "
+				       STR_FMT ". Beads work without the remote, and are synced "
 					       "as soon as it can be reached.",
 				       STR_ARG(done->problem));
 	else if (done->asked.p)

@@ -35,7 +35,7 @@ static const struct field fields[] = {
 	{ "flush_only", &kind_bool, offsetof(struct body, flush_only), FIELD_CLI | FIELD_HIDDEN,
 	  .help = "only write .beads/issues.jsonl, if it is kept up to date" },
 	{ "import_only", &kind_bool, offsetof(struct body, import_only), FIELD_CLI | FIELD_HIDDEN,
-	  .also = "import", .help = "only take in .beads/issues.jsonl, if it is kept up to date" },
+	  .also = "import", .help = "only import .beads/issues.jsonl, if mirror.beads is on" },
 	IGNORED("full", &kind_bool, ignored),
 	IGNORED("squash", &kind_bool, ignored),
 	IGNORED("force", &kind_bool, ignored),

@@ -35,13 +35,13 @@ const struct op op_upstream_onboard = {
 };
 
 static const char quickstart[] =
-	"Beads are work items that live in this Git repository and merge by themselves.\n"
+	"Beads are work items that live in this Git repository and merge automatically.\n"
 	"\n"
 	"  bd init                              set up beads here\n"
 	"  bd create \"Fix the parser\" -t bug -p 1  create a bead; it prints the id\n"
 	"  bd dep add A B                       make A wait for B\n"
 	"  bd ready                             list beads that nothing blocks\n"
-	"  bd update ID --claim                 work on one: nobody else gets it\n"
+	"  bd update ID --claim                 claim a bead for exclusive work\n"
 	"  bd comment ID \"text\"                 add to its discussion\n"
 	"  bd close ID --reason \"what was done\" finish it\n"
 	"  bd list, bd show ID, bd search WORDS look around\n"

@@ -49,7 +49,7 @@ void habit_view_duplicates(struct view *v, const struct value *data)
 	const struct value *groups = value_find(data, "groups");
 
 	if (!groups->count)
-		view_line(v, "No open beads say the same.");
+		view_line(v, "No open beads have the same content.");
 	view_each(v, groups, habit_view_twins);
 }
 

@@ -284,7 +284,7 @@ void bb_view_guard(struct view *v, const struct value *data)
 			  STR_ARG(value_str(one, "owner_liveness")));
 	}
 	if (str_is(value_str(data, "outcome"), "allow"))
-		view_line(v, "%lld file%s checked; no other agent has reserved any of them.",
+		view_line(v, "%lld file%s checked: allowed.",
 			  (long long)view_number(data, "checked"),
 			  view_number(data, "checked") == 1 ? "" : "s");
 }

@@ -108,7 +108,7 @@ def test_required_mail_and_requests_for_input_need_attention(crew):
     assert [(one["kind"], one["agent_id"], one["text"]) for one in found["attention"]] == [
         ("input", "kimi", "kimi is blocked: no access"),
         ("input", "cobalt-harbor", "amber-otter needs input from cobalt-harbor: Which way?"),
-        ("mail", "cobalt-harbor", "amber-otter waits for the acceptance of cobalt-harbor: Yours now")]
+        ("mail", "cobalt-harbor", "amber-otter waits for an acknowledgement from cobalt-harbor: Yours now")]
 
 
 def test_expired_and_abandoned_claims_and_reservations_need_attention(crew):
@@ -117,7 +117,7 @@ def test_expired_and_abandoned_claims_and_reservations_need_attention(crew):
     assert kinds(status(crew, minute=14)) == []
     found = status(crew, minute=16)
     assert kinds(found) == ["holder", "reservation"]
-    assert found["attention"][0]["text"] == f"amber-otter holds {crew.bead} and is not active: Fix login"
+    assert found["attention"][0]["text"] == f"amber-otter has claimed {crew.bead} and is not active: Fix login"
     found = status(crew, minute=125)
     assert [one["text"] for one in found["attention"]] == [
         f"the claim of amber-otter on {crew.bead} has expired: Fix login",

@@ -259,7 +259,7 @@ def test_a_person_may_confirm_an_adoption_without_evidence(repo):
     """Seed 001, section 3.2: rejected where nobody can be asked, to be confirmed on a terminal."""
     left_nothing(repo)
     shown, code, reply, asked = ask(repo, "--adopt", "amber-otter", answer=b"y\n")
-    assert asked and code == 0 and "left nothing" in shown
+    assert asked and code == 0 and "left no unfinished work" in shown
     assert reply["data"]["decision"] == "adopted" and reply["data"]["agent"]["agent_id"] == "amber-otter"
     assert "confirmed" in reply["data"]["resumed"]["evidence"]
     [event] = [e for e in events(repo) if e["event_type"] == "RESUME"]

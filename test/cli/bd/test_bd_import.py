@@ -242,7 +242,7 @@ def test_people_see_the_counts_and_the_findings(repo):
 def test_a_command_before_init_names_the_issues_of_another_tracker(plain_repo):
     write(plain_repo, issue("up-1"), name=".beads/issues.jsonl")
     error = is_error(plain_repo.bd("--json", "ready"), "not_initialized", 1)
-    assert error["hint"].endswith("then 'bd import', which takes in the issues of '.beads/issues.jsonl'.")
+    assert error["hint"].endswith("then 'bd import', which imports the issues of '.beads/issues.jsonl'.")
 
 
 def test_abacus_init_names_the_issues_of_another_tracker(plain_repo):
