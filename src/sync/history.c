@@ -331,14 +331,24 @@ static const char *history_act_of(const struct value *old, const struct value *n
 			       "reopened";
 }
 
-/* Writes the author and time of the last write to the bead, or of its deletion. */
-static void put_writer(struct json *j, const struct value *line, const struct value *tombstone)
+/*
+ * Writes the author and time of the creation of the bead, of its last write, or of its deletion. A
+ * commit may contain later writes to a bead that it creates.
+ */
+static void put_writer(struct json *j, const struct value *line, const struct value *tombstone,
+		       bool created)
 {
+	const char *when = !line   ? "deleted_at" :
+			   created ? "created_at" :
+				     "_at",
+		   *who = !line   ? "deleted_by" :
+			  created ? "created_by" :
+				    "_by";
 	struct stamp at;
 
-	if (stamp_decode(value_find(line ? line : tombstone, line ? "_at" : "deleted_at"), &at))
+	if (stamp_decode(value_find(line ? line : tombstone, when), &at))
 		json_put_moment(j, "at", at.ms);
-	json_put_str(j, "by", value_str(line ? line : tombstone, line ? "_by" : "deleted_by"));
+	json_put_str(j, "by", value_str(line ? line : tombstone, who));
 }
 
 static enum err put_version(struct past *p, size_t i, struct json *reply)
@@ -357,7 +367,7 @@ static enum err put_version(struct past *p, size_t i, struct json *reply)
 	json_put_str(reply, "commit", commit.name);
 	json_put_moment(reply, "committed_at", commit.time_ms);
 	json_put_str(reply, "change", str_of(history_act_of(old, new, before->tombstone.p)));
-	put_writer(reply, new, history_parse(c, now->tombstone));
+	put_writer(reply, new, history_parse(c, now->tombstone), !old && !before->tombstone.p);
 	put_fields(c, reply, old, new);
 	json_end(reply);
 	return ERR_OK;

@@ -195,6 +195,8 @@ struct str view_age(struct view *v, struct str moment)
 
 	if (!moment_parse(moment, &then))
 		return moment;
+	if (!then)
+		return STR("-"); /* a record of another program without a time */
 	age = v->now_ms - then;
 	for (size_t i = 0; i < sizeof step / sizeof *step; i++) {
 		if (age >= step[i].ms)

@@ -160,3 +160,20 @@ def test_a_drawing_is_not_wider_than_the_terminal(repo, columns):
         assert "…" in shown and "\ufffd" not in shown
         assert max(width(line) for line in shown.splitlines()) <= columns, shown
         assert "y" * 200 in repo.bd(*command).ok().out
+
+
+def test_the_history_names_the_creator_of_a_bead_that_was_changed_before_its_first_commit(repo):
+    bead = repo.run("--actor", "ann", "create", "x", "--silent").ok().out.strip()
+    repo.run("--actor", "ben", "update", bead, "-p", "0").ok()
+    repo.bd("sync").ok()
+    first, = repo.json("history", bead)
+    assert (first["change"], first["by"]) == ("created", "ann")
+    assert "created by ann" in repo.run("history", bead).ok().out
+
+
+def test_a_record_without_a_time_has_no_age(repo, tmp_path):
+    file = tmp_path / "issues.jsonl"
+    file.write_text('{"id":"old-1","title":"from somewhere","status":"open","priority":1,"issue_type":"task"}\n')
+    repo.bd("import", str(file)).ok()
+    line = next(line for line in repo.run("list").ok().out.splitlines() if "old-1" in line)
+    assert " - " in line and "d " not in line.split("from")[0], line
