@@ -621,7 +621,7 @@ def test_a_dense_graph_of_parents_costs_a_writer_as_much_as_it_has_edges(world):
     world.push(edit)
     sync(world.anna)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    for line in ("close --force", "reopen", "delete", "undelete"):
+    for line in ("close --force", "reopen", "delete --yes", "undelete"):
         world.anna.bd(*line.split(), world.first).ok()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime - before.ru_utime < 5, "processor time, not the clock: it was 11 s"
