@@ -15,6 +15,9 @@ struct listener {
 	void *arg;
 };
 
+/* Results are counted up to this number, so that a list costs as little in a large store. */
+enum { TOTAL_MOST = 201 };
+
 /* Where the actor's name came from. */
 enum actor_source {
 	ACTOR_UNKNOWN,
@@ -95,7 +98,7 @@ struct call {
 	enum stored stored;
 	struct str details; /* the failure for programs: a JSON object, or absent */
 	struct str meta;    /* a JSON object beside the reply, or absent */
-	int64_t total;      /* number of results without the limit; 0: the reply has all of them */
+	int64_t total;      /* results without the limit, up to TOTAL_MOST; 0: the reply has all */
 	struct str warning; /* for people, beside a successful reply; or absent */
 };
 

@@ -273,9 +273,12 @@ enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in
 enum err count_all(struct call *c, struct beads *b, const struct bead_filter *filter,
 		   int64_t listed)
 {
+	struct bead_filter some = *filter;
+
 	if (c->wire || !filter->limit || listed < filter->limit)
 		return ERR_OK;
-	return query_count(c, &b->cache, filter, &c->total);
+	some.count_most = TOTAL_MOST;
+	return query_count(c, &b->cache, &some, &c->total);
 }
 
 struct str moment_of(struct call *c, struct stamp s)

@@ -409,9 +409,12 @@ enum err query_count(struct call *c, struct cache *cache, const struct bead_filt
 	for (int half = f->ready || f->free ? HALF_OPEN : HALF_NONE; !e; half++) {
 		struct query q = { .sql.mem = &c->mem };
 
-		bead_query_sql(&q, "SELECT count(*) FROM beads b");
+		bead_query_sql(&q, f->count_most ? "SELECT count(*) FROM (SELECT 1 FROM beads b" :
+						   "SELECT count(*) FROM beads b");
 		bead_query_conditions(&q, f, (enum half)half);
 		with_kin(&q, f->free ? KIN_LEAF : KIN_ANY);
+		if (f->count_most)
+			with_number(&q, " LIMIT ?)", f->count_most);
 
 		AUTO_STMT *st = bead_query_prepared(cache, &q);
 

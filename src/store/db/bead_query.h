@@ -28,6 +28,7 @@ struct bound {
 typedef void query_visit(void *arg, const struct bead_row *row);
 
 struct bead_filter {
+	int64_t count_most;                   /* query_count() stops there; 0: it counts all */
 	unsigned statuses, types, priorities; /* bit i selects value i; 0: any */
 	struct str assignee;
 	bool unassigned;

@@ -296,7 +296,9 @@ static void list_put_total(struct view *v, const struct value *data)
 	bool first = true;
 
 	if (v->total > (int64_t)data->count) {
-		view_line(v, "%zu of %s; -n 0 shows all.", data->count, list_count(v, v->total).p);
+		view_line(v, "%zu of %s%s; -n 0 shows all.", data->count,
+			  v->total >= TOTAL_MOST ? "more than " : "",
+			  list_count(v, v->total >= TOTAL_MOST ? TOTAL_MOST - 1 : v->total).p);
 		return;
 	}
 	if (!v->total && (int64_t)data->count == view_limit(v)) {

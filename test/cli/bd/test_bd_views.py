@@ -1,4 +1,6 @@
 """What people see: lists, trees, one bead, history, graphs"""
+import json
+
 import pytest
 
 from beads import clock, stamp
@@ -177,3 +179,12 @@ def test_a_record_without_a_time_has_no_age(repo, tmp_path):
     repo.bd("import", str(file)).ok()
     line = next(line for line in repo.run("list").ok().out.splitlines() if "old-1" in line)
     assert " - " in line and "d " not in line.split("from")[0], line
+
+
+def test_a_large_total_is_not_counted_to_the_end(repo):
+    """A list costs no more in a large store."""
+    lines = "".join(json.dumps({"op": "bead create", "params": {"title": f"bead {n}"}}) + "\n" for n in range(230))
+    repo.run("pipe", program="abacus", stdin=lines.encode()).ok()
+    for command in "list", "ready":
+        assert repo.run(command).ok().out.splitlines()[-1] == "50 of more than 200 beads; -n 0 shows all."
+    assert repo.run("list", "-n", "0").ok().out.splitlines()[-1] == "230 beads open"
