@@ -599,7 +599,7 @@ def test_validate_and_doctor_take_a_small_multiple_of_the_files(world):
         done, _, memory = usage(world.anna, "validate", "--json")
         assert done.code == 0 and memory < 8 * size + 16 * MB, (memory // MB, size // MB)
         done, _, memory = usage(world.anna, "doctor", "--json")
-        assert done.code == 0 and memory < 14 * size + 16 * MB, (memory // MB, size // MB)  # a bead has 25 registers
+        assert done.code == 0 and memory < 12 * size + 16 * MB, (memory // MB, size // MB)
         world.anna.create("not published")
 
 

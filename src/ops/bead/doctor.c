@@ -86,18 +86,29 @@ static bool check_journal(struct doctor *d, struct beads *b, struct inspection *
 	return true;
 }
 
+/* The findings are only counted; their memory is released before the next check. */
+static enum err count_findings(struct call *c, const struct beads *b, const struct inspection *i,
+			       size_t *errors, size_t *warnings)
+{
+	struct call part = call_part(c);
+	struct finding *found = NULL;
+	enum err e = inspect_store(&part, b, i, &found);
+
+	*errors = *warnings = 0;
+	for (const struct finding *f = e ? NULL : found; f; f = f->next)
+		*(f->severity == SEVERITY_ERROR ? errors : warnings) += 1;
+	return call_part_end(c, &part, e);
+}
+
 static void check_contents(struct doctor *d, const struct beads *b, const struct inspection *i)
 {
-	struct finding *found;
-	size_t errors = 0, warnings = 0;
+	size_t errors, warnings;
 
-	if (inspect_store(d->c, b, i, &found)) {
+	if (count_findings(d->c, b, i, &errors, &warnings)) {
 		bead_doctor_tell(d, "contents", "error", d->c->message, call_next_step(d->c).p);
 		call_forgive(d->c);
 		return;
 	}
-	for (const struct finding *f = found; f; f = f->next)
-		*(f->severity == SEVERITY_ERROR ? &errors : &warnings) += 1;
 	if (errors || warnings)
 		bead_doctor_tell(
 			d, "contents", errors ? "error" : "warning",
