@@ -48,8 +48,12 @@ static void project_status_fault(struct project_status *p, const char *store)
 static enum err project_status_part(struct project_status *p, struct beads *b,
 				    struct bead_filter filter, struct bead_part *out)
 {
-	enum err e = query_count(p->c, &b->cache, &filter, &out->total);
+	enum err e;
 
+	filter.count_most = STATUS_TOTAL_MOST;
+	e = query_count(p->c, &b->cache, &filter, &out->total);
+	if (out->total > STATUS_TOTAL_MOST)
+		out->total = STATUS_TOTAL_MOST;
 	filter.lean = true;
 	filter.limit = (int64_t)p->limit;
 	return e ? e : query_each(p->c, &b->cache, &filter, &out->first);

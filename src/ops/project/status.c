@@ -105,7 +105,8 @@ const struct op op_project_status = {
 	.more = "Lists the agents with their beads and reserved files, then what needs attention "
 		"(failed syncs, lost claims, requests for input, expired claims and reservations, "
 		"incursions, unacknowledged messages), then the beads in progress, ready "
-		"and blocked, and the last sync. Stores that do not exist are left out.",
+		"and blocked, and the last sync. The totals of beads are counted up to 501. Stores "
+		"that do not exist are left out.",
 	.examples = examples,
 	.flags = OP_LOST,
 	.body_size = sizeof(struct body),

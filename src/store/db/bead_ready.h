@@ -8,8 +8,8 @@
  *
  * A bead is ready for an actor if no open bead blocks it, and it is either open and not under
  * another actor's live lease, or in progress with an expired lease. A deferred bead is not ready
- * before its time. A bead that is assigned to an agent must also have no open child, because then the work is in the children. 'bd ready' lists
- * both kinds.
+ * before its time. A bead that is assigned to an agent must also have no open child, because then
+ * the work is in the children. 'bd ready' lists both kinds.
  */
 
 /*

@@ -3,6 +3,7 @@
 
 #include "base/moment.h"
 #include "base/text/utf8.h"
+#include "live/project_status.h"
 #include "surface/view/log_view.h"
 #include "surface/view/view.h"
 
@@ -16,7 +17,10 @@ static void status_section(struct view *v, const char *title, const char *more, 
 		buf_char(&v->out, '\n');
 	view_paint(v, PAINT_BOLD, str_of(title));
 	buf_put(&v->out, STR("  "));
-	view_paint(v, PAINT_DIM, arena_fmt(v->out.mem, "%lld%s", (long long)total, more));
+	view_paint(v, PAINT_DIM,
+		   total == STATUS_TOTAL_MOST ?
+			   arena_fmt(v->out.mem, "more than %d", STATUS_TOTAL_MOST - 1) :
+			   arena_fmt(v->out.mem, "%lld%s", (long long)total, more));
 	if ((int64_t)shown < total)
 		view_paint(v, PAINT_DIM,
 			   arena_fmt(v->out.mem, ", %zu shown; all: %s", shown, command));

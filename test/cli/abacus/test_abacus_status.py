@@ -98,6 +98,14 @@ def test_the_limit_bounds_every_list_and_totals_count_all(crew):
     assert "READY  7, 2 shown; all: bd ready" in out
 
 
+def test_a_large_total_is_not_counted_to_the_end(crew):
+    """The screen costs no more in a large store."""
+    lines = "".join(json.dumps({"op": "bead create", "params": {"title": f"bead {n}"}}) + "\n" for n in range(520))
+    crew.run("pipe", program="abacus", stdin=lines.encode()).ok()
+    assert status(crew)["ready_total"] == 501
+    assert "READY  more than 500, 8 shown; all: bd ready" in crew.run("status", program="abacus").ok().out
+
+
 def test_required_mail_and_requests_for_input_need_attention(crew):
     send(crew, "amber-otter", "cobalt-harbor", "HANDOFF", "Yours now")
     send(crew, "amber-otter", "cobalt-harbor", "BLOCKED", "Which way?")
