@@ -20,7 +20,7 @@ enum err claim_release(struct edit *e);
  * actor's, with a new epoch. NOT_CLAIMED unless `from` still holds it. */
 enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms);
 
-/* Restores an earlier claim with its epoch. If the actor held it, the lease begins anew. */
+/* Restores an earlier claim with its epoch. If the actor had the claim, its lease starts again. */
 void claim_restore(struct edit *e, const struct bead *before);
 
 /* Ends the claim without any check. */

@@ -43,7 +43,7 @@ bool lost_waits(struct call *c, struct str home, struct str actor);
  * now. */
 struct str lost_take(struct call *c, struct str home, struct str actor);
 
-/* All lost claims that their actors were not told of yet, as a list in JSON; nobody is told now. */
+/* The lost claims that their actors were not notified of yet, as a JSON list; notifies nobody. */
 struct str lost_list(struct call *c, struct str home);
 
 void lost_encode(struct json *j, const struct lost_claim *lost);

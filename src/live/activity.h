@@ -68,7 +68,7 @@ struct activity_ask {
 	struct str agent; /* only acts by this agent, and those that concern it; absent: any */
 	struct str bead;  /* only acts about this bead; absent: any */
 	int64_t since_ms; /* only acts since this time; INT64_MIN: any */
-	size_t limit;     /* the newest so many */
+	size_t limit;     /* maximum number of acts; the newest are kept */
 	bool quick;       /* only what the ends of the stores tell, without titles */
 };
 

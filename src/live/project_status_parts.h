@@ -20,7 +20,7 @@ struct agent_work {
 	const struct act *last; /* or NULL */
 };
 
-/* A list of beads: at most so many as are asked for, and how many there are. */
+/* A list of beads, cut at the limit, and its total. */
 struct bead_part {
 	struct bead_row *first;
 	int64_t total;

@@ -5,7 +5,7 @@
 #include "beads/exchange/intake.h"
 
 /*
- * Takes in the issues of another tracker. The file is read twice: first every line is checked, so
+ * Imports the issues of another tracker. The file is read twice: first every line is checked, so
  * that `strict` can refuse the file as a whole, then the lines are joined to the store in batches.
  * A line that is older than the bead changes nothing, so the same file can be taken in any number
  * of times, also after the process was killed.

@@ -1,6 +1,6 @@
 /*
  * task-master's tasks.json: an object of tags, each with tasks; older files have the tasks alone.
- * Tasks and subtasks have numbers, which count in each tag and in each task anew.
+ * Tasks are numbered within each tag, and subtasks within each task.
  */
 #include "base/moment.h"
 #include "base/system/file.h"

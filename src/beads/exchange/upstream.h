@@ -27,12 +27,12 @@ struct str upstream_time(struct arena *mem, int64_t ms);
 struct str *upstream_parts(struct arena *mem, struct str text, const struct value *v);
 
 /*
- * Whatever a bead's own members cannot say is kept in its extra member `imported`:
+ * Data that a bead's own members cannot express is kept in its extra member `imported`:
  *
  *	{"comments":{NOTE:TEXT,…},"dependencies":[TEXT,…],"keys":{KEY:TEXT,…},"others":[TEXT,…]}
  *
- * where each TEXT is JSON as the file had it, as a string; `others` are comments without a text. Export writes it again while it still
- * says what the bead says.
+ * Each TEXT is a string with the JSON of the file; `others` are comments without a text. An export
+ * writes TEXT unchanged as long as it agrees with the bead.
  */
 #define UPSTREAM_KEPT "imported"
 

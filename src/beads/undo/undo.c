@@ -173,7 +173,7 @@ static void undo_put_edit(struct undo *u, const struct edit *e)
 
 /* --- beads --- */
 
-/* Every write of a holder renews its lease; that is no change of who has the bead. */
+/* Every write by the claim's actor renews the lease; the claim itself does not change. */
 static bool undo_is_renewal(const struct bead *before, const struct bead *after)
 {
 	return after->member[MEMBER_ASSIGNEE_EXPIRES].p &&

@@ -14,8 +14,8 @@
 #include "store/place.h"
 
 /*
- * bd hook, bd hooks: the hooks that upstream's bd puts into a repository call these. The store needs
- * no hook, so they only take in what others changed in .beads/issues.jsonl, and never fail.
+ * bd hook, bd hooks: the hooks that upstream's bd puts into a repository call these. The store
+ * needs no hook, so they only import what others changed in .beads/issues.jsonl, and never fail.
  */
 
 struct body {
@@ -64,8 +64,8 @@ static bool git_hook_named(struct str name)
 }
 
 /*
- * The user's own hook, which upstream's 'bd hooks install --chain' renamed to NAME.old and runs from
- * 'bd hooks run NAME'. A hook that calls bd itself is not run, because the calls would never end.
+ * The user's own hook, which upstream's 'bd hooks install --chain' renamed to NAME.old and runs
+ * from 'bd hooks run NAME'. A hook that calls bd itself is not run: the calls would never end.
  */
 static struct str git_hook_chained(struct call *c, struct str name)
 {
@@ -95,8 +95,9 @@ static bool git_hook_changed_files(const struct body *in)
 }
 
 /*
- * Writes .beads/issues.jsonl anew, if it is kept up to date. As upstream's hook does, a commit takes
- * the file along if it is tracked. A hook must not stop Git, so a failure is left to 'bd doctor'.
+ * Updates the mirror .beads/issues.jsonl, if the setting mirror.beads is on. Like upstream's hook,
+ * it adds the file to the commit if Git tracks it. A hook must not stop Git: 'bd doctor' reports a
+ * failure.
  */
 static void git_hook_mirror(struct call *c, struct str hook)
 {

@@ -6,7 +6,7 @@
 #include "base/call.h"
 
 /*
- * Takes in what users of upstream's bd changed in .beads/issues.jsonl, if the setting mirror.beads
+ * Imports what users of upstream's bd changed in .beads/issues.jsonl, if the setting mirror.beads
  * keeps that file up to date. A failure is no reason to disturb Git: the next call takes the file
  * in.
  */

@@ -21,7 +21,7 @@ enum mcp_profile {
 	PROFILE_CORE, /* stands for several tools of the full profile */
 };
 
-/* A tool that is not listed can be called all the same. */
+/* A tool that is not listed can still be called. */
 struct mcp_tool {
 	const char *name;
 	const struct op *op; /* NULL: see `actions` */

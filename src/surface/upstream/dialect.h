@@ -10,7 +10,7 @@
  */
 bool dialect_is_upstream(struct call *c);
 
-/* The version that upstream's clients are told; they refuse older ones. */
+/* The version shown to upstream's clients, which refuse older ones. */
 #define DIALECT_VERSION "1.0.5"
 
 /* The reply in upstream's shape; the same text if it has no other. */

@@ -56,7 +56,7 @@ static void list_put_state(struct table *t, size_t column, const struct value *b
 		table_cell(t, column, bd_view_status_paint(status), status);
 }
 
-/* "[parser, docs]", after "blocked by 2" for a bead that is in progress all the same. */
+/* "[parser, docs]", after "blocked by 2" for a blocked bead that is in progress. */
 static struct str list_tail(struct view *v, const struct value *bead)
 {
 	const struct value *labels = value_find(bead, "labels");
