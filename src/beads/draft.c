@@ -94,13 +94,13 @@ static enum err draft_make_bead(struct call *c, struct beads *b, const struct dr
 			bead_put_text(mem, out, (enum member)i, d->text[i]);
 	for (int i = 0; i < MEMBERS; i++)
 		if (d->extension[i].p && !str_is(d->extension[i], "null")) {
-			bead_put(out, (enum member)i, d->extension[i]);
-			out->mark[member_reg((enum member)i)] = mark;
+			bead_put(mem, out, (enum member)i, d->extension[i]);
+			bead_put_mark(mem, out, member_reg((enum member)i), mark);
 		}
 	bead_put_text(mem, out, MEMBER_STATUS, str_of(names_word(&bead_statuses, BEAD_OPEN)));
 	bead_put_text(mem, out, MEMBER_TYPE, str_of(names_word(&bead_types, d->type)));
 	bead_put_int(mem, out, MEMBER_PRIORITY, d->priority);
-	bead_put(out, MEMBER_LABELS, labels_encode(mem, d->labels, d->label_count));
+	bead_put(mem, out, MEMBER_LABELS, labels_encode(mem, d->labels, d->label_count));
 	if (d->assignee.n) {
 		bead_put_text(mem, out, MEMBER_ASSIGNEE, d->assignee);
 		bead_put_stamp(mem, out, MEMBER_ASSIGNEE_AT, mark.at);

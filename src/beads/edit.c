@@ -67,22 +67,25 @@ enum err edit_guard(struct edit *e, const struct guard *guard)
 /* A register is written as a whole, so its other members are copied. */
 static void edit_touch(struct edit *e, enum reg reg)
 {
-	if (e->change.mark[reg].by.p)
+	struct arena *mem = &e->c->mem;
+
+	if (bead_mark(&e->change, reg).by.p)
 		return;
 	for (int m = 0; m < MEMBERS; m++)
 		if (member_reg((enum member)m) == reg)
-			e->change.member[m] = e->now.member[m];
-	e->change.mark[reg] = e->mark;
+			bead_put(mem, &e->change, (enum member)m,
+				 bead_member(&e->now, (enum member)m));
+	bead_put_mark(mem, &e->change, reg, e->mark);
 }
 
 void edit_set(struct edit *e, enum member m, struct str text)
 {
 	enum reg reg = member_reg(m);
 
-	if (!e->change.mark[reg].by.p && str_eq(text, e->now.member[m]))
+	if (!bead_mark(&e->change, reg).by.p && str_eq(text, bead_member(&e->now, m)))
 		return;
 	edit_touch(e, reg);
-	e->change.member[m] = text;
+	bead_put(&e->c->mem, &e->change, m, text);
 }
 
 void edit_text(struct edit *e, enum member m, struct str text)
@@ -90,7 +93,7 @@ void edit_text(struct edit *e, enum member m, struct str text)
 	struct bead made = { 0 };
 
 	bead_put_text(&e->c->mem, &made, m, text);
-	edit_set(e, m, made.member[m]);
+	edit_set(e, m, bead_member(&made, m));
 }
 
 void edit_int(struct edit *e, enum member m, int64_t v)
@@ -98,7 +101,7 @@ void edit_int(struct edit *e, enum member m, int64_t v)
 	struct bead made = { 0 };
 
 	bead_put_int(&e->c->mem, &made, m, v);
-	edit_set(e, m, made.member[m]);
+	edit_set(e, m, bead_member(&made, m));
 }
 
 void edit_stamp(struct edit *e, enum member m, struct stamp s)
@@ -106,7 +109,7 @@ void edit_stamp(struct edit *e, enum member m, struct stamp s)
 	struct bead made = { 0 };
 
 	bead_put_stamp(&e->c->mem, &made, m, s);
-	edit_set(e, m, made.member[m]);
+	edit_set(e, m, bead_member(&made, m));
 }
 
 void edit_word(struct edit *e, enum member m, const struct names *names, int value)
@@ -187,10 +190,7 @@ enum err edit_begin_buried(struct call *c, struct beads *b, struct str id, struc
 void edit_unbury(struct edit *e, struct state *change, struct mark deleted)
 {
 	edit_after(e, deleted);
-	for (int m = 0; m < MEMBERS; m++)
-		if (member_reg((enum member)m) == REG_STATUS)
-			e->change.member[m] = e->now.member[m];
-	e->change.mark[REG_STATUS] = e->mark;
+	edit_touch(e, REG_STATUS);
 	state_put_bead(change, &e->change);
 }
 
@@ -401,26 +401,17 @@ enum err edit_depend(struct edit *e, struct state *change, const struct bead_row
 /* Drops registers whose values are the same as before. */
 static void edit_drop_unchanged(struct edit *e)
 {
-	for (int r = 0; r < REGS; r++) {
-		bool same = true;
-
-		for (int m = 0; m < MEMBERS; m++)
-			if ((int)member_reg((enum member)m) == r)
-				same = same && str_eq(e->change.member[m], e->now.member[m]);
-		if (!e->change.mark[r].by.p || !same)
-			continue;
-		e->change.mark[r] = (struct mark){ 0 };
-		for (int m = 0; m < MEMBERS; m++)
-			if ((int)member_reg((enum member)m) == r)
-				e->change.member[m] = STR_NONE;
-	}
+	for (int r = 0; r < REGS; r++)
+		if (bead_mark(&e->change, (enum reg)r).by.p &&
+		    bead_same_register(&e->change, &e->now, (enum reg)r))
+			bead_drop_register(&e->change, (enum reg)r);
 }
 
 void edit_end(struct edit *e, struct state *change)
 {
 	claim_go_on(e);
 	edit_drop_unchanged(e);
-	if (e->change.mark[REG_STATUS].by.p && !e->change.mark[REG_ORIGINAL_STATUS].by.p)
+	if (e->change.mark[REG_STATUS].by.p && !bead_mark(&e->change, REG_ORIGINAL_STATUS).by.p)
 		edit_set(e, MEMBER_ORIGINAL_STATUS, STR_NONE);
 	if (!bead_blank(&e->change))
 		state_put_bead(change, &e->change);

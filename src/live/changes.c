@@ -25,13 +25,14 @@ void changes_note(struct changes *all, const struct bead *b)
 	if (b->created.by.p)
 		changes_at(all, b->id, b->created)->created = true;
 	for (int r = 0; r < REGS; r++)
-		if (b->mark[r].by.p)
-			changes_at(all, b->id, b->mark[r])->regs |= 1u << r;
+		if (bead_mark(b, (enum reg)r).by.p)
+			changes_at(all, b->id, bead_mark(b, (enum reg)r))->regs |= 1u << r;
 	for (int m = 0; m < MEMBERS; m++) {
-		struct mark mark = b->mark[member_reg((enum member)m)];
+		struct mark mark = bead_mark(b, member_reg((enum member)m));
+		struct str value = bead_member(b, (enum member)m);
 
-		if (mark.by.p && b->member[m].p)
-			changes_at(all, b->id, mark)->member[m] = arena_copy(mem, b->member[m]);
+		if (mark.by.p && value.p)
+			changes_at(all, b->id, mark)->member[m] = arena_copy(mem, value);
 	}
 }
 

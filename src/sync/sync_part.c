@@ -48,7 +48,7 @@ static struct bead outline_of(const struct bead *b)
 		out.member[kept[i]] = b->member[kept[i]];
 		out.mark[member_reg(kept[i])] = b->mark[member_reg(kept[i])];
 	}
-	bead_put(&out, MEMBER_STATUS, STR("\"open\""));
+	out.member[MEMBER_STATUS] = STR("\"open\"");
 	return out;
 }
 

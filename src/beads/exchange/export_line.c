@@ -98,7 +98,7 @@ static void outlet_put_time(struct outlet *o, const char *key, int64_t now)
 
 static void outlet_put_member(struct outlet *o, const char *key, enum member m)
 {
-	outlet_put(o, key, o->bead->member[m]);
+	outlet_put(o, key, bead_member(o->bead, m));
 }
 
 static void outlet_put_value(struct outlet *o, struct str key, struct str value)
@@ -112,9 +112,11 @@ static void outlet_put_value(struct outlet *o, struct str key, struct str value)
 
 static void outlet_put_extension(struct outlet *o, enum member m)
 {
-	if (o->bead->mark[member_reg(m)].by.p)
+	struct str value = bead_member(o->bead, m);
+
+	if (bead_mark(o->bead, member_reg(m)).by.p)
 		outlet_put_value(o, str_of(names_word(&bead_members, m)),
-				 o->bead->member[m].p ? o->bead->member[m] : STR("null"));
+				 value.p ? value : STR("null"));
 }
 
 /* --- the parts of a line --- */
@@ -316,7 +318,7 @@ static void outlet_put_all(struct outlet *o)
 	outlet_put_member(o, "description", MEMBER_DESCRIPTION);
 	outlet_put_member(o, "design", MEMBER_DESIGN);
 	outlet_put_member(o, "acceptance_criteria", MEMBER_ACCEPTANCE_CRITERIA);
-	outlet_put(o, "notes", b->member[MEMBER_NOTES_TEXT]);
+	outlet_put(o, "notes", bead_member(b, MEMBER_NOTES_TEXT));
 	outlet_put_words(o);
 	outlet_put(o, "assignee", assignee);
 	outlet_put_extension(o, MEMBER_OWNER);

@@ -95,18 +95,9 @@ static enum err batch_knows(struct import_batch *x, struct str id, bool *yes)
 
 /* --- issues --- */
 
-/* Is the register of both beads the same? */
-static bool import_same_register(const struct bead *a, const struct bead *b, enum reg reg)
+static void import_copy_parts(const struct bead *from, struct bead *to, enum reg reg)
 {
-	for (int m = 0; m < MEMBERS; m++)
-		if (member_reg((enum member)m) == reg && !str_eq(a->member[m], b->member[m]))
-			return false;
-	return true;
-}
-
-static void import_copy_register(const struct bead *from, struct bead *to, enum reg reg)
-{
-	for (int m = 0; m < MEMBERS; m++)
+	for (int m = 0; m < CORE_MEMBERS; m++)
 		if (member_reg((enum member)m) == reg)
 			to->member[m] = from->member[m];
 }
@@ -119,22 +110,22 @@ static void import_keep_parts(const struct bead *now, struct bead *b)
 		       bead_stamp(now, MEMBER_CLOSED_AT).ms == bead_stamp(b, MEMBER_CLOSED_AT).ms;
 
 	if (str_eq(now->member[MEMBER_ASSIGNEE], b->member[MEMBER_ASSIGNEE]))
-		import_copy_register(now, b, REG_ASSIGNEE);
+		import_copy_parts(now, b, REG_ASSIGNEE);
 	if (bead_status(now) == bead_status(b) && closing)
-		import_copy_register(now, b, REG_STATUS);
+		import_copy_parts(now, b, REG_STATUS);
 }
 
 /* A newer line with a plain status or type ends the original one. */
-static void import_end_originals(const struct bead *now, struct bead *b)
+static void import_end_originals(struct arena *mem, const struct bead *now, struct bead *b)
 {
 	static const enum reg regs[] = { REG_ORIGINAL_STATUS, REG_ORIGINAL_TYPE };
 
 	for (size_t i = 0; i < sizeof regs / sizeof *regs; i++)
-		if (now->mark[regs[i]].by.p && !b->mark[regs[i]].by.p)
-			b->mark[regs[i]] = b->mark[REG_TITLE];
-	if (str_is(now->member[MEMBER_ORIGINAL_STATUS], "\"deferred\"") &&
-	    !b->member[MEMBER_ORIGINAL_STATUS].p && !b->mark[REG_DEFER_UNTIL].by.p)
-		b->mark[REG_DEFER_UNTIL] = b->mark[REG_TITLE];
+		if (bead_mark(now, regs[i]).by.p && !bead_mark(b, regs[i]).by.p)
+			bead_put_mark(mem, b, regs[i], b->mark[REG_TITLE]);
+	if (str_is(bead_member(now, MEMBER_ORIGINAL_STATUS), "\"deferred\"") &&
+	    !bead_member(b, MEMBER_ORIGINAL_STATUS).p && !bead_mark(b, REG_DEFER_UNTIL).by.p)
+		bead_put_mark(mem, b, REG_DEFER_UNTIL, b->mark[REG_TITLE]);
 }
 
 /* Removes what the bead has already, so that its marks stay. */
@@ -143,10 +134,8 @@ static void import_drop_same(const struct bead *now, struct bead *b)
 	size_t kept = 0;
 
 	for (int r = 0; r < REGS; r++)
-		if (now->mark[r].by.p && import_same_register(now, b, (enum reg)r)) {
-			b->mark[r] = (struct mark){ 0 };
-			import_copy_register(&(struct bead){ 0 }, b, (enum reg)r);
-		}
+		if (bead_mark(now, (enum reg)r).by.p && bead_same_register(now, b, (enum reg)r))
+			bead_drop_register(b, (enum reg)r);
 	for (size_t i = 0; i < b->extras; i++) {
 		bool same = false;
 
@@ -217,7 +206,7 @@ static int64_t *import_join(struct import_batch *x, const struct slot *slot, str
 	older = bead_top(b).at.ms < bead_top(now).at.ms;
 	b->created = now->created;
 	import_keep_parts(now, b);
-	import_end_originals(now, b);
+	import_end_originals(&x->part.mem, now, b);
 	import_drop_notes(now, b);
 	if (export_changed(b).at.ms <= export_changed(now).at.ms)
 		import_drop_same(now, b);

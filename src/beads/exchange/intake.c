@@ -193,8 +193,8 @@ static void intake_put_priority(struct intake_record *r)
 /* Sets an extension, also to null. */
 static void intake_extend(struct intake *in, enum member m, struct str canonical)
 {
-	bead_put(&in->bead, m, canonical);
-	in->bead.mark[member_reg(m)] = in->bead.mark[REG_TITLE];
+	bead_put(in->mem, &in->bead, m, canonical);
+	bead_put_mark(in->mem, &in->bead, member_reg(m), in->bead.mark[REG_TITLE]);
 }
 
 static void intake_put_word(struct intake_record *r, const char *key, enum member m,
@@ -205,13 +205,12 @@ static void intake_put_word(struct intake_record *r, const char *key, enum membe
 	struct str word = intake_text(r, key, LIMIT_NAME);
 	bool exact = true;
 	int value = word.p ? nearest(word, &exact) : nearest(STR("open"), &exact);
-	struct bead made = { 0 };
 
 	bead_put_text(in->mem, &in->bead, m, str_of(names_word(names, value)));
 	if (!word.p || exact)
 		return;
-	bead_put_text(in->mem, &made, original, word);
-	intake_extend(in, original, made.member[original]);
+	bead_put_text(in->mem, &in->bead, original, word);
+	bead_put_mark(in->mem, &in->bead, member_reg(original), in->bead.mark[REG_TITLE]);
 }
 
 static void intake_put_closing(struct intake_record *r, bool gone)
@@ -272,7 +271,7 @@ static void intake_put_labels(struct intake_record *r)
 		intake_odd(r, list, "bad_labels", "a list of words");
 	else if (!sorted)
 		intake_keep(r, list);
-	bead_put(&in->bead, MEMBER_LABELS, labels_encode(in->mem, label, count));
+	bead_put(in->mem, &in->bead, MEMBER_LABELS, labels_encode(in->mem, label, count));
 }
 
 /* --- comments --- */
@@ -438,7 +437,7 @@ static bool intake_own(struct str key)
 					    "request", "rank", "project", UPSTREAM_KEPT };
 	static const struct names names = { list, sizeof list / sizeof *list, NULL };
 
-	return names_exact(&names, key) >= 0 || names_exact(&bead_members, key) >= 0;
+	return names_exact(&names, key) >= 0 || member_find(key) >= 0;
 }
 
 /* A record may have thousands of members, so they are sorted once, by intake_end(). */

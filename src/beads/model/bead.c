@@ -16,6 +16,18 @@ static const char *const words[MEMBERS] = {
 };
 const struct names bead_members = { words, MEMBERS, NULL };
 
+/* Every key of every line is looked up here, so the lengths are compared as constants. */
+int member_find(struct str key)
+{
+#define MEMBER(NAME, word, place, rule, look, flags) \
+	if (str_eq(key, STR(#word)))                 \
+		return MEMBER_##NAME;
+#define PART(NAME, word, place, rule, look, flags, OF) MEMBER(NAME, word, place, rule, look, flags)
+#include "beads/model/members.def"
+
+	return -1;
+}
+
 enum reg member_reg(enum member m)
 {
 	static const enum reg reg[MEMBERS] = {
@@ -39,13 +51,12 @@ const char *reg_word(enum reg r)
 
 bool reg_is_extension(enum reg r)
 {
-	static const bool is[REGS] = {
-#define MEMBER(NAME, key, place, rule, look, flags) [REG_##NAME] = false,
-#define EXTENSION(NAME, key, type, flags)           [REG_##NAME] = true,
+#define EXTENSION(NAME, key, type, flags)                                          \
+	static_assert((int)REG_##NAME - CORE_REGS == MEMBER_##NAME - CORE_MEMBERS, \
+		      #key " follows the rows that are not extensions");
 #include "beads/model/members.def"
-	};
 
-	return is[r];
+	return r >= CORE_REGS;
 }
 
 unsigned member_flags(enum member m)
@@ -89,10 +100,15 @@ void bead_own(struct arena *mem, struct bead *b)
 	b->id = arena_copy(mem, b->id);
 	bead_own_name(mem, &b->created.by, &old, &new);
 	bead_own_name(mem, &b->deleted.by, &old, &new);
-	for (int i = 0; i < REGS; i++)
+	for (int i = 0; i < CORE_REGS; i++)
 		bead_own_name(mem, &b->mark[i].by, &old, &new);
-	for (int i = 0; i < MEMBERS; i++)
+	for (int i = 0; i < CORE_MEMBERS; i++)
 		b->member[i] = arena_copy(mem, b->member[i]);
+	bead_own_extensions(mem, b);
+	for (int i = 0; b->extension && i < EXTENSIONS; i++) {
+		bead_own_name(mem, &b->extension[i].mark.by, &old, &new);
+		b->extension[i].value = arena_copy(mem, b->extension[i].value);
+	}
 	b->reason = arena_copy(mem, b->reason);
 	if (b->extras)
 		b->extra = memcpy(arena_array(mem, b->extras, sizeof *b->extra), b->extra,
@@ -116,8 +132,10 @@ struct mark bead_top(const struct bead *b)
 {
 	struct mark top = { 0 };
 
-	for (int i = 0; i < REGS; i++)
+	for (int i = 0; i < CORE_REGS; i++)
 		top = mark_max(top, b->mark[i]);
+	for (int i = 0; b->extension && i < EXTENSIONS; i++)
+		top = mark_max(top, b->extension[i].mark);
 	for (size_t i = 0; i < b->extras; i++)
 		top = mark_max(top, b->extra[i].mark);
 	for (size_t i = 0; i < b->notes; i++)
@@ -137,22 +155,78 @@ bool bead_blank(const struct bead *b)
 
 bool bead_whole(const struct bead *b)
 {
-	for (int i = 0; i < REGS; i++)
-		if (!b->mark[i].by.p && !reg_is_extension((enum reg)i))
+	for (int i = 0; i < CORE_REGS; i++)
+		if (!b->mark[i].by.p)
 			return false;
 	return true;
 }
 
 void bead_mark_all(struct bead *b, struct mark mark)
 {
-	for (int i = 0; i < REGS; i++)
-		if (!reg_is_extension((enum reg)i))
-			b->mark[i] = mark;
+	for (int i = 0; i < CORE_REGS; i++)
+		b->mark[i] = mark;
 }
 
-void bead_put(struct bead *b, enum member m, struct str text)
+struct mark bead_mark(const struct bead *b, enum reg r)
 {
-	b->member[m] = text;
+	if (r < CORE_REGS)
+		return b->mark[r];
+	return b->extension ? b->extension[r - CORE_REGS].mark : (struct mark){ 0 };
+}
+
+struct str bead_member(const struct bead *b, enum member m)
+{
+	if ((int)m < CORE_MEMBERS)
+		return b->member[m];
+	return b->extension ? b->extension[m - CORE_MEMBERS].value : STR_NONE;
+}
+
+/* Allocates the extensions before the first of them is set. */
+static struct extension *bead_extension(struct arena *mem, struct bead *b, int i)
+{
+	if (!b->extension)
+		b->extension = arena_array(mem, EXTENSIONS, sizeof *b->extension);
+	return &b->extension[i];
+}
+
+void bead_own_extensions(struct arena *mem, struct bead *b)
+{
+	if (b->extension)
+		b->extension = memcpy(arena_array(mem, EXTENSIONS, sizeof *b->extension),
+				      b->extension, EXTENSIONS * sizeof *b->extension);
+}
+
+void bead_put_mark(struct arena *mem, struct bead *b, enum reg r, struct mark mark)
+{
+	if (r < CORE_REGS)
+		b->mark[r] = mark;
+	else if (b->extension || mark.by.p)
+		bead_extension(mem, b, (int)r - CORE_REGS)->mark = mark;
+}
+
+void bead_put(struct arena *mem, struct bead *b, enum member m, struct str text)
+{
+	if ((int)m < CORE_MEMBERS)
+		b->member[m] = text;
+	else if (b->extension || text.p)
+		bead_extension(mem, b, (int)m - CORE_MEMBERS)->value = text;
+}
+
+bool bead_same_register(const struct bead *a, const struct bead *b, enum reg r)
+{
+	for (int m = 0; m < MEMBERS; m++)
+		if (member_reg((enum member)m) == r &&
+		    !str_eq(bead_member(a, (enum member)m), bead_member(b, (enum member)m)))
+			return false;
+	return true;
+}
+
+void bead_drop_register(struct bead *b, enum reg r)
+{
+	bead_put_mark(NULL, b, r, (struct mark){ 0 });
+	for (int m = 0; m < MEMBERS; m++)
+		if (member_reg((enum member)m) == r)
+			bead_put(NULL, b, (enum member)m, STR_NONE);
 }
 
 void bead_put_extra(struct arena *mem, struct bead *b, struct str key, struct str value,
@@ -179,11 +253,8 @@ void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str 
 {
 	struct json j = json_new(mem);
 
-	b->member[m] = STR_NONE;
-	if (!text.n)
-		return;
 	json_str(&j, text);
-	b->member[m] = json_text(&j);
+	bead_put(mem, b, m, text.n ? json_text(&j) : STR_NONE);
 }
 
 void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v)
@@ -191,7 +262,7 @@ void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v)
 	struct json j = json_new(mem);
 
 	json_int(&j, v);
-	b->member[m] = json_text(&j);
+	bead_put(mem, b, m, json_text(&j));
 }
 
 void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct stamp s)
@@ -199,7 +270,7 @@ void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct sta
 	struct json j = json_new(mem);
 
 	stamp_encode(&j, s);
-	b->member[m] = json_text(&j);
+	bead_put(mem, b, m, json_text(&j));
 }
 
 /* Members are canonical JSON, so parsing cannot fail. */
@@ -213,16 +284,17 @@ static const struct value *bead_parsed(struct arena *mem, struct str text)
 
 struct str bead_text(struct arena *mem, const struct bead *b, enum member m)
 {
-	const struct value *v = bead_parsed(mem, b->member[m]);
+	const struct value *v = bead_parsed(mem, bead_member(b, m));
 
 	return v && v->type == VALUE_STRING ? v->text : STR_NONE;
 }
 
 int64_t bead_int(const struct bead *b, enum member m, int64_t otherwise)
 {
+	struct str text = bead_member(b, m);
 	int64_t v;
 
-	return b->member[m].p && number_int(b->member[m], &v) ? v : otherwise;
+	return text.p && number_int(text, &v) ? v : otherwise;
 }
 
 struct stamp bead_stamp(const struct bead *b, enum member m)
@@ -230,7 +302,7 @@ struct stamp bead_stamp(const struct bead *b, enum member m)
 	struct arena mem = { 0 };
 	struct stamp s = { 0 };
 
-	stamp_decode(bead_parsed(&mem, b->member[m]), &s);
+	stamp_decode(bead_parsed(&mem, bead_member(b, m)), &s);
 	arena_release(&mem);
 	return s;
 }
@@ -244,7 +316,7 @@ int64_t bead_deferred(struct arena *mem, const struct bead *b)
 		return 0;
 	if (until.p && moment_parse(until, &ms) && ms > 0)
 		return ms;
-	return str_is(b->member[MEMBER_ORIGINAL_STATUS], "\"deferred\"") ? MOMENT_LAST : 0;
+	return str_is(bead_member(b, MEMBER_ORIGINAL_STATUS), "\"deferred\"") ? MOMENT_LAST : 0;
 }
 
 /* The word between the quotes: neither of these sets needs an escape. */

@@ -25,12 +25,23 @@ enum member {
 	MEMBERS,
 };
 extern const struct names bead_members;
+int member_find(struct str key); /* enum member; -1: no member has this key */
+
+enum {
+#define MEMBER(NAME, key, place, rule, look, flags)   CORE_MEMBER_##NAME,
+#define PART(NAME, key, place, rule, look, flags, OF) CORE_MEMBER_##NAME,
+#define EXTENSION(NAME, key, type, flags)
+#include "beads/model/members.def"
+	CORE_MEMBERS, /* members that are not extensions; extensions follow them */
+	EXTENSIONS = MEMBERS - CORE_MEMBERS,
+};
 
 /* Members are written and merged in registers; most are alone in theirs. */
 enum reg {
 #define MEMBER(NAME, key, place, rule, look, flags) REG_##NAME,
 #include "beads/model/members.def"
 	REGS,
+	CORE_REGS = REGS - EXTENSIONS, /* each extension has a register of its own */
 };
 
 /* See members.def. */
@@ -61,6 +72,11 @@ struct extra {
 	struct mark mark;
 };
 
+struct extension {
+	struct mark mark; /* absent: the bead does not have this register */
+	struct str value; /* canonical JSON; absent: null */
+};
+
 struct note {
 	struct str id, author, content;
 	struct stamp at;
@@ -69,10 +85,11 @@ struct note {
 struct bead {
 	struct str id;
 	struct mark created;
-	struct mark mark[REGS];     /* absent: the bead does not have this register */
-	struct str member[MEMBERS]; /* canonical JSON; absent: null */
-	struct extra *extra;        /* by key */
-	struct note *note;          /* by id */
+	struct mark mark[CORE_REGS];     /* absent: the bead does not have this register */
+	struct str member[CORE_MEMBERS]; /* canonical JSON; absent: null */
+	struct extension *extension;     /* EXTENSIONS of them; NULL: most beads have none */
+	struct extra *extra;             /* by key */
+	struct note *note;               /* by id */
 	size_t extras, notes;
 	struct mark deleted; /* absent: not deleted, or written to since */
 	struct str reason;   /* why it was deleted, canonical JSON; absent: null */
@@ -96,8 +113,22 @@ bool bead_whole(const struct bead *b);
 /* Sets the mark of every register but extensions. */
 void bead_mark_all(struct bead *b, struct mark mark);
 
+/* The mark of a register, and a member; of an extension, too. */
+struct mark bead_mark(const struct bead *b, enum reg r);
+struct str bead_member(const struct bead *b, enum member m);
+
+/* A bead that was copied by assignment shares its extensions with the original. This gives it its
+ * own, which it needs before one is set. */
+void bead_own_extensions(struct arena *mem, struct bead *b);
+
+void bead_put_mark(struct arena *mem, struct bead *b, enum reg r, struct mark mark);
+
+/* Is the register of both beads the same, apart from its mark? */
+bool bead_same_register(const struct bead *a, const struct bead *b, enum reg r);
+void bead_drop_register(struct bead *b, enum reg r);
+
 /* Sets a member. The caller sets the mark of its register. */
-void bead_put(struct bead *b, enum member m, struct str canonical);
+void bead_put(struct arena *mem, struct bead *b, enum member m, struct str canonical);
 void bead_put_text(struct arena *mem, struct bead *b, enum member m, struct str text);
 void bead_put_int(struct arena *mem, struct bead *b, enum member m, int64_t v);
 void bead_put_stamp(struct arena *mem, struct bead *b, enum member m, struct stamp s);

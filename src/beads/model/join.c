@@ -9,11 +9,13 @@ static struct str reg_value(struct arena *mem, const struct bead *b, enum reg re
 	struct json j = json_new(mem);
 
 	/* as join_extra() does, which joins the same member where the program does not know it */
-	for (int m = 0; reg_is_extension(reg) && m < MEMBERS; m++)
-		if (member_reg((enum member)m) == reg)
-			return b->member[m].p ? b->member[m] : STR("null");
+	if (reg_is_extension(reg)) {
+		struct str value = bead_member(b, (enum member)(reg - CORE_REGS + CORE_MEMBERS));
+
+		return value.p ? value : STR("null");
+	}
 	json_object(&j);
-	for (int m = 0; m < MEMBERS; m++)
+	for (int m = 0; m < CORE_MEMBERS; m++)
 		if (member_reg((enum member)m) == reg && b->member[m].p)
 			json_put_raw(&j, names_word(&bead_members, m), b->member[m]);
 	json_end(&j);
@@ -23,7 +25,7 @@ static struct str reg_value(struct arena *mem, const struct bead *b, enum reg re
 static const struct bead *join_later(struct arena *mem, const struct bead *a, const struct bead *b,
 				     enum reg reg)
 {
-	int order = mark_cmp(a->mark[reg], b->mark[reg]);
+	int order = mark_cmp(bead_mark(a, reg), bead_mark(b, reg));
 
 	if (!order)
 		order = str_cmp(reg_value(mem, a, reg), reg_value(mem, b, reg));
@@ -33,14 +35,23 @@ static const struct bead *join_later(struct arena *mem, const struct bead *a, co
 static void join_regs(struct arena *mem, const struct bead *a, const struct bead *b,
 		      struct bead *out)
 {
-	const struct bead *from[REGS];
+	const struct bead *from[CORE_REGS];
 
-	for (int i = 0; i < REGS; i++) {
+	for (int i = 0; i < CORE_REGS; i++) {
 		from[i] = join_later(mem, a, b, (enum reg)i);
 		out->mark[i] = from[i]->mark[i];
 	}
-	for (int m = 0; m < MEMBERS; m++)
+	for (int m = 0; m < CORE_MEMBERS; m++)
 		out->member[m] = from[member_reg((enum member)m)]->member[m];
+	if (!a->extension && !b->extension)
+		return;
+	out->extension = arena_array(mem, EXTENSIONS, sizeof *out->extension);
+	for (int i = 0; i < EXTENSIONS; i++) {
+		const struct bead *later = join_later(mem, a, b, (enum reg)(CORE_REGS + i));
+
+		if (later->extension)
+			out->extension[i] = later->extension[i];
+	}
 }
 
 static struct extra join_extra(struct extra a, struct extra b)

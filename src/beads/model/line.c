@@ -166,15 +166,9 @@ static bool decode_marks(struct decoder *d)
 	bool seen[REGS] = { false };
 
 	bead_mark_all(d->out, d->last);
-	for (size_t i = 0; i < d->line->count; i++) {
-		int m = names_exact(&bead_members, d->line->item[i].key);
-
-		if (m >= 0 && reg_is_extension(member_reg((enum member)m)))
-			d->out->mark[member_reg((enum member)m)] = d->last;
-	}
 	for (size_t i = 0; d->v && i < d->v->count; i++) {
 		const struct value *entry = &d->v->item[i];
-		int m = names_exact(&bead_members, entry->key);
+		int m = member_find(entry->key);
 		struct mark mark;
 		enum reg reg;
 
@@ -184,7 +178,9 @@ static bool decode_marks(struct decoder *d)
 			continue;
 
 		reg = member_reg((enum member)m);
-		d->out->mark[reg] = seen[reg] ? mark_max(d->out->mark[reg], mark) : mark;
+		if (seen[reg])
+			mark = mark_max(bead_mark(d->out, reg), mark);
+		bead_put_mark(d->mem, d->out, reg, mark);
 		seen[reg] = true;
 	}
 	return true;
@@ -201,17 +197,19 @@ static struct str labels_of(struct decoder *d, const struct value *v)
 
 static bool line_decode_member(struct decoder *d, int m, const struct value *v)
 {
-	struct str *out = &d->out->member[m];
+	enum reg reg = member_reg((enum member)m);
 
+	/* A line has the key of an extension wherever the register was written. */
+	if (reg_is_extension(reg) && !bead_mark(d->out, reg).by.p)
+		bead_put_mark(d->mem, d->out, reg, d->last);
 	if (v->type == VALUE_NULL)
 		return true;
 	if (!rules[m].fits(v))
 		return line_refuse(d, names_word(&bead_members, m), rules[m].want);
 	if (m == MEMBER_LABELS)
-		*out = labels_of(d, v);
-	else if (v->type != VALUE_STRING || v->text.n ||
-		 reg_is_extension(member_reg((enum member)m)))
-		*out = canonical(d->mem, v);
+		bead_put(d->mem, d->out, MEMBER_LABELS, labels_of(d, v));
+	else if (v->type != VALUE_STRING || v->text.n || reg_is_extension(reg))
+		bead_put(d->mem, d->out, (enum member)m, canonical(d->mem, v));
 	return true;
 }
 
@@ -232,7 +230,7 @@ static int by_extra_key(const void *a, const void *b)
 
 static bool line_unknown(struct str key)
 {
-	return !line_reserved(key) && names_exact(&bead_members, key) < 0;
+	return member_find(key) < 0 && !line_reserved(key);
 }
 
 /* Can this program keep the member, also inside of a tombstone? */
@@ -350,18 +348,18 @@ static bool decode_members(struct decoder *d)
 	struct bead *b = d->out;
 
 	for (size_t i = 0; i < d->line->count; i++) {
-		int m = names_exact(&bead_members, d->line->item[i].key);
+		int m = member_find(d->line->item[i].key);
 
 		if (m >= 0 && !line_decode_member(d, m, &d->line->item[i]))
 			return false;
 	}
 	for (int m = 0; m < MEMBERS; m++) {
-		bool there = b->mark[member_reg((enum member)m)].by.p;
+		bool there = bead_mark(b, member_reg((enum member)m)).by.p;
 
 		if (!there)
-			b->member[m] = STR_NONE;
-		else if (!b->member[m].p && rules[m].otherwise)
-			b->member[m] = str_of(rules[m].otherwise);
+			bead_put(d->mem, b, (enum member)m, STR_NONE);
+		else if (rules[m].otherwise && !bead_member(b, (enum member)m).p)
+			bead_put(d->mem, b, (enum member)m, str_of(rules[m].otherwise));
 	}
 	if (b->mark[REG_TITLE].by.p && !b->member[MEMBER_TITLE].p)
 		return line_refuse(d, "title", "there");
@@ -453,9 +451,12 @@ static void add_marks(struct pairs *p, const struct bead *b, struct mark last)
 	struct json j = json_new(p->mem);
 
 	v.pair = arena_array(p->mem, REGS + b->extras, sizeof *v.pair);
-	for (int i = 0; i < REGS; i++)
-		if (b->mark[i].by.p && mark_cmp(b->mark[i], last))
-			line_add(&v, str_of(reg_word((enum reg)i)), mark_text(p->mem, b->mark[i]));
+	for (int i = 0; i < REGS; i++) {
+		struct mark mark = bead_mark(b, (enum reg)i);
+
+		if (mark.by.p && mark_cmp(mark, last))
+			line_add(&v, str_of(reg_word((enum reg)i)), mark_text(p->mem, mark));
+	}
 	for (size_t i = 0; i < b->extras; i++)
 		if (mark_cmp(b->extra[i].mark, last))
 			line_add(&v, b->extra[i].key, mark_text(p->mem, b->extra[i].mark));
@@ -512,11 +513,12 @@ void line_encode(struct json *j, const struct bead *b)
 	add_marks(&p, b, last);
 	for (int m = 0; m < MEMBERS; m++) {
 		enum reg reg = member_reg((enum member)m);
-		bool cleared = reg_is_extension(reg) && b->mark[reg].by.p;
+		bool cleared = reg_is_extension(reg) && bead_mark(b, reg).by.p;
+		struct str value = bead_member(b, (enum member)m);
 
-		if (b->member[m].p || cleared)
+		if (value.p || cleared)
 			line_add(&p, str_of(names_word(&bead_members, m)),
-				 b->member[m].p ? b->member[m] : STR("null"));
+				 value.p ? value : STR("null"));
 	}
 	for (size_t i = 0; i < b->extras; i++)
 		line_add(&p, b->extra[i].key, b->extra[i].value);

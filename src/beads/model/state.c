@@ -382,7 +382,7 @@ static void clock_follow_bead(struct stamp *clock, int64_t horizon_ms, const str
 	clock_follow(clock, horizon_ms, b->created);
 	clock_follow(clock, horizon_ms, b->deleted);
 	for (int i = 0; i < REGS; i++)
-		clock_follow(clock, horizon_ms, b->mark[i]);
+		clock_follow(clock, horizon_ms, bead_mark(b, (enum reg)i));
 	for (size_t i = 0; i < b->extras; i++)
 		clock_follow(clock, horizon_ms, b->extra[i].mark);
 	for (size_t i = 0; i < b->notes; i++)

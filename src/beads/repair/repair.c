@@ -213,12 +213,12 @@ static struct bead repair_completed(struct arena *mem, const struct bead *b)
 	before.at.ms -= before.at.ms > 0;
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
 		if (!b->mark[needed[i].reg].by.p)
-			bead_put(&out, needed[i].member, str_of(needed[i].value));
+			bead_put(mem, &out, needed[i].member, str_of(needed[i].value));
 	if (!b->mark[REG_TITLE].by.p)
 		bead_put_text(mem, &out, MEMBER_TITLE,
 			      arena_fmt(mem, STR_FMT " (its title was lost)", STR_ARG(b->id)));
-	for (int i = 0; i < REGS; i++)
-		if (!b->mark[i].by.p && !reg_is_extension((enum reg)i))
+	for (int i = 0; i < CORE_REGS; i++)
+		if (!b->mark[i].by.p)
 			out.mark[i] = before;
 	return out;
 }

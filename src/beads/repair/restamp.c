@@ -124,7 +124,7 @@ static void restamp_release_claim(struct restamp *r, struct bead *copy)
 {
 	for (int m = 0; m < MEMBERS; m++)
 		if (member_reg((enum member)m) == REG_ASSIGNEE)
-			copy->member[m] = STR_NONE;
+			bead_put(&r->c->mem, copy, (enum member)m, STR_NONE);
 	if (bead_status(copy) == BEAD_IN_PROGRESS)
 		bead_put_text(&r->c->mem, copy, MEMBER_STATUS,
 			      str_of(names_word(&bead_statuses, BEAD_OPEN)));
@@ -138,8 +138,10 @@ static void restamp_copy_members(struct restamp *r, struct bead *copy, struct ma
 
 	if (copy->created.at.ms > r->horizon_ms)
 		copy->created = now;
+	bead_own_extensions(&r->c->mem, copy);
 	for (int i = 0; i < REGS; i++)
-		copy->mark[i] = restamp_mark(r, copy->mark[i], copy->created);
+		bead_put_mark(&r->c->mem, copy, (enum reg)i,
+			      restamp_mark(r, bead_mark(copy, (enum reg)i), copy->created));
 	restamp_release_claim(r, copy);
 	if (copy->member[MEMBER_CLOSED_AT].p &&
 	    bead_stamp(copy, MEMBER_CLOSED_AT).ms > r->horizon_ms)

@@ -30,10 +30,10 @@ static struct bead before_part(struct arena *mem, const struct bead *now, const 
 	for (int i = 0; i < MEMBERS; i++) {
 		enum reg reg = member_reg((enum member)i);
 
-		if (!change->mark[reg].by.p || (earlier && earlier->mark[reg].by.p))
+		if (!bead_mark(change, reg).by.p || (earlier && bead_mark(earlier, reg).by.p))
 			continue;
-		out.mark[reg] = now->mark[reg];
-		out.member[i] = now->member[i];
+		bead_put_mark(mem, &out, reg, bead_mark(now, reg));
+		bead_put(mem, &out, (enum member)i, bead_member(now, (enum member)i));
 	}
 	for (size_t i = 0; i < change->extras; i++) {
 		struct str key = change->extra[i].key;

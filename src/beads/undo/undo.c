@@ -161,9 +161,10 @@ static void undo_put_edit(struct undo *u, const struct edit *e)
 
 	undo_begin_bead(u, e->row->id, e->row->title, "updated");
 	for (int i = 0; i < MEMBERS; i++)
-		if (change->mark[member_reg((enum member)i)].by.p)
-			undo_put_field(u, str_of(names_word(&bead_members, i)), e->now.member[i],
-				       change->member[i]);
+		if (bead_mark(change, member_reg((enum member)i)).by.p)
+			undo_put_field(u, str_of(names_word(&bead_members, i)),
+				       bead_member(&e->now, (enum member)i),
+				       bead_member(change, (enum member)i));
 	for (size_t i = 0; i < change->extras; i++)
 		undo_put_field(u, change->extra[i].key,
 			       edit_extra_now(e, arena_cstr(&u->c->mem, change->extra[i].key)),
@@ -188,7 +189,7 @@ static enum err undo_set_status(struct edit *e, const struct bead *before)
 
 	for (int i = 0; !err && i < MEMBERS; i++)
 		if (member_reg((enum member)i) == REG_STATUS)
-			edit_set(e, (enum member)i, before->member[i]);
+			edit_set(e, (enum member)i, bead_member(before, (enum member)i));
 	return err;
 }
 
@@ -202,7 +203,7 @@ static enum err undo_set_register(struct edit *e, const struct bead *before, enu
 	}
 	for (int i = 0; i < MEMBERS; i++)
 		if (member_reg((enum member)i) == reg)
-			edit_set(e, (enum member)i, before->member[i]);
+			edit_set(e, (enum member)i, bead_member(before, (enum member)i));
 	return ERR_OK;
 }
 
@@ -240,13 +241,14 @@ static enum err undo_update(struct undo *u, struct edit *e, const struct bead *b
 		const char *what =
 			arena_fmt(&u->c->mem, "changed the %s of", reg_word((enum reg)r)).p;
 
-		if (!after->mark[r].by.p)
+		if (!bead_mark(after, (enum reg)r).by.p)
 			continue;
 		if (r == REG_ASSIGNEE && undo_is_renewal(before, after)) {
 			u->renewed = after->id;
 			continue;
 		}
-		if (!(err = undo_expect(u, after->id, what, after->mark[r], e->now.mark[r])))
+		if (!(err = undo_expect(u, after->id, what, bead_mark(after, (enum reg)r),
+					bead_mark(&e->now, (enum reg)r))))
 			err = undo_set_register(e, before, (enum reg)r);
 	}
 	if (err || (err = undo_set_extras(u, e, before, after)))

@@ -49,7 +49,7 @@ static enum err bead_undefer_step(struct edit *e, struct state *change, const vo
 	(void)change;
 	(void)body;
 	edit_set(e, MEMBER_DEFER_UNTIL, STR_NONE);
-	if (str_is(e->now.member[MEMBER_ORIGINAL_STATUS], "\"deferred\""))
+	if (str_is(bead_member(&e->now, MEMBER_ORIGINAL_STATUS), "\"deferred\""))
 		edit_set(e, MEMBER_ORIGINAL_STATUS, STR_NONE);
 	return ERR_OK;
 }

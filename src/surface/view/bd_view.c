@@ -249,7 +249,7 @@ static void bead_put_remaps(struct view *v, const struct value *bead)
 static void bead_put_options(struct view *v, const struct value *bead)
 {
 	for (size_t i = 0; i < bead->count; i++) {
-		int m = names_exact(&bead_members, bead->item[i].key);
+		int m = member_find(bead->item[i].key);
 		const struct member_option *o = m < 0 ? NULL : member_option((enum member)m);
 
 		if (o && o->section)

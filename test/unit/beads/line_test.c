@@ -2,6 +2,7 @@
 
 #include "base/text/value.h"
 #include "beads/model/edge.h"
+#include "beads/model/join.h"
 #include "beads/model/state.h"
 #include "unit/test.h"
 
@@ -418,11 +419,45 @@ static void a_tombstone_line_is_refused_by_the_name_of_the_field(void **state)
 	arena_release(&mem);
 }
 
+static void a_bead_has_memory_for_extensions_only_once_one_is_set(void **state)
+{
+	struct arena mem = { 0 };
+	struct str why = { 0 };
+	struct bead plain, due, joined, copy;
+
+	(void)state;
+	assert_true(line_decode(&mem,
+				parse(&mem, "{'id':'a-1','created_at':[1,0],"
+					    "'created_by':'x','_at':[2,0],'_by':'x',"
+					    "'title':'t'}"),
+				&plain, &why));
+	assert_true(line_decode(&mem,
+				parse(&mem, "{'id':'a-1','created_at':[1,0],"
+					    "'created_by':'x','_at':[3,0],'_by':'x',"
+					    "'title':'t','due_at':'soon'}"),
+				&due, &why));
+	assert_null(plain.extension);
+	bead_join(&mem, &plain, &plain, &joined);
+	assert_null(joined.extension);
+	assert_false(bead_mark(&plain, REG_DUE_AT).by.p);
+	assert_false(bead_member(&plain, MEMBER_DUE_AT).p);
+
+	bead_join(&mem, &plain, &due, &joined);
+	assert_str(bead_member(&joined, MEMBER_DUE_AT), "\"soon\"");
+	copy = due;
+	bead_own_extensions(&mem, &copy);
+	bead_drop_register(&copy, REG_DUE_AT);
+	assert_str(bead_member(&due, MEMBER_DUE_AT), "\"soon\"");
+	assert_false(bead_member(&copy, MEMBER_DUE_AT).p);
+	arena_release(&mem);
+}
+
 int line_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_bead_line_is_refused_by_the_name_of_the_field),
 		cmocka_unit_test(a_bead_line_is_normalised),
+		cmocka_unit_test(a_bead_has_memory_for_extensions_only_once_one_is_set),
 		cmocka_unit_test(a_note_can_be_the_last_write),
 		cmocka_unit_test(an_edge_line_is_refused_by_the_name_of_the_field),
 		cmocka_unit_test(an_edge_line_is_normalised),

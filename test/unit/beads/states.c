@@ -49,32 +49,33 @@ static struct str any_id(struct chance *c)
 	return PICK(c, "a-1", "a-1", "a-2", "b", "a-34mki");
 }
 
-static void any_register(struct chance *c, struct bead *b, enum reg reg)
+static void any_register(struct arena *mem, struct chance *c, struct bead *b, enum reg reg)
 {
-	b->mark[reg] = any_mark(c);
+	bead_put_mark(mem, b, reg, any_mark(c));
 	for (int m = 0; m < MEMBERS; m++) {
-		struct str *out = &b->member[m];
+		struct str out;
 
 		if (member_reg((enum member)m) != reg)
 			continue;
 		if (m == MEMBER_TITLE)
-			*out = PICK(c, "\"s\"", "\"t\"");
+			out = PICK(c, "\"s\"", "\"t\"");
 		else if (m == MEMBER_STATUS)
-			*out = PICK(c, "\"open\"", "\"closed\"");
+			out = PICK(c, "\"open\"", "\"closed\"");
 		else if (m == MEMBER_TYPE)
-			*out = PICK(c, "\"bug\"", "\"task\"");
+			out = PICK(c, "\"bug\"", "\"task\"");
 		else if (m == MEMBER_PRIORITY)
-			*out = PICK(c, "0", "4");
+			out = PICK(c, "0", "4");
 		else if (draw(c, 2))
 			continue;
 		else if (m == MEMBER_LABELS)
-			*out = PICK(c, "[\"k\"]", "[\"k\",\"l\"]");
+			out = PICK(c, "[\"k\"]", "[\"k\",\"l\"]");
 		else if (m == MEMBER_ASSIGNEE_AT || m == MEMBER_CLOSED_AT)
-			*out = PICK(c, "[3,0]", "[4,0]");
+			out = PICK(c, "[3,0]", "[4,0]");
 		else if (m == MEMBER_ASSIGNEE_EXPIRES)
-			*out = PICK(c, "8", "9");
+			out = PICK(c, "8", "9");
 		else
-			*out = PICK(c, "\"v\"", "\"w\"");
+			out = PICK(c, "\"v\"", "\"w\"");
+		bead_put(mem, b, (enum member)m, out);
 	}
 }
 
@@ -114,7 +115,7 @@ static void any_bead(struct state *s, struct chance *c)
 
 	for (int i = 0; i < REGS; i++)
 		if (much == 3 || (much && !draw(c, 6)))
-			any_register(c, &b, (enum reg)i);
+			any_register(s->mem, c, &b, (enum reg)i);
 	if (much) {
 		any_notes(s->mem, c, &b);
 		any_extras(s->mem, c, &b);
