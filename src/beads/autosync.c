@@ -86,7 +86,7 @@ enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, s
 	if (ask->begin)
 		h.words[n++] = "--begin";
 	e = git_process_run(c, &h);
-	if (!ask->dry)
+	if (!ask->dry && e != ERR_READ_ONLY) /* a process outside of the sandbox may sync at once */
 		autosync_note(c, b->home, e, !ask->no_push);
 	if (!ask->dry && !e)
 		mirror_start(c, b);
@@ -101,11 +101,21 @@ static struct str autosync_lock_path(struct call *c, const struct beads *b)
 	return path_join(&c->mem, b->home, STR("courier.lock"));
 }
 
+/* Is the Git directory read-only here? A process that can write to it will sync. */
+static bool autosync_is_denied(struct call *c, const struct beads *b)
+{
+	struct str objects = path_join(&c->mem, b->repo.common, STR("objects"));
+
+	return access(arena_cstr(&c->mem, objects), W_OK) != 0;
+}
+
 static bool autosync_enabled(struct call *c, const struct beads *b)
 {
 	struct str set;
 
 	if (c->store.p) /* a store that --db-path names has no remote */
+		return false;
+	if (home_in_workspace(b->home) && autosync_is_denied(c, b))
 		return false;
 	return c->autosync && !config_get(c, b->home, CONFIG_SYNC_AUTO, &set) &&
 	       str_is(set, "true");
@@ -149,16 +159,22 @@ struct autosync {
 	struct call *start;
 	struct beads *b;
 	int64_t interval_ms;
+	bool denied;                /* the Git directory cannot be written */
 	int64_t changed_ms;         /* when the journal last grew */
 	struct journal_place there; /* the end of the journal at that time */
 };
 
-/* Each check and each attempt frees its memory, because the process may run for long. */
+/*
+ * Each check and each attempt frees its memory, because the process may run for long; meanwhile the
+ * store may be moved.
+ */
 static struct call autosync_read_journal(const struct autosync *k)
 {
 	struct call c = call_part(k->start);
 
 	c.now_ms = moment_now();
+	if (beads_moved(&c, k->b))
+		k->b->home = arena_copy(&k->start->mem, home_find(&c, k->b->repo.common));
 	return c;
 }
 
@@ -218,17 +234,18 @@ static bool autosync_deliver(struct autosync *k)
 	struct call c = autosync_read_journal(k);
 	struct sync_ask ask = { .timeout_ms = TRY_MS };
 	struct str reply;
-	bool delivered = !sync_now(&c, k->b, &ask, &reply);
+	enum err e = sync_now(&c, k->b, &ask, &reply);
 
+	k->denied = e == ERR_READ_ONLY;
 	call_release(&c);
-	return delivered;
+	return !e;
 }
 
 /* Needs the lock. */
 static void autosync_serve(struct autosync *k)
 {
 	autosync_wait_for_quiet(k);
-	while (autosync_waiting(k) && autosync_wait_for_turn(k)) {
+	while (!k->denied && autosync_waiting(k) && autosync_wait_for_turn(k)) {
 		if (!autosync_deliver(k))
 			continue;
 		autosync_changed(k); /* the sync appends a record itself */

@@ -17,6 +17,7 @@
 #include "beads/model/state.h"
 #include "beads/sync_state.h"
 #include "store/folder.h"
+#include "store/home.h"
 
 enum { WAIT_MS = 30000 };
 
@@ -57,7 +58,7 @@ enum err beads_locate(struct call *c, struct beads *out)
 	if (!out->repo.common.p)
 		return call_fail(c, ERR_NOT_A_REPOSITORY,
 				 "'" STR_FMT "' is not inside a Git repository", STR_ARG(dir));
-	out->home = path_join(&c->mem, out->repo.common, STR("abacus"));
+	out->home = home_find(c, out->repo.common);
 	return ERR_OK;
 }
 
@@ -65,11 +66,15 @@ enum err beads_home(struct call *c, struct beads *out)
 {
 	enum err e = beads_locate(c, out);
 
-	if (e || (e = folder_check_git(c, out->repo.common)) ||
-	    (e = folder_check(c, out->home, FOLDER_READ)))
+	if (e || (e = folder_check_git(c, out->repo.common)) || (e = home_check(c, out->home)))
 		return e;
 	c->home = out->home;
 	return ERR_OK;
+}
+
+bool beads_moved(struct call *c, const struct beads *b)
+{
+	return b->home.p && home_moved(c, b->repo.common, b->home);
 }
 
 static bool beads_exists(struct call *c, const struct beads *b)
@@ -94,7 +99,9 @@ static enum err beads_not_initialized(struct call *c, const struct beads *b)
 
 enum err beads_take_lock(struct call *c, struct beads *b)
 {
-	return lock_take(c, beads_path(c, b, "lock"), WAIT_MS, &b->lock);
+	enum err e = lock_take(c, beads_path(c, b, "lock"), WAIT_MS, &b->lock);
+
+	return home_explain(c, e, b->home);
 }
 
 /* --- readers --- */
@@ -109,7 +116,9 @@ static enum err beads_mend(struct call *c, struct beads *b)
 	call_forgive(c);
 	if (access(arena_cstr(&c->mem, b->home), W_OK))
 		return beads_rebuild(c, b, false);
-	if ((e = beads_take_lock(c, b)))
+	if ((e = beads_take_lock(c, b)) == ERR_READ_ONLY) /* a sandbox; access() does not tell */
+		return beads_rebuild(c, b, false);
+	if (e)
 		return e;
 	e = beads_open_caught_up(c, b);
 	if (!e && b->cache.file) {
@@ -299,7 +308,30 @@ static enum err beads_adopt(struct call *c, struct beads *b)
 	return e;
 }
 
-enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
+static enum err beads_fill_from_files(struct call *c, struct beads *b, const struct snapshot *files)
+{
+	struct state *all = state_new(&c->mem);
+	enum err e = snapshot_read(c, files, all);
+
+	return e ? e : beads_fill_private(c, b, all);
+}
+
+/* No journal can be begun here, so a reader gets the commit of the ref. */
+static enum err beads_open_published(struct call *c, struct beads *b)
+{
+	struct snapshot files;
+	struct str ref;
+	enum err e;
+
+	call_forgive(c);
+	if ((e = config_get(c, b->home, CONFIG_SYNC_REF, &ref)) ||
+	    (e = git_process_read_latest(c, b->repo.common, STR_NONE, ref, &files)) ||
+	    (e = beads_fill_from_files(c, b, &files)))
+		beads_close(b);
+	return e;
+}
+
+static enum err beads_open_here(struct call *c, enum beads_mode mode, struct beads *out)
 {
 	enum err e = beads_home(c, out);
 
@@ -307,15 +339,26 @@ enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 		return e;
 	if (!beads_ref_here(c, out))
 		return beads_not_initialized(c, out);
-	return (e = beads_adopt(c, out)) ? e : beads_open_as(c, mode, out);
+	e = beads_adopt(c, out);
+	if (e == ERR_READ_ONLY && mode != BEADS_WRITE)
+		return beads_open_published(c, out);
+	if (e)
+		return e;
+	out->home = home_find(c, out->repo.common);
+	return beads_open_as(c, mode, out);
 }
 
-static enum err beads_fill_from_files(struct call *c, struct beads *b, const struct snapshot *files)
+/* The store may be moved between the search and the lock, or while a reader opens its files. */
+enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 {
-	struct state *all = state_new(&c->mem);
-	enum err e = snapshot_read(c, files, all);
+	enum { MOVES_MOST = 10 };
+	enum err e = beads_open_here(c, mode, out);
 
-	return e ? e : beads_fill_private(c, b, all);
+	for (int i = 0; e && i < MOVES_MOST && beads_moved(c, out); i++) {
+		call_forgive(c);
+		e = beads_open_here(c, mode, out);
+	}
+	return e;
 }
 
 enum err beads_open_at(struct call *c, const struct when *when, struct beads *out)
@@ -335,15 +378,26 @@ enum err beads_open_at(struct call *c, const struct when *when, struct beads *ou
 	return ERR_OK;
 }
 
-enum err beads_open_new(struct call *c, struct beads *out)
+static enum err beads_open_made(struct call *c, enum home_kind kind, struct beads *out)
 {
 	enum err e;
 
-	if ((e = beads_home(c, out)) || (e = file_make_dir(c, out->home, 0700)) ||
-	    (e = beads_take_lock(c, out)) || (e = beads_open_caught_up(c, out)) ||
-	    (e = beads_begin_writing(c, out)))
+	if ((e = beads_home(c, out)) || (e = home_make(c, out->repo.common, kind, &out->home)) ||
+	    (e = home_check(c, out->home)) || (e = beads_take_lock(c, out)) ||
+	    (e = beads_open_caught_up(c, out)) || (e = beads_begin_writing(c, out)))
 		beads_close(out);
+	c->home = e ? c->home : out->home;
 	return e;
+}
+
+enum err beads_open_new(struct call *c, enum home_kind kind, struct beads *out)
+{
+	enum err e = beads_open_made(c, kind, out);
+
+	if (!e || !beads_moved(c, out))
+		return e;
+	call_forgive(c);
+	return beads_open_made(c, kind, out);
 }
 
 void beads_close(struct beads *b)

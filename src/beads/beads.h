@@ -4,14 +4,15 @@
 #include "base/system/lock.h"
 #include "beads/model/stamp.h"
 #include "store/db/bead_cache.h"
+#include "store/home.h"
 #include "store/place.h"
 
 struct record;
 struct state;
 
 /*
- * The beads of one repository, opened for one command. The journal in the folder `abacus` of the
- * Git directory is the source of truth; queries read the cache beside it. A reader takes no lock
+ * The beads of one repository, opened for one command. The journal in the store's folder
+ * (store/home.h) is the source of truth; queries read the cache beside it. A reader takes no lock
  * and writes nothing. A writer holds the lock, sees every change before its own, and appends one
  * record or none.
  *
@@ -81,14 +82,17 @@ enum err beads_locate(struct call *c, struct beads *out);
 /* The same; DUBIOUS_OWNERSHIP or UNSAFE_PATH if others could have put something there. */
 enum err beads_home(struct call *c, struct beads *out);
 
+/* Was the store moved since it was located? */
+bool beads_moved(struct call *c, const struct beads *b);
+
 /*
  * Does the repository have a ref that a new store would begin with, readable or not? A fetch may
  * have brought it, or it is left over from a store whose folder was removed.
  */
 bool beads_ref_here(struct call *c, const struct beads *b);
 
-/* Opens a store for writing, and creates it if it does not exist. */
-enum err beads_open_new(struct call *c, struct beads *out);
+/* Opens a store for writing, and creates it if it does not exist, where `kind` says. */
+enum err beads_open_new(struct call *c, enum home_kind kind, struct beads *out);
 
 /* The mark for everything that this command writes: later than every mark in the store. */
 struct mark beads_mark(struct call *c, const struct beads *b);

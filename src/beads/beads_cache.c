@@ -166,9 +166,9 @@ enum err beads_drop_cache(struct call *c, struct beads *b)
 
 enum err beads_distrust(struct call *c, struct beads *b)
 {
-	enum err e = beads_take_lock(c, b);
+	enum err e = beads_moved(c, b) ? ERR_OK : beads_take_lock(c, b);
 
-	if (!e && cache_current(c, &b->cache))
+	if (b->lock.fd >= 0 && cache_current(c, &b->cache))
 		e = file_remove(c, beads_path(c, b, "cache.db"));
 	lock_drop(&b->lock);
 	return e;

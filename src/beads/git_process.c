@@ -6,6 +6,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/config.h"
+#include "store/home.h"
 
 struct str git_process_path(struct arena *mem)
 {
@@ -37,7 +38,7 @@ static bool git_process_starved(const struct git_process *h, const struct spawn 
 
 static enum err git_process_no_memory(struct call *c, const struct git_process *h)
 {
-	struct str home = path_join(&c->mem, str_of(h->words[1]), STR("abacus"));
+	struct str home = home_find(c, str_of(h->words[1]));
 	int64_t most = 0;
 
 	config_size(c, home, CONFIG_SYNC_MAX_FILE, &most);

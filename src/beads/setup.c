@@ -130,7 +130,7 @@ static enum err setup_join_published(struct call *c, struct beads *b, struct set
 	if (!e || e == ERR_DAMAGED) /* the ref of this repository cannot be read */
 		return e;
 	out->problem = c->message;
-	if (e == ERR_REMOTE_DAMAGED)
+	if (e == ERR_REMOTE_DAMAGED || e == ERR_READ_ONLY)
 		out->step = call_next_step(c);
 	call_forgive(c);
 	if (!beads_ref_here(c, b))
@@ -144,7 +144,7 @@ static enum err setup_begin(struct call *c, struct beads *b, const struct setup_
 			    struct setup *out)
 {
 	bool there, mine;
-	enum err e = beads_open_new(c, b);
+	enum err e = beads_open_new(c, (enum home_kind)in->store, b);
 
 	if (e)
 		return e;
@@ -153,7 +153,8 @@ static enum err setup_begin(struct call *c, struct beads *b, const struct setup_
 	beads_close(b);
 	if (e)
 		return e;
-	if ((!mine && (e = setup_join_published(c, b, out))) || (e = beads_open_new(c, b)))
+	if ((!mine && (e = setup_join_published(c, b, out))) ||
+	    (e = beads_open_new(c, HOME_ANY, b)))
 		return e;
 	there = b->about.prefix.p;
 	out->result = !there                                               ? "created" :

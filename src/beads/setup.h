@@ -10,6 +10,7 @@ struct setup_ask {
 	struct str prefix; /* of ids */
 	struct str ref;    /* the Git ref to publish to */
 	struct str remote; /* the Git remote to publish to */
+	int store;         /* of home_kinds: where a new store is created */
 };
 
 struct setup {

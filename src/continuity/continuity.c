@@ -73,10 +73,28 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 	if ((e = beads_home(c, &b)))
 		return e;
 	out->path = path_join(&c->mem, b.home, STR("vybe.db"));
+	out->common = b.repo.common;
 	return ERR_OK;
 }
 
-enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity *out)
+/* Makes the folder of the file, which does not exist before the first write. */
+static enum err continuity_make_home(struct call *c, struct continuity *k)
+{
+	struct file_found found;
+	struct str home;
+	enum err e = file_look(c, k->path, &found);
+
+	if (e || found.size > 0)
+		return e;
+	if (!k->common.p)
+		return file_make_dir(c, path_parent(k->path), 0700);
+	if ((e = home_make(c, k->common, HOME_ANY, &home)) || (e = home_check(c, home)))
+		return e;
+	k->path = path_join(&c->mem, home, STR("vybe.db"));
+	return ERR_OK;
+}
+
+static enum err continuity_open_here(struct call *c, enum vybe_mode mode, struct continuity *out)
 {
 	enum err e = continuity_locate(c, out);
 
@@ -86,7 +104,26 @@ enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity 
 		e = named_repository_create(c, c->project);
 		out->state = TASKS_CLOSED;
 	}
-	return e ? e : vybe_db_open(c, out->path, mode, &out->db);
+	if (!e && mode != VYBE_READ)
+		e = continuity_make_home(c, out);
+	if (e)
+		return e;
+	return home_explain(c, vybe_db_open(c, out->path, mode, &out->db), path_parent(out->path));
+}
+
+/* The store may be moved between the search and the lock. */
+enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity *out)
+{
+	enum { MOVES_MOST = 10 };
+	enum err e = continuity_open_here(c, mode, out);
+
+	for (int i = 0; (e || !out->db.db) && out->common.p && i < MOVES_MOST &&
+			home_moved(c, out->common, path_parent(out->path));
+	     i++) {
+		call_forgive(c);
+		e = continuity_open_here(c, mode, out);
+	}
+	return e;
 }
 
 enum err continuity_commit(struct call *c, struct continuity *k)

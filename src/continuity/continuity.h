@@ -14,6 +14,7 @@ struct continuity {
 	struct beads tasks; /* opened on demand */
 	enum { TASKS_CLOSED, TASKS_OPEN, TASKS_NONE } state;
 	struct str path;   /* of the file */
+	struct str common; /* the Git directory of the repository; absent: not in one */
 	bool fresh;        /* the file does not exist yet; a writer creates it */
 	struct str source; /* how the file was found: "repository", "user", "named" */
 };

@@ -320,7 +320,7 @@ enum err feed_open(struct call *c, struct str dir, struct feed **out)
 	pthread_mutex_init(&f->mutex, NULL);
 	for (int i = 0; i < SEGMENTS; i++)
 		f->fd[i] = -1;
-	if ((e = file_make_dir(c, dir, 0700)) || (e = file_each(c, dir, note_segment, &found)))
+	if ((e = file_make_folder(c, dir, 0700)) || (e = file_each(c, dir, note_segment, &found)))
 		return e;
 	if (!feed_resume(c, f, found.last)) {
 		call_forgive(c);

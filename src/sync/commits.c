@@ -5,6 +5,7 @@
 #include "beads/config.h"
 #include "beads/model/state.h"
 #include "beads/repair/foreign.h"
+#include "store/home.h"
 #include "store/repo/repo.h"
 
 /* Memory that a sync may use beyond the files it reads, in bytes. */
@@ -12,7 +13,7 @@ static const int64_t BESIDE_FILES = INT64_C(512) << 20;
 
 enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
 {
-	struct str home = path_join(&c->mem, gitdir, STR("abacus"));
+	struct str home = home_find(c, gitdir);
 	int64_t most;
 	enum err e = config_size(c, home, CONFIG_SYNC_MAX_FILE, &most);
 

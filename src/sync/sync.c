@@ -511,10 +511,33 @@ enum err sync_alone(struct sync *s, struct lock *lock)
 	struct str path = path_join(&c->mem, s->b.home, STR("sync.lock"));
 
 	if (lock_take(c, path, 0, lock) != ERR_DATABASE_BUSY)
-		return c->code;
+		return home_explain(c, c->code, s->b.home);
 	call_forgive(c);
 	sync_doing(s, "waiting for another sync of this repository");
 	return lock_take(c, path, (int)s->wants->timeout_ms, lock);
+}
+
+/*
+ * A store in the workspace can be written where the Git directory cannot. Nothing is published from
+ * there.
+ */
+static enum err sync_check_git(struct sync *s)
+{
+	struct call *c = s->c;
+	struct str objects = path_join(&c->mem, s->b.repo.common, STR("objects"));
+
+	if (!home_in_workspace(s->b.home) || (!s->wants->pull && !s->wants->push) ||
+	    file_try_write(c, objects) != ERR_READ_ONLY)
+		return call_forgive(c);
+	call_fail(c, ERR_READ_ONLY,
+		  "'" STR_FMT
+		  "' cannot be written from here, so beads are neither pulled nor pushed",
+		  STR_ARG(s->b.repo.common));
+	return call_step(c,
+			 "Nothing was lost: changes stay in '" STR_FMT
+			 "' until a process outside of the sandbox syncs, by autosync after its "
+			 "next change or with 'bd sync'.",
+			 STR_ARG(s->b.home));
 }
 
 /* Replaces 'bd sync' by 'bd init' in the advice, because there is no store yet. */
@@ -537,8 +560,8 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	AUTO_LOCK alone = LOCK_NONE;
 	enum err e = beads_home(c, &s.b);
 
-	if (e || (wants->begin && (e = file_make_dir(c, s.b.home, 0700))) ||
-	    (e = sync_alone(&s, &alone)))
+	if (e || (wants->begin && (e = home_make(c, s.b.repo.common, HOME_ANY, &s.b.home))) ||
+	    (e = sync_alone(&s, &alone)) || (e = sync_check_git(&s)))
 		return e;
 	json_array(&s.remapped);
 	if (!(e = sync_open(&s))) {

@@ -11,7 +11,8 @@
 
 static enum err sync_journal_open_writer(struct sync *s)
 {
-	return s->wants->begin ? beads_open_new(s->c, &s->b) : beads_open(s->c, BEADS_WRITE, &s->b);
+	return s->wants->begin ? beads_open_new(s->c, HOME_ANY, &s->b) :
+				 beads_open(s->c, BEADS_WRITE, &s->b);
 }
 
 enum err sync_seal(struct sync *s)

@@ -47,6 +47,19 @@ enum err file_fail(struct call *c, const char *verb, struct str path)
 	return e;
 }
 
+bool file_denied(void)
+{
+	return errno == EROFS || errno == EACCES || errno == EPERM;
+}
+
+enum err file_fail_write(struct call *c, const char *verb, struct str path)
+{
+	bool denied = file_denied();
+	enum err e = file_fail(c, verb, path);
+
+	return denied && e == ERR_INTERNAL_ERROR ? (c->code = ERR_READ_ONLY) : e;
+}
+
 void file_close(int *fd)
 {
 	if (*fd >= 0)
@@ -506,6 +519,18 @@ enum err file_look(struct call *c, struct str path, struct file_found *out)
 	return ERR_OK;
 }
 
+enum err file_try_write(struct call *c, struct str dir)
+{
+	struct str path = path_join(&c->mem, dir, id_mint(&c->mem, "tmp_try", c->now_ms));
+	const char *z = arena_cstr(&c->mem, path);
+	AUTO_FD fd = open(z, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return file_fail_write(c, "create", path);
+	unlink(z);
+	return ERR_OK;
+}
+
 /* An existing directory is fine. A new directory is durable when this returns. */
 static enum err make_one(struct call *c, struct str path, mode_t mode, bool *orphan)
 {
@@ -515,7 +540,14 @@ static enum err make_one(struct call *c, struct str path, mode_t mode, bool *orp
 	if (errno == EEXIST && file_is_dir(&c->mem, path))
 		return ERR_OK;
 	*orphan = errno == ENOENT;
-	return file_fail(c, "create", path);
+	return file_fail_write(c, "create", path);
+}
+
+enum err file_make_folder(struct call *c, struct str path, mode_t mode)
+{
+	bool orphan;
+
+	return make_one(c, path, mode, &orphan);
 }
 
 enum err file_make_dir(struct call *c, struct str path, mode_t mode)

@@ -111,6 +111,7 @@ enum err file_cut(struct call *c, struct str path, int64_t size);
 enum err file_create(struct call *c, struct str path, mode_t mode);
 
 enum err file_make_dir(struct call *c, struct str path, mode_t mode); /* also creates its parents */
+enum err file_make_folder(struct call *c, struct str path, mode_t mode); /* in an existing parent */
 
 /* Calls `see` with the name of everything in a folder; a folder that is not there is empty. */
 enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct str name),
@@ -157,5 +158,14 @@ enum err file_remove_tree(struct call *c, struct str path);
  * refused.
  */
 enum err file_fail(struct call *c, const char *verb, struct str path);
+
+/* After a failed call: does errno say that this process may not do that? */
+bool file_denied(void);
+
+/* Creates and removes a file in the folder. access() does not know the rules of a sandbox. */
+enum err file_try_write(struct call *c, struct str dir);
+
+/* Like file_fail() after a write; READ_ONLY if this process may not write there. */
+enum err file_fail_write(struct call *c, const char *verb, struct str path);
 
 #endif

@@ -109,7 +109,7 @@ enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *ou
 	for (;;) {
 		out->fd = file_own_open(&c->mem, path, O_RDWR | O_CREAT, 0600);
 		if (out->fd < 0)
-			return file_fail(c, "open", path);
+			return file_fail_write(c, "open", path);
 		if (!(queue_empty(out->fd) && flock(out->fd, LOCK_EX | LOCK_NB) == 0) &&
 		    !lock_wait_for(out->fd, wait_ms))
 			break;

@@ -16,7 +16,7 @@ struct lock {
 		.fd = -1 \
 	}
 
-/* Waits up to `wait_ms`, then fails with DATABASE_BUSY. */
+/* Waits up to `wait_ms`, then fails with DATABASE_BUSY. READ_ONLY: the file may not be written. */
 enum err lock_take(struct call *c, struct str path, int wait_ms, struct lock *out);
 void lock_drop(struct lock *lock);
 /*

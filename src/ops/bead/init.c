@@ -13,6 +13,8 @@ static const struct field fields[] = {
 	  .help = "Git ref to publish to (default refs/beads/store)" },
 	{ "remote", &kind_str, offsetof(struct setup_ask, remote), .arg = "REMOTE",
 	  .help = "Git remote to publish to (default origin)" },
+	{ "store", &kind_word, offsetof(struct setup_ask, store), .words = &home_kinds,
+	  .preset = "auto", .help = "where to create the store; workspace is the folder .abacus" },
 	{ 0 },
 };
 
@@ -68,8 +70,11 @@ static enum err bead_init_run(struct call *c, struct stores *s, const void *body
 const struct op op_bead_init = {
 	.name = "bead init",
 	.help = "Set up beads in this repository, or join existing ones",
-	.more = "The store is a folder in the Git directory. No file, branch or setting of yours "
-		"is changed. Prints what you may want to add to AGENTS.md.",
+	.more = "The store is a folder in the Git directory, or with '--store workspace' the "
+		"folder .abacus in the main worktree, for sandboxes in which .git cannot be "
+		"written; the default chooses the second where the first is not possible. No "
+		"file, branch or setting of yours is changed. Prints what you may want to add to "
+		"AGENTS.md.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
 	.body_size = sizeof(struct setup_ask),
 	.fields = fields,

@@ -13,6 +13,9 @@ static const struct prop where_props[] = {
 
 static struct str bead_where_explanation(struct call *c, const struct beads *b)
 {
+	if (home_in_workspace(b->home))
+		return STR("the store is in the workspace, because there is no folder 'abacus' in "
+			   "the Git directory; all worktrees share it");
 	if (str_eq(b->repo.tree, b->repo.gitdir))
 		return STR("this is a bare repository, and the store is inside it");
 	if (!str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common))

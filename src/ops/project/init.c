@@ -4,6 +4,7 @@
 #include "ops/ops.h"
 #include "store/agent_files.h"
 #include "store/board/board_db.h"
+#include "store/home.h"
 #include "store/place.h"
 
 /* abacus init: sets up beads, board and agents in one repository. */
@@ -36,17 +37,41 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static enum err project_init_run_op(struct call *c, const struct op *op, const char *key,
+struct project_init {
+	int store; /* of home_kinds */
+};
+
+static const struct field fields[] = {
+	{ "store", &kind_word, offsetof(struct project_init, store), .words = &home_kinds,
+	  .preset = "auto",
+	  .help = "where to create the store of beads; workspace is the folder "
+		  ".abacus" },
+	{ 0 },
+};
+
+static enum err project_init_run_op(struct call *c, struct request *r, const char *key,
 				    struct json *reply)
 {
-	struct request r = request_new(c, op);
 	struct json part = json_new(&c->mem);
 	enum err e;
 
-	if ((e = request_check(c, &r)) || (e = request_run(c, &r, &part)))
+	if ((e = request_check(c, r)) || (e = request_run(c, r, &part)))
 		return e;
 	json_put_raw(reply, key, json_text(&part));
 	return ERR_OK;
+}
+
+static enum err project_init_make(struct call *c, const struct project_init *in, struct json *reply)
+{
+	struct request beads = request_new(c, &op_bead_init),
+		       board = request_new(c, &op_board_init);
+	enum err e;
+
+	if ((e = request_set_named(c, &beads, "store",
+				   str_of(names_word(&home_kinds, in->store)))) ||
+	    (e = project_init_run_op(c, &beads, "beads", reply)))
+		return e;
+	return project_init_run_op(c, &board, "board", reply);
 }
 
 static enum err make_agents(struct call *c, struct json *reply)
@@ -83,10 +108,9 @@ static enum err project_init_run(struct call *c, struct stores *s, const void *b
 {
 	enum err e;
 
-	(void)s, (void)body;
+	(void)s;
 	json_object(reply);
-	if ((e = check_folders(c)) || (e = project_init_run_op(c, &op_bead_init, "beads", reply)) ||
-	    (e = project_init_run_op(c, &op_board_init, "board", reply)) ||
+	if ((e = check_folders(c)) || (e = project_init_make(c, body, reply)) ||
 	    (e = make_agents(c, reply)))
 		return e;
 	json_put_str(reply, "agents_md", str_of(advice));
@@ -101,6 +125,8 @@ const struct op op_project_init = {
 		"stores stay as they are, and no file of yours is changed. Prints what you may "
 		"want to add to AGENTS.md.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
+	.body_size = sizeof(struct project_init),
+	.fields = fields,
 	.reply = &(const struct prop){ "project", PROP_OBJECT, 0, props },
 	.run = project_init_run,
 };

@@ -35,6 +35,11 @@ static struct str bead_reason(struct call *c, const struct beads *b, bool there)
 
 	if (!there)
 		return STR("there are no beads here yet; 'abacus init' sets them up");
+	if (home_in_workspace(b->home))
+		return STR(
+			"in the workspace, because there is no folder 'abacus' in the Git "
+			"directory; all worktrees share it, and 'abacus move-store git' moves it "
+			"into the Git directory");
 	return linked ? STR("in the Git directory that all worktrees share") :
 			STR("in the Git directory of this repository");
 }

@@ -119,13 +119,9 @@ static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms
 {
 	struct str lock = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
 	struct file_found found;
-	enum err e = file_look(c, path, &found);
+	enum err e = lock_take(c, lock, wait_ms, &v->lock);
 
 	if (e)
-		return e;
-	if (found.size <= 0 && (e = file_make_dir(c, path_parent(path), 0700)))
-		return e;
-	if ((e = lock_take(c, lock, wait_ms, &v->lock)))
 		return e;
 	if (!c->still)
 		c->now_ms = moment_now();

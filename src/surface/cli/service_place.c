@@ -10,6 +10,7 @@
 #include "base/system/file.h"
 #include "base/system/lock.h"
 #include "base/system/path.h"
+#include "store/home.h"
 #include "store/place.h"
 #include "surface/cli/service.h"
 
@@ -35,7 +36,7 @@ static enum err check_private(struct call *c, struct str dir, const char *step)
 static enum err service_make_private(struct call *c, struct str dir, const char *step)
 {
 	struct stat st;
-	enum err e = lstat(arena_cstr(&c->mem, dir), &st) ? file_make_dir(c, dir, 0700) : ERR_OK;
+	enum err e = lstat(arena_cstr(&c->mem, dir), &st) ? file_make_folder(c, dir, 0700) : ERR_OK;
 
 	return e ? e : check_private(c, dir, step);
 }
@@ -90,16 +91,17 @@ enum err service_place(struct call *c, struct service_place *out)
 
 	if ((e = place_new(c, STR(".beadboard"), &root)) || (e = place_repository(c, root, &repo)))
 		return e;
-	home = repo.common.p ? path_join(&c->mem, repo.common, STR("abacus")) :
-			       path_join(&c->mem, path_data(&c->mem), STR("abacus"));
+	home = path_join(&c->mem, path_data(&c->mem), STR("abacus"));
+	if ((e = repo.common.p ? home_make(c, repo.common, HOME_ANY, &home) :
+				 file_make_dir(c, home, 0700)))
+		return e;
 	out->dir = path_join(&c->mem, home, STR("serve"));
 	if (!repo.common.p || !str_eq(root, repo.main)) /* one of several projects there */
 		out->dir = arena_fmt(&c->mem, STR_FMT "-%.12s", STR_ARG(out->dir),
 				     sha256_hex(&c->mem, root).p);
 	out->lock = path_join(&c->mem, out->dir, STR("lock"));
 	out->address = path_join(&c->mem, out->dir, STR("address.json"));
-	if ((e = file_make_dir(c, home, 0700)) ||
-	    (e = service_make_private(c, out->dir, "Check who made it, and remove it.")))
+	if ((e = service_make_private(c, out->dir, "Check who made it, and remove it.")))
 		return e;
 	place_page(c, out);
 	return place_socket(c, out);

@@ -1,0 +1,180 @@
+#include "store/home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "store/folder.h"
+
+enum { WAIT_MS = 60000, LOOK_MS = 10 };
+
+static const char *const words[] = { "auto", "git", "workspace" };
+const struct names home_kinds = { words, sizeof words / sizeof *words, NULL };
+
+struct str home_of_git(struct arena *mem, struct str common)
+{
+	return path_join(mem, common, STR("abacus"));
+}
+
+struct str home_of_workspace(struct arena *mem, struct str common)
+{
+	if (!str_is(path_name(common), ".git"))
+		return STR_NONE;
+	return path_join(mem, path_parent(common), STR(".abacus"));
+}
+
+bool home_in_workspace(struct str home)
+{
+	return str_is(path_name(home), ".abacus");
+}
+
+/* A failed check counts as "there": opening the folder reports the reason. */
+static bool home_is_there(struct call *c, struct str path)
+{
+	struct stat st;
+
+	return path.p && (!lstat(arena_cstr(&c->mem, path), &st) || !file_missing());
+}
+
+struct str home_find(struct call *c, struct str common)
+{
+	struct str git = home_of_git(&c->mem, common), workspace;
+
+	if (home_is_there(c, git))
+		return git;
+	workspace = home_of_workspace(&c->mem, common);
+	return home_is_there(c, workspace) ? workspace : git;
+}
+
+bool home_moved(struct call *c, struct str common, struct str home)
+{
+	return !str_eq(home_find(c, common), home);
+}
+
+enum err home_check(struct call *c, struct str home)
+{
+	enum err e = folder_check(c, home, FOLDER_READ);
+
+	return e || !home_in_workspace(home) ? e : folder_check_tracked(c, home);
+}
+
+enum err home_lock(struct call *c, struct str common, struct lock *out)
+{
+	struct str dir = path_parent(common);
+	int64_t end = moment_ticks() + WAIT_MS;
+
+	out->fd = open(arena_cstr(&c->mem, dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (out->fd < 0)
+		return file_fail(c, "open", dir);
+	while (flock(out->fd, LOCK_EX | LOCK_NB) && (errno == EWOULDBLOCK || errno == EINTR)) {
+		if (moment_ticks() >= end) {
+			lock_drop(out);
+			return call_fail(c, ERR_DATABASE_BUSY,
+					 "another process has been creating or moving the store "
+					 "of '" STR_FMT "' for more than %d s",
+					 STR_ARG(dir), WAIT_MS / 1000);
+		}
+		moment_sleep(LOOK_MS);
+	}
+	return ERR_OK;
+}
+
+/* A checkout may be about to create the folder, or may have created and removed it. */
+static enum err home_make_workspace(struct call *c, struct str path)
+{
+	enum err e;
+
+	if ((e = folder_check_tracked(c, path)) || (e = file_make_folder(c, path, 0700)))
+		return e;
+	return file_provide(c, path_join(&c->mem, path, STR(".gitignore")), STR("*\n"), 0600);
+}
+
+static enum err home_make_new(struct call *c, struct str common, enum home_kind kind,
+			      struct str *home)
+{
+	struct str workspace = home_of_workspace(&c->mem, common);
+	struct call failed;
+	enum err e;
+
+	if (kind != HOME_WORKSPACE) {
+		*home = home_of_git(&c->mem, common);
+		e = file_make_folder(c, *home, 0700);
+		if (kind == HOME_GIT || e != ERR_READ_ONLY || !workspace.p)
+			return e;
+		failed = call_save(c);
+		if ((e = home_make_workspace(c, workspace)) == ERR_READ_ONLY)
+			call_restore(c, &failed); /* nothing can be written here */
+		else
+			*home = workspace;
+		return e;
+	}
+	*home = workspace;
+	return home_make_workspace(c, workspace);
+}
+
+enum err home_refuse_workspace(struct call *c, struct str common)
+{
+	call_fail(c, ERR_INVALID_INPUT,
+		  "the Git directory '" STR_FMT
+		  "' is not called '.git', so there is no folder in the workspace that all "
+		  "worktrees find",
+		  STR_ARG(common));
+	return call_step(c, "Keep the store in the Git directory. 'abacus serve' lets commands in "
+			    "a sandbox use it.");
+}
+
+static enum err home_refuse_other(struct call *c, struct str home)
+{
+	call_fail(c, ERR_ALREADY_EXISTS, "the store is in '" STR_FMT "' already", STR_ARG(home));
+	return call_step(c, "Run 'abacus move-store %s' to move it.",
+			 home_in_workspace(home) ? "git" : "workspace");
+}
+
+static enum err home_explain_new(struct call *c, struct str workspace)
+{
+	return call_step(c,
+			 "This process may not write there; a sandbox may forbid it. Run this "
+			 "outside of the sandbox: %s",
+			 workspace.p ? "abacus init --store workspace" : "abacus init");
+}
+
+enum err home_make(struct call *c, struct str common, enum home_kind kind, struct str *home)
+{
+	struct str workspace = home_of_workspace(&c->mem, common);
+	AUTO_LOCK lock = LOCK_NONE;
+	enum err e;
+
+	if (kind == HOME_WORKSPACE && !workspace.p)
+		return home_refuse_workspace(c, common);
+	if (workspace.p && (e = home_lock(c, common, &lock)))
+		return e;
+	*home = home_find(c, common);
+	if (!home_is_there(c, *home)) {
+		e = home_make_new(c, common, kind, home);
+		return e == ERR_READ_ONLY ? home_explain_new(c, workspace) : e;
+	}
+	if (kind != HOME_ANY && (kind == HOME_WORKSPACE) != home_in_workspace(*home))
+		return home_refuse_other(c, *home);
+	return ERR_OK;
+}
+
+enum err home_explain(struct call *c, enum err e, struct str home)
+{
+	if (e != ERR_READ_ONLY)
+		return e;
+	if (home_in_workspace(home))
+		return call_step(c, "This process may not write there; a sandbox may forbid it. "
+				    "Run 'abacus serve' outside of the sandbox, and commands here "
+				    "use that service; or run 'abacus install codex --write' "
+				    "there, which lets Codex write to the store.");
+	return call_step(c, "This process may not write there; a sandbox may forbid it. Outside of "
+			    "the sandbox, run one of these: 'abacus move-store workspace' moves "
+			    "the store to a folder that the sandbox lets you write to; 'abacus "
+			    "serve' starts a service that commands here then use; 'abacus install "
+			    "codex --write' lets Codex write to the store.");
+}
