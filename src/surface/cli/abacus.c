@@ -58,6 +58,14 @@ static void view_stores(struct view *v, const struct value *data)
 	}
 }
 
+static void view_moved(struct view *v, const struct value *data)
+{
+	bool moved = str_is(value_str(data, "result"), "moved");
+
+	view_line(v, "The store is %s in " STR_FMT, moved ? "now" : "already",
+		  STR_ARG(value_str(data, "store")));
+}
+
 static void view_whoami(struct view *v, const struct value *data)
 {
 	const struct value *claims = value_find(data, "claims"),
@@ -123,6 +131,7 @@ static const struct command commands[] = {
 	{ "init", &op_project_init, .view = view_project, .group = "Set-up and upkeep" },
 	{ "install", &op_project_install, .view = bb_view_install },
 	{ "where", &op_project_where, .view = view_stores },
+	{ "move-store", &op_move_store, .view = view_moved },
 	{ "doctor", &op_project_doctor, .view = view_doctor, .flags = COMMAND_CHECKS },
 	{ "mcp", &op_abacus_mcp, .start = abacus_mcp_start, .group = "For programs" },
 	{ "serve", &op_serve, .start = serve_start },

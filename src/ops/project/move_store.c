@@ -1,0 +1,82 @@
+#include "base/system/file.h"
+#include "base/text/json.h"
+#include "beads/beads.h"
+#include "op/op.h"
+#include "ops/ops.h"
+#include "store/home_move.h"
+
+/* abacus move-store: moves the store between the Git directory and the workspace. */
+
+struct move_store {
+	int to; /* of home_kinds */
+};
+
+static const struct field fields[] = {
+	{ "to", &kind_word, offsetof(struct move_store, to), FIELD_REQUIRED | FIELD_PLACE,
+	  .words = &home_kinds,
+	  .help = "git (the folder abacus in the Git directory) or workspace (the folder .abacus "
+		  "in the main worktree)" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "result", PROP_STR, 0, NULL },
+	{ "from", PROP_STR, 0, NULL },
+	{ "store", PROP_STR, 0, NULL },
+	{ 0 },
+};
+
+static const char *const examples[] = { "abacus move-store workspace", "abacus move-store git",
+					NULL };
+
+static enum err move_store_check(struct call *c, const struct move_store *in, struct beads *b)
+{
+	struct file_found found;
+	enum err e;
+
+	if (in->to == HOME_ANY)
+		return call_fail(c, ERR_USAGE, "'auto' names no place: choose git or workspace");
+	if ((e = beads_home(c, b)) || (e = file_look(c, b->home, &found)) ||
+	    found.kind == FILE_FOLDER)
+		return e;
+	call_fail(c, ERR_NOT_INITIALIZED, "there is no store in '" STR_FMT "' to move",
+		  STR_ARG(b->repo.tree));
+	return call_step(c, "Run 'abacus init --store %s' to create one.",
+			 names_word(&home_kinds, in->to));
+}
+
+static enum err move_store_run(struct call *c, struct stores *s, const void *body,
+			       struct json *reply)
+{
+	const struct move_store *in = body;
+	struct home_moving done;
+	struct beads b;
+	enum err e;
+
+	(void)s;
+	if ((e = move_store_check(c, in, &b)) ||
+	    (e = home_move(c, b.repo.common, (enum home_kind)in->to, &done)))
+		return e;
+	c->home = STR_NONE;
+	json_object(reply);
+	json_put_str(reply, "result", str_eq(done.from, done.to) ? STR("unchanged") : STR("moved"));
+	json_put_str(reply, "from", done.from);
+	json_put_str(reply, "store", done.to);
+	json_end(reply);
+	return ERR_OK;
+}
+
+const struct op op_move_store = {
+	.name = "move-store",
+	.help = "Move the store into the workspace, or into the Git directory",
+	.more = "Some sandboxes, such as that of Codex, let programs write to the worktree but not "
+		"to .git. Beads, memory and settings then belong into the workspace. Other "
+		"commands may run meanwhile: they wait, and continue in the new place. If the move "
+		"is killed, the store is in one of the two places, and complete.",
+	.examples = examples,
+	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.body_size = sizeof(struct move_store),
+	.fields = fields,
+	.reply = &(const struct prop){ "moved", PROP_OBJECT, 0, props },
+	.run = move_store_run,
+};

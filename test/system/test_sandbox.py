@@ -1,0 +1,238 @@
+"""Sandboxes: a store in the workspace works where .git cannot be written, and there are never two stores."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BIN, Repo, environment, git
+from harness import STRACE, needs_strace
+from sandbox import Sandbox, needs_sandbox
+
+pytestmark = needs_sandbox
+
+APART = ('n=$1; shift; while [ "$n" -gt 0 ]; do mount --bind "$1" "$1" || exit 99; shift; n=$((n-1)); done; exec "$@"')
+
+SESSION = """
+bb agent register --name amber-otter --role dev
+bb agent register --name cobalt-harbor --role dev
+id=$(bd create "one" --json | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')
+bd ready --claim --as amber-otter
+bb agent reserve --agent amber-otter --scope 'src/*' --bead "$id"
+bb agent send cobalt-harbor "subject" --from amber-otter --category INFO -m body --bead "$id"
+vybe resume --agent amber-otter --request-id r1
+vybe memory set --agent amber-otter --key k --value v --scope global --request-id r2
+bd close "$id" --reason done --as amber-otter
+bb agent release --agent amber-otter --scope 'src/*'
+bb agent inbox --agent cobalt-harbor
+vybe resume --agent cobalt-harbor --request-id r3
+"""
+
+
+def workspace(repo):
+    return repo.path / ".abacus"
+
+
+def stores(repo):
+    """The folders of stores that exist."""
+    return [path for path in (repo.home, workspace(repo)) if path.exists()]
+
+
+def commit(repo):
+    git(repo.path, "commit", "-q", "--allow-empty", "-m", "one")
+
+
+# --- a session ---
+
+def test_a_whole_session_works_where_git_is_read_only(plain_repo):
+    commit(plain_repo)
+    box = Sandbox(plain_repo, ".git")
+    box.shell("abacus init\n" + SESSION).ok()
+    assert stores(plain_repo) == [workspace(plain_repo)]
+    assert [bead["status"] for bead in plain_repo.json("list", "--all")] == ["closed"]
+    assert git(plain_repo.path, "status", "--porcelain") == ""
+
+
+def test_a_whole_session_works_in_a_linked_worktree(plain_repo, tmp_path):
+    commit(plain_repo)
+    plain_repo.run("init", "--store", "workspace", program="abacus").ok()
+    git(plain_repo.path, "worktree", "add", "-q", str(tmp_path / "linked"))
+    Sandbox(plain_repo, plain_repo.path / ".git", cwd=tmp_path / "linked").shell(SESSION).ok()
+    assert stores(plain_repo) == [workspace(plain_repo)] and not (tmp_path / "linked" / ".abacus").exists()
+    assert [bead["status"] for bead in plain_repo.json("list", "--all")] == ["closed"]
+
+
+def test_changes_in_a_sandbox_are_published_by_a_sync_outside_of_it(plain_repo, tmp_path):
+    git(tmp_path, "init", "-q", "--bare", "remote.git")
+    git(plain_repo.path, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    commit(plain_repo)
+    box = Sandbox(plain_repo, ".git")
+    box.run("init").ok()
+    bead = box.json("create", "one", env={"ABACUS_AUTOSYNC": "1"})["id"]
+    error = box.fails("sync")
+    assert error["code"] == "read_only" and "outside of the sandbox" in error["hint"], error
+    assert box.json("sync", "--status")["failures"] == 0  # nothing keeps the next sync from starting
+    assert plain_repo.json("sync")["pushed"] == 1
+    assert bead in git(tmp_path / "remote.git", "show", "refs/beads/store:state.jsonl")
+
+
+# --- one store ---
+
+def test_with_a_store_in_git_nothing_creates_one_in_the_workspace(repo):
+    box = Sandbox(repo, ".git")
+    for args in (["init"], ["create", "x"], ["init", "--store", "auto"]):
+        assert box.fails(*args)["code"] == "read_only"
+    assert repo.fails("init", "--store", "workspace")["code"] == "already_exists"
+    assert stores(repo) == [repo.home]
+
+
+def test_with_a_store_in_the_workspace_nothing_creates_one_in_git(plain_repo):
+    plain_repo.run("init", "--store", "workspace").ok()
+    commit(plain_repo)
+    plain_repo.run("init").ok()
+    assert plain_repo.fails("init", "--store", "git")["code"] == "already_exists"
+    plain_repo.create("one")
+    plain_repo.run("memory", "set", "--agent", "a", "--key", "k", "--value", "v", "--scope", "global", "--request-id", "1",
+                   program="vybe").ok()
+    plain_repo.run("sync").ok()
+    plain_repo.run("open", "--print", program="abacus").ok()
+    plain_repo.run("serve", "--stop", program="abacus").ok()
+    for file in ("cache.db", "journal.1", "vybe.db", "serve"):
+        assert (workspace(plain_repo) / file).exists()
+    assert stores(plain_repo) == [workspace(plain_repo)]
+    (place, *_) = plain_repo.json("where", program="abacus")
+    assert place["path"] == str(workspace(plain_repo)) and "move-store git" in place["why"]
+
+
+def test_a_folder_of_the_workspace_that_git_tracks_is_refused(plain_repo):
+    workspace(plain_repo).mkdir()
+    (workspace(plain_repo) / "journal.1").write_text("")
+    git(plain_repo.path, "add", "-f", ".abacus")
+    commit(plain_repo)
+    assert plain_repo.fails("list")["code"] == "unsafe_path"
+    assert plain_repo.fails("init", "--store", "workspace")["code"] == "unsafe_path"
+
+
+def test_a_link_in_place_of_the_folder_is_refused(plain_repo, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    workspace(plain_repo).symlink_to(tmp_path / "elsewhere")
+    for args in (["list"], ["init"], ["create", "x"]):
+        assert plain_repo.fails(*args)["code"] == "unsafe_path"
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_git_directory_of_another_name_has_no_store_in_the_workspace(plain_repo, tmp_path):
+    (plain_repo.path / ".git").rename(tmp_path / "elsewhere")
+    (plain_repo.path / ".git").write_text(f"gitdir: {tmp_path / 'elsewhere'}\n")
+    error = plain_repo.fails("init", "--store", "workspace")
+    assert error["code"] == "invalid_argument" and "elsewhere" in error["message"]
+
+
+# --- reads, and the error of a write ---
+
+def test_reads_work_where_nothing_can_be_written(repo):
+    bead = repo.create("one")
+    for part in ("", "-wal", "-shm"):
+        (repo.home / f"cache.db{part}").unlink(missing_ok=True)
+    box = Sandbox(repo, ".")
+    assert [one["id"] for one in box.json("list")] == [bead]
+    assert box.json("show", bead)[0]["title"] == "one"
+    assert box.run("resume", "--agent", "a", "--peek", program="vybe").ok().json["success"]
+
+
+def test_reads_of_a_fetched_ref_work_where_nothing_can_be_written(plain_repo, tmp_path):
+    other = Repo(tmp_path / "other")
+    git(tmp_path, "init", "-q", "other")
+    other.run("init").ok()
+    bead = other.create("one")
+    other.run("sync").ok()
+    git(plain_repo.path, "fetch", "-q", str(other.path), "refs/beads/store:refs/beads/store")
+    assert [one["id"] for one in Sandbox(plain_repo, ".").json("list")] == [bead]
+
+
+def test_a_write_names_three_ways_to_make_the_store_writable(repo):
+    error = Sandbox(repo, ".git").fails("create", "x")
+    assert error["code"] == "read_only" and str(repo.home) in error["message"]
+    for way in ("abacus move-store workspace", "abacus serve", "abacus install codex --write"):
+        assert way in error["hint"]
+
+
+# --- moving ---
+
+def test_a_store_is_moved_both_ways_with_everything_in_it(repo):
+    bead = repo.create("one")
+    repo.run("config", "set", "claim.lease", "2h").ok()
+    assert repo.json("move-store", "workspace", program="abacus") == {
+        "result": "moved", "from": str(repo.home), "store": str(workspace(repo))}
+    assert stores(repo) == [workspace(repo)] and repo.ids("list") == [bead]
+    assert repo.json("move-store", "workspace", program="abacus")["result"] == "unchanged"
+    assert repo.json("config", "get", "claim.lease")["value"] == "2h"
+    commit(repo)
+    assert git(repo.path, "status", "--porcelain") == ""
+    repo.run("move-store", "git", program="abacus").ok()
+    assert stores(repo) == [repo.home] and repo.ids("list") == [bead]
+
+
+def test_a_store_is_moved_between_file_systems(repo):
+    bead = repo.create("one")
+    box = Sandbox(repo, ".git", mount=APART)
+    box.run("move-store", "workspace", program="abacus").ok()
+    assert stores(repo) == [workspace(repo)] and repo.ids("list") == [bead]
+    assert (workspace(repo) / ".gitignore").read_text() == "*\n"
+    box.run("move-store", "git", program="abacus").ok()
+    assert stores(repo) == [repo.home] and repo.ids("list") == [bead]
+    assert sorted(path.name for path in repo.path.iterdir()) == [".git"]
+    assert not list((repo.path / ".git").glob("abacus.*"))
+
+
+def test_a_move_is_refused_where_there_is_no_store_or_a_service(plain_repo):
+    assert plain_repo.fails("move-store", "workspace", program="abacus")["code"] == "NOT_INITIALIZED"
+    plain_repo.run("init").ok()
+    plain_repo.run("open", "--print", program="abacus").ok()
+    try:
+        error = plain_repo.fails("move-store", "workspace", program="abacus")
+        assert error["code"] == "DATABASE_BUSY" and error["details"]["next_step"].endswith("abacus serve --stop")
+    finally:
+        plain_repo.run("serve", "--stop", program="abacus").ok()
+    plain_repo.run("move-store", "workspace", program="abacus").ok()
+
+
+def test_moves_lose_nothing_of_twenty_writers(repo):
+    script = ('n=$1; i=0; while [ $i -lt 4 ]; do i=$((i+1)); bd create "w$n-$i" --json >/dev/null || exit 1; '
+              'vybe memory set --agent "a$n" --key "k$i" --value v --scope agent --scope-id "a$n" --request-id "$n-$i" '
+              '>/dev/null || exit 2; done')
+    env = environment(**repo.env, PATH=f"{BIN}:{environment()['PATH']}")
+    writers = [subprocess.Popen(["sh", "-c", script, "sh", str(n)], cwd=repo.path, env=env, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE) for n in range(20)]
+    places = ["workspace", "git"]
+    while any(writer.poll() is None for writer in writers):
+        repo.run("move-store", places[0], program="abacus").ok()
+        assert len(stores(repo)) == 1
+        places.reverse()
+    failed = [(writer.returncode, writer.stderr.read()) for writer in writers if writer.returncode]
+    assert failed == []
+    assert len(repo.ids("list", "-n", "0")) == 80
+    got = repo.run("memory", "list", "--agent", "a7", "--scope", "agent", "--scope-id", "a7", program="vybe").ok().json
+    assert sorted(one["key"] for one in got["data"]["memories"]) == ["k1", "k2", "k3", "k4"]
+
+
+@needs_strace
+@pytest.mark.parametrize("mount", [None, APART], ids=["renamed", "copied"])
+def test_a_killed_move_leaves_one_complete_store(repo, mount):
+    beads, kills = {repo.create("one")}, 0
+    box = Sandbox(repo, ".git", mount=mount) if mount else None
+    steps = [("openat", 10), ("openat", 25), *((call, when) for call in ("rename", "mkdir", "fsync", "unlink") for when in (1, 2, 3))]
+    for call, when in steps:
+        to = "git" if stores(repo) == [workspace(repo)] else "workspace"
+        trace = [STRACE, "-qq", "-o", os.devnull, "-e", f"inject={call}:signal=SIGKILL:when={when}", str(BIN / "abacus"),
+                 "move-store", to]
+        done = subprocess.run(box.argv("true")[:-1] + trace if mount else trace, cwd=repo.path,
+                              env=environment(**repo.env), capture_output=True, timeout=60)
+        kills += done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        assert set(repo.ids("list", "-n", "0")) == beads, (call, when)
+        beads.add(repo.create("more"))
+    repo.run("validate").ok()
+    assert kills >= (6 if mount else 3)
+    (box or repo).run("move-store", "workspace", program="abacus").ok()
+    (box or repo).run("move-store", "git", program="abacus").ok()
+    assert set(repo.ids("list", "-n", "0")) == beads and stores(repo) == [repo.home]
