@@ -37,4 +37,7 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt, stru
 /* Text for a model, most important first, at most 1,500 tokens. */
 struct str brief_prompt(struct call *c, const struct brief *b);
 
+/* Whether a text contains such a text. */
+bool brief_found(struct str text);
+
 #endif

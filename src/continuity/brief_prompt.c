@@ -17,6 +17,14 @@ enum {
 	BYTES = 1500 * 4, /* a token is about four bytes, and rarely fewer */
 };
 
+#define A_TASK  "Your task: "
+#define NO_TASK "No task is ready for you."
+
+bool brief_found(struct str text)
+{
+	return str_has(text, STR(A_TASK)) || str_has(text, STR(NO_TASK));
+}
+
 struct prompt {
 	struct buf out;
 	size_t left;      /* bytes */
@@ -60,10 +68,10 @@ static bool prompt_has_room(const struct prompt *p)
 static void prompt_put_task(struct call *c, struct prompt *p, const struct task *t)
 {
 	if (!t) {
-		SAY(p, "No task is ready for you.\n");
+		SAY(p, NO_TASK "\n");
 		return;
 	}
-	SAY(p, "Your task: " STR_FMT " (%s, priority %lld)\n", STR_ARG(t->id),
+	SAY(p, A_TASK STR_FMT " (%s, priority %lld)\n", STR_ARG(t->id),
 	    names_word(&task_statuses, (int)t->status), (long long)t->priority);
 	QUOTE(p, 200, STR_FMT, STR_ARG(t->title));
 	if (t->blocked_reason.p) {

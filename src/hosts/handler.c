@@ -1,6 +1,5 @@
 #include "hosts/handler.h"
 
-#include "agents/mail.h"
 #include "agents/reservation.h"
 #include "base/hash.h"
 #include "base/id.h"
@@ -12,29 +11,28 @@
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 #include "continuity/brief.h"
-#include "continuity/posts.h"
 #include "continuity/resume.h"
 #include "continuity/sessions.h"
 #include "continuity/task_events.h"
+#include "hosts/delivery.h"
 #include "hosts/hooks.h"
-#include "store/db/vybe_deliveries.h"
 
 enum {
 	PROMPT_MOST = 500,
 	HEAD = 8, /* bytes of a session's id in the agent's name */
-	DELIVERED_MOST = 5,
 	SOON_MS = 20 * 60 * 1000,
 	RENEW_MINUTES = 120,
 };
 
-enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, COMPACTS, ENDS, TASK_DONE, OTHER };
+enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, ASKS, COMPACTS, ENDS, TASK_DONE, OTHER };
 
 /* One call of a hook. */
 struct hook_call {
 	enum host_id host;
 	struct str event;
 	const struct value *in;
-	bool own_name; /* the agent is named after the session, not by the environment */
+	struct str session; /* a name made of the session's id */
+	bool own_name;      /* the agent has that name, and none from the environment */
 };
 
 /* The hosts' names of events. */
@@ -51,6 +49,7 @@ static const struct {
 	{ "AfterTool", TOOL },
 	{ "postToolUse", TOOL },
 	{ "PostToolUseFailure", TOOL_FAILED },
+	{ "BeforeModel", ASKS },
 	{ "PreCompact", COMPACTS },
 	{ "PreCompress", COMPACTS },
 	{ "SessionEnd", ENDS },
@@ -88,9 +87,7 @@ static struct str handler_member(const struct value *v, const char *snake, const
 	return s.p ? s : value_str(v, camel);
 }
 
-/* Sets the actor: the agent that the environment names, else one named after the session. True if
- * the actor is named after the session. */
-static bool handler_name_agent(struct call *c, enum host_id of, const struct value *in)
+static struct str handler_session(struct call *c, enum host_id of, const struct value *in)
 {
 	const char *host = names_word(&hosts, (int)of);
 	struct str session = handler_member(in, "session_id", "sessionId");
@@ -107,11 +104,20 @@ static bool handler_name_agent(struct call *c, enum host_id of, const struct val
 		buf_put(&b, STR("session"));
 	if (session.n > HEAD) /* the head is often a time, which other sessions share */
 		buf_fmt(&b, "-%.8s", sha256_hex(&c->mem, session).p);
-	if (call_named(c)) /* handler_handler_name_in_shell() may have set that name */
-		return str_eq(c->actor, buf_str(&b));
-	c->actor = buf_str(&b);
-	c->anonymous = false;
-	return true;
+	return buf_str(&b);
+}
+
+/* Sets the actor: the agent that the environment names, else one named after the session. */
+static void handler_name_agent(struct call *c, struct hook_call *h)
+{
+	h->session = handler_session(c, h->host, h->in);
+	h->own_name = !call_named(c);
+	if (h->own_name) {
+		c->actor = h->session;
+		c->anonymous = false;
+	} else { /* handler_name_in_shell() may have set that name */
+		h->own_name = str_eq(c->actor, h->session);
+	}
 }
 
 /* Makes the commands of the session act as its agent: `bd claim` as well as `vybe`. */
@@ -125,113 +131,6 @@ static void handler_name_in_shell(struct call *c, struct str env_file)
 	    !(text.p && str_has(text, line)))
 		file_append(c, env_file, line, 0600);
 	call_forgive(c);
-}
-
-/* --- messages and posts, shown once each --- */
-
-static struct mail *handler_oldest_first(struct mail *newest)
-{
-	struct mail *first = NULL, *next;
-
-	for (; newest; newest = next) {
-		next = newest->next;
-		newest->next = first;
-		first = newest;
-	}
-	return first;
-}
-
-static void handler_put_mail(struct call *c, struct buf *b, struct str name, const struct mail *m)
-{
-	struct str head = arena_fmt(&c->mem, "from " STR_FMT " about " STR_FMT, STR_ARG(m->from),
-				    STR_ARG(m->bead));
-
-	buf_fmt(b, "Mail from another agent (%s). ", names_word(&categories, m->category));
-	if (id_is_minted(m->id, "msg")) {
-		buf_fmt(b, "Read it: bb agent read --agent " STR_FMT " --message " STR_FMT "\n",
-			STR_ARG(name), STR_ARG(m->id));
-		if (m->requires_ack)
-			buf_fmt(b,
-				"Accept it: bb agent ack --agent " STR_FMT " --message " STR_FMT
-				"\n",
-				STR_ARG(name), STR_ARG(m->id));
-	} else {
-		buf_fmt(b, "Read it: bb agent inbox --agent " STR_FMT "\n", STR_ARG(name));
-	}
-	buf_put(b, quote_line(&c->mem, head, 200));
-	buf_put(b, quote_line(&c->mem, m->subject, 200));
-	buf_put(b, quote_lines(&c->mem, m->body, 1000));
-}
-
-/* The agent's unread messages that no hook has shown yet, a few at a time. */
-static struct str handler_deliver_mail(struct call *c, struct vybe_delivery *shown)
-{
-	struct mail_filter filter = { .state = MAIL_UNREAD, .limit = INT64_MAX };
-	struct agent_files files;
-	struct buf b = { .mem = &c->mem };
-	struct mail *m;
-	int left = DELIVERED_MOST;
-
-	if (!registry_id_valid(shown->agent) || agent_files_open(c, AGENTS_READ, &files) ||
-	    !files.home.p)
-		return STR_NONE;
-	filter.after = shown->mail;
-	if (mail_inbox(c, &files, shown->agent, &filter, &m, NULL))
-		return STR_NONE;
-	for (m = handler_oldest_first(m); m && left--; m = m->next) {
-		shown->mail = m->id;
-		handler_put_mail(c, &b, shown->agent, m);
-	}
-	return buf_str(&b);
-}
-
-/* The posts on the board that mention the agent and that no hook has shown yet. */
-static struct str handler_deliver_posts(struct call *c, struct vybe_delivery *shown)
-{
-	struct buf b = { .mem = &c->mem };
-	const struct message *m;
-	int64_t last = shown->post;
-
-	m = posts_to(c, shown->agent, shown->post, &last);
-	for (; m; m = m->next) {
-		struct str head = arena_fmt(&c->mem, "from " STR_FMT, STR_ARG(m->from_agent));
-
-		buf_fmt(&b, "On the board, another agent to you (bb message %lld):\n",
-			(long long)m->id);
-		buf_put(&b, quote_line(&c->mem, head, 100));
-		buf_put(&b, quote_lines(&c->mem, m->content, 1000));
-	}
-	if (last > shown->post)
-		shown->post = last;
-	return buf_str(&b);
-}
-
-/*
- * Only text that reaches the model counts as shown. Messages to a session that this one continues
- * are for this one too.
- */
-static struct str handler_deliver(struct call *c, struct continuity *k, bool heard)
-{
-	struct buf b = { .mem = &c->mem };
-	struct str *name;
-	size_t count;
-
-	if (!heard || sessions_names(c, k, &name, &count))
-		return STR("");
-	for (size_t i = 0; i < count; i++) {
-		struct vybe_delivery before, shown;
-
-		if (!vybe_delivery_find(c, &k->db, name[i], &before)) {
-			shown = before;
-			buf_put(&b, handler_deliver_mail(c, &shown));
-			call_forgive(c);
-			buf_put(&b, handler_deliver_posts(c, &shown));
-			if (!str_eq(shown.mail, before.mail) || shown.post != before.post)
-				vybe_delivery_put(c, &k->db, &shown);
-		}
-		call_forgive(c);
-	}
-	return buf_str(&b);
 }
 
 /* --- renewing reservations --- */
@@ -318,6 +217,7 @@ static struct str begin_session(struct call *c, struct continuity *k, const stru
 	struct other_session *others = NULL;
 	struct brief b = { .adopted = adopt_work(c, k, h), .project = STR("") };
 	struct resume r;
+	struct str text;
 
 	if (h->own_name && sessions_others(c, k, &others))
 		others = NULL;
@@ -326,31 +226,40 @@ static struct str begin_session(struct call *c, struct continuity *k, const stru
 		return STR_NONE;
 	b.task = r.focus;
 	b.others = others;
-	return brief_read(c, k, &b) ? STR_NONE : brief_prompt(c, &b);
+	if (brief_read(c, k, &b))
+		return STR_NONE;
+	text = brief_prompt(c, &b);
+	if (hooks_heard(h->host, h->event)) {
+		delivery_count(c, k, text);
+		delivery_brief_shown(c, k, h->session);
+	}
+	return text;
 }
 
-/* A host that ignores the text of SessionStart gets the brief with its first prompt, and with the
- * first one after its context was compacted. */
+/* Whether the host passes the text of its session start on to the model. */
+static bool handler_starts(enum host_id host)
+{
+	for (const struct hook *hook = host_row(host)->hooks.event; hook->event; hook++)
+		if (kind_of(str_of(hook->event)) == BEGINS && hook->heard == HEARD)
+			return true;
+	return false;
+}
+
+/*
+ * The brief for a session that has none: its host ignores the text of SessionStart, or has compacted
+ * the context and does not start the session again.
+ */
 static struct str begin_late(struct call *c, struct continuity *k, const struct hook_call *h)
 {
-	struct vybe_delivery shown;
+	enum brief_state brief = delivery_brief(c, k, h->session);
+	struct str text;
 
-	if (hooks_heard(h->host, STR("SessionStart")) ||
-	    vybe_delivery_find(c, &k->db, c->actor, &shown) || shown.briefed)
+	if (!hooks_heard(h->host, h->event) || brief == BRIEF_SHOWN ||
+	    (brief == BRIEF_NEVER && handler_starts(h->host)))
 		return STR("");
-	shown.briefed = true;
-	vybe_delivery_put(c, &k->db, &shown);
-	return begin_session(c, k, h);
-}
-
-static void cut_context(struct call *c, struct continuity *k)
-{
-	struct vybe_delivery shown;
-
-	if (!vybe_delivery_find(c, &k->db, c->actor, &shown) && shown.briefed) {
-		shown.briefed = false;
-		vybe_delivery_put(c, &k->db, &shown);
-	}
+	text = begin_session(c, k, h);
+	call_forgive(c);
+	return text.p ? text : STR("");
 }
 
 static bool find_task(struct call *c, struct continuity *k, struct str id, struct task *out)
@@ -392,6 +301,22 @@ static struct str handler_remind(struct call *c, struct continuity *k, struct st
 	title = quote_line(&c->mem, t.title, 200);
 	return arena_fmt(&c->mem, "Your task is " STR_FMT ":\n" STR_FMT, STR_ARG(t.id),
 			 STR_ARG(title));
+}
+
+/* What the user typed. Gemini puts the text of our own hooks before it. */
+static struct str prompt_text(const struct value *in)
+{
+	const struct value *prompt = value_find(in, "prompt");
+	struct str text = value_str(in, "prompt"), end = STR("</hook_context>");
+	const char *at;
+
+	if (prompt && prompt->type == VALUE_ARRAY && prompt->count) /* Kimi gives a list of parts */
+		text = value_str(&prompt->item[0], "text");
+
+	while (text.p && str_starts(str_trim(text), STR("<hook_context>")) &&
+	       (at = str_find(text, end)))
+		text = str_skip(text, (size_t)(at - text.p) + end.n);
+	return text.p ? str_trim(text) : STR("");
 }
 
 static struct str tool_text(struct call *c, const struct value *in)
@@ -450,7 +375,7 @@ static struct str handler_inform(struct call *c, struct continuity *k, struct st
 {
 	struct str first = heard ? handler_remind(c, k, focus, asked) : STR(""), mail;
 
-	mail = handler_deliver(c, k, heard);
+	mail = heard ? delivery_news(c, k) : STR("");
 	return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(mail));
 }
 
@@ -469,14 +394,18 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 		handler_note(c, k, "session_start", value_str(h->in, "source"), focus_of(c, k));
 		return text;
 	case PROMPTS:
-		text = value_str(h->in, "prompt");
-		handler_note(c, k, "user_prompt", text.p ? text : STR(""), focus);
+		handler_note(c, k, "user_prompt", prompt_text(h->in), focus);
 		first = begin_late(c, k, h);
 		text = handler_inform(c, k, focus_of(c, k), !first.n, heard);
 		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(text));
 	case TOOL:
 		handler_note(c, k, "tool_success", tool_text(c, h->in), focus);
-		return handler_inform(c, k, focus, false, heard);
+		first = begin_late(c, k, h);
+		text = handler_inform(c, k, focus, false, heard);
+		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(text));
+	case ASKS: /* only if the brief is no longer among what the model is asked */
+		delivery_brief_lost(c, k, h->session);
+		return STR_NONE;
 	case TOOL_FAILED:
 		handler_note(c, k, "tool_failure", tool_text(c, h->in), focus);
 		return STR_NONE;
@@ -484,7 +413,7 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 	case ENDS:
 		handler_note(c, k, "checkpoint", h->event, focus);
 		continuity_checkpoint(c, k);
-		cut_context(c, k);
+		delivery_brief_lost(c, k, h->session);
 		return STR_NONE;
 	case TASK_DONE:
 		finish_task(c, k, focus);
@@ -503,6 +432,11 @@ static struct str with_rule(struct call *c, struct str text)
 	return arena_fmt(&c->mem, "%s" STR_FMT, QUOTE_RULE, STR_ARG(text));
 }
 
+enum host_id handler_host(enum host_id named, const char *copilot_cli)
+{
+	return named == HOST_VSCODE && copilot_cli && *copilot_cli ? HOST_COPILOT : named;
+}
+
 void handler_run(struct call *c, const struct handler_ask *ask, struct handler_answer *out)
 {
 	const struct value *in = value_read(&c->mem, ask->input);
@@ -517,7 +451,9 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 	if (cwd.n && cwd.p[0] == '/' && file_is_dir(&c->mem, cwd))
 		c->dir = path_real(&c->mem, cwd);
 	h.event = out->event;
-	h.own_name = handler_name_agent(c, ask->host, in);
+	if (kind_of(h.event) == ASKS && brief_found(ask->input))
+		return;
+	handler_name_agent(c, &h);
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
 		out->text = with_rule(c, handler_act(c, &k, &h));
 		call_forgive(c);

@@ -20,6 +20,12 @@ struct handler_answer {
 	struct str text;  /* for the model; or absent */
 };
 
+/*
+ * The host that has called. Copilot and VS Code read the same files, whose entries name VS Code; a
+ * variable that Copilot sets tells them apart.
+ */
+enum host_id handler_host(enum host_id named, const char *copilot_cli);
+
 void handler_run(struct call *c, const struct handler_ask *ask, struct handler_answer *out);
 
 #endif

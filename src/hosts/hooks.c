@@ -23,8 +23,10 @@ struct str hooks_file(struct call *c, enum host_id host, enum host_scope scope, 
 
 static struct str command_of(struct call *c, const struct hooks_entry *entry)
 {
+	const char *called = host_row(entry->host)->hooks.called;
+
 	return arena_fmt(&c->mem, STR_FMT OURS "%s", STR_ARG(entry->command),
-			 names_word(&hosts, (int)entry->host));
+			 called ? called : names_word(&hosts, (int)entry->host));
 }
 
 /* Whether it is a command of the original vybe, `vybe hook session-start`, with any path. */
@@ -285,32 +287,50 @@ static const char plugin[] =
 	"// Made by 'vybe hook install'; 'vybe hook uninstall' removes it.\n"
 	"import { spawnSync } from \"node:child_process\";\n"
 	"\n"
-	"const call = (event, more) => {\n"
-	"  const input = JSON.stringify({ hook_event_name: event, ...more });\n"
+	"const call = (event, session_id, cwd, more) => {\n"
+	"  const input = JSON.stringify({ hook_event_name: event, session_id, cwd, ...more });\n"
 	"  const done = spawnSync(\"/bin/sh\", [\"-c\", COMMAND], { input, timeout: 2000 });\n"
 	"  return done.stdout ? done.stdout.toString() : \"\";\n"
 	"};\n"
 	"\n"
 	"export const Abacus = async ({ directory }) => {\n"
-	"  const started = new Set();\n"
+	"  const known = new Set(), created = new Set(), children = new Set();\n"
+	"  const lost = new Map(); // briefs of sessions whose context was compacted\n"
+	"  const begin = (id, source) => {\n"
+	"    known.add(id);\n"
+	"    return call(\"SessionStart\", id, directory, { source });\n"
+	"  };\n"
 	"  return {\n"
-	"    \"experimental.chat.system.transform\": async (input, output) => {\n"
-	"      const session = input.sessionID ?? \"session\";\n"
-	"      const event = started.has(session) ? \"UserPromptSubmit\" : \"SessionStart\";\n"
-	"      started.add(session);\n"
-	"      const text = call(event, { session_id: session, cwd: directory });\n"
-	"      if (text) output.system.push(text);\n"
+	"    // A part of the user's message stays in the session's history, as long as that is not compacted.\n"
+	"    \"chat.message\": async (input, output) => {\n"
+	"      const id = input.sessionID, message = output.message, last = output.parts.at(-1);\n"
+	"      if (!id || children.has(id) || !last) return;\n"
+	"      const prompt = output.parts.map((p) => (p.type === \"text\" ? p.text : \"\")).join(\"\");\n"
+	"      const first = known.has(id) ? lost.get(id) ?? \"\" : begin(id, created.has(id) ? \"startup\" : \"resume\");\n"
+	"      const text = first + call(\"UserPromptSubmit\", id, directory, { prompt });\n"
+	"      lost.delete(id);\n"
+	"      if (text)\n"
+	"        output.parts.push({ id: last.id + \"a\", sessionID: id, messageID: message.id, type: \"text\", text, synthetic: true });\n"
 	"    },\n"
-	"    \"tool.execute.after\": async (input) => {\n"
-	"      call(\"PostToolUse\", { session_id: input.sessionID, cwd: directory, tool_name: "
-	"input.tool });\n"
+	"    \"tool.execute.after\": async (input, output) => {\n"
+	"      const id = input.sessionID;\n"
+	"      if (!id || children.has(id)) return;\n"
+	"      const text = call(\"PostToolUse\", id, directory, { tool_name: input.tool });\n"
+	"      if (!text || !output) return;\n"
+	"      if (Array.isArray(output.content)) output.content.push({ type: \"text\", text });\n"
+	"      else if (typeof output.output === \"string\") output.output += \"\\n\" + text;\n"
+	"    },\n"
+	"    \"experimental.session.compacting\": async (input) => {\n"
+	"      call(\"PreCompact\", input.sessionID, directory);\n"
+	"    },\n"
+	"    \"experimental.chat.system.transform\": async (input, output) => {\n"
+	"      if (lost.has(input.sessionID)) output.system.push(lost.get(input.sessionID));\n"
 	"    },\n"
 	"    event: async ({ event }) => {\n"
-	"      if (event.type === \"session.compacted\") {\n"
-	"        const id = event.properties?.sessionID;\n"
-	"        started.delete(id);\n"
-	"        call(\"PreCompact\", { session_id: id, cwd: directory });\n"
-	"      }\n"
+	"      const info = event.properties?.info, id = event.properties?.sessionID ?? info?.id;\n"
+	"      if (event.type === \"session.created\") (info?.parentID ? children : created).add(id);\n"
+	"      if (event.type === \"session.compacted\" && known.has(id)) lost.set(id, begin(id, \"compact\"));\n"
+	"      if (event.type === \"session.deleted\" && known.delete(id)) call(\"SessionEnd\", id, directory);\n"
 	"    },\n"
 	"  };\n"
 	"};\n";
@@ -407,6 +427,8 @@ struct str hooks_answer(struct call *c, enum host_id host, struct str event, str
 	if (!wanted)
 		return STR_NONE;
 	json_object(&j);
+	if (host_row(host)->hooks.answer == ANSWER_BOTH)
+		json_put_str(&j, "additionalContext", text);
 	json_put_object(&j, "hookSpecificOutput");
 	json_put_str(&j, "hookEventName", event);
 	json_put_str(&j, "additionalContext", text);

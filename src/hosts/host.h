@@ -36,6 +36,7 @@ enum hooks_shape {
 /* How a hook returns text for the model. */
 enum hooks_answer {
 	ANSWER_OUTPUT, /* {"hookSpecificOutput":{"hookEventName","additionalContext"}} */
+	ANSWER_BOTH,   /* the same, and "additionalContext" beside it */
 	ANSWER_CURSOR, /* {"additional_context","continue"} */
 	ANSWER_TEXT,   /* the text itself */
 };
@@ -55,6 +56,8 @@ struct host {
 	struct {
 		enum hooks_shape shape;
 		const char *project, *user; /* or NULL */
+		const char *called;         /* in the command; NULL: its word. Hosts that read
+				     * one file have one command. */
 		int timeout;                /* in the host's own unit */
 		enum hooks_answer answer;
 		struct hook {

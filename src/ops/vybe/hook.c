@@ -204,15 +204,14 @@ static enum err vybe_hook_run_handle(struct call *c, struct stores *s, const voi
 				     struct json *reply)
 {
 	const struct body *in = body;
-	struct handler_ask ask = { (enum host_id)in->of, in->input,
-				   str_of(getenv("CLAUDE_ENV_FILE")) };
+	enum host_id host = handler_host((enum host_id)in->of, getenv("COPILOT_CLI"));
+	struct handler_ask ask = { host, in->input, str_of(getenv("CLAUDE_ENV_FILE")) };
 	struct handler_answer answer;
 
 	(void)s;
 	handler_run(c, &ask, &answer);
 	json_object(reply);
-	json_put_str(reply, "answer",
-		     hooks_answer(c, (enum host_id)in->of, answer.event, answer.text));
+	json_put_str(reply, "answer", hooks_answer(c, host, answer.event, answer.text));
 	json_end(reply);
 	return ERR_OK;
 }

@@ -29,7 +29,7 @@ enum err vybe_delivery_find(struct call *c, struct vybe_db *v, struct str agent,
 	if (stmt_row(st)) {
 		out->mail = stmt_str(st, &c->mem);
 		out->post = stmt_int(st);
-		out->briefed = stmt_int(st);
+		out->brief = (enum brief_state)stmt_int(st);
 	}
 	return stmt_end(c, st);
 }
@@ -42,6 +42,6 @@ enum err vybe_delivery_put(struct call *c, struct vybe_db *v, const struct vybe_
 	stmt_bind_str(st, d->agent);
 	stmt_bind_str(st, d->mail);
 	stmt_bind_int(st, d->post);
-	stmt_bind_int(st, d->briefed);
+	stmt_bind_int(st, d->brief);
 	return stmt_run(c, st);
 }

@@ -22,12 +22,15 @@
 	" GROUP BY agent;"                                                                   \
 	"DELETE FROM agents WHERE project IN (':mail', ':board', ':told')"
 
+/* Whether the context of a session has the brief. Earlier versions wrote the first two. */
+enum brief_state { BRIEF_NEVER, BRIEF_SHOWN, BRIEF_LOST };
+
 /* What the hooks have already shown to an agent's model, so that everything is shown once. */
 struct vybe_delivery {
 	struct str agent;
 	struct str mail; /* the id of the last message; absent: none */
 	int64_t post;    /* the id of the last post on the board; 0: none */
-	bool briefed;    /* the brief was shown since the context was last compacted */
+	enum brief_state brief;
 };
 
 /* For a writer that has begun its transaction: moves the old rows. */

@@ -12,6 +12,7 @@ from conftest import BIN
 HOSTS = {
     "claude": (".mcp.json", None, "mcpServers"),
     "codex": (".codex/config.toml", ".codex/config.toml", "mcp_servers"),
+    "copilot": (".mcp.json", ".copilot/mcp-config.json", "mcpServers"),
     "cursor": (".cursor/mcp.json", ".cursor/mcp.json", "mcpServers"),
     "gemini": (".gemini/settings.json", ".gemini/settings.json", "mcpServers"),
     "kilo": ("kilo.jsonc", ".config/kilo/kilo.jsonc", "mcp"),

@@ -314,11 +314,11 @@ def test_only_projects_are_counted_as_projects(vybe):
     assert (counts["agents"], counts["projects"]) == (1, 1)
 
 
-def correspond(vybe, count):
-    for name in ("w-one", "w-two"):
+def correspond(vybe, count, to="w-one"):
+    for name in (to, "w-two"):
         vybe.run("agent", "register", "--name", name, "--role", "x", program="bb").ok()
     for i in range(count):
-        vybe.run("agent", "send", "--from", "w-two", "--to", "w-one", "--bead", "b", "--category", "INFO", "--subject", "s",
+        vybe.run("agent", "send", "--from", "w-two", "--to", to, "--bead", "b", "--category", "INFO", "--subject", "s",
                  "--body", f"m{i}", program="bb").ok()
 
 
@@ -331,8 +331,8 @@ def test_much_mail_is_delivered_all_the_oldest_first(vybe):
 
 @pytest.mark.parametrize("host, deaf, hears", [
     ("vscode", "UserPromptSubmit", "PostToolUse"), ("cursor", "beforeSubmitPrompt", "postToolUse"),
-    ("kimi", "PostToolUse", "UserPromptSubmit"), ("opencode", "PostToolUse", "UserPromptSubmit"),
-    ("kilo", "PostToolUse", "UserPromptSubmit")])
+    ("opencode", "PreCompact", "PostToolUse"), ("kilo", "PreCompact", "UserPromptSubmit"),
+    ("copilot", "Stop", "UserPromptSubmit")])
 def test_mail_waits_for_an_event_that_the_model_hears(vybe, host, deaf, hears):
     correspond(vybe, 1)
     vybe.run("init", program="bb").ok()
@@ -448,6 +448,86 @@ def test_a_host_that_hears_no_start_is_told_at_its_first_prompt(vybe):
         assert handle(vybe, hook_event_name=event, **said) == ""
 
 
+def test_a_host_that_hears_no_start_shows_the_mail_of_the_brief_once(vybe):
+    correspond(vybe, 1, to="kimi-s")
+    vybe.run("init", program="bb").ok()
+    vybe.run("--as", "alice", "post", "@kimi-s p0", program="bb").ok()
+    said = dict(host="kimi", session_id="s", cwd=str(vybe.path))
+    assert handle(vybe, hook_event_name="PostToolUse", **said) == ""
+    text = handle(vybe, hook_event_name="UserPromptSubmit", **said)
+    assert [text.count(one) for one in ("> m0\n", "@kimi-s p0")] == [1, 1]
+    assert handle(vybe, hook_event_name="UserPromptSubmit", **said) == ""
+
+
+def test_each_session_of_an_agent_gets_the_brief(vybe):
+    vybe.task("Fix the parser")
+    for session, briefed in (("s1", True), ("s2", True), ("s1", False)):
+        text = handle(vybe, host="kimi", hook_event_name="UserPromptSubmit", session_id=session, cwd=str(vybe.path), agent="w-one")
+        assert text.startswith(RULE + "Your task: ") == briefed
+
+
+def test_what_the_brief_shows_is_not_delivered_again(vybe):
+    correspond(vybe, 2)
+    vybe.run("init", program="bb").ok()
+    vybe.run("--as", "alice", "post", "@w-one p0", program="bb").ok()
+    said = dict(session_id="s", cwd=str(vybe.path), agent="w-one")
+    brief = handle(vybe, hook_event_name="SessionStart", source="startup", **said)
+    assert [brief.count(one) for one in ("> m0", "> m1", "@w-one p0")] == [1, 1, 1]
+    assert handle(vybe, hook_event_name="UserPromptSubmit", **said) == ""
+    vybe.run("agent", "send", "--from", "w-two", "--to", "w-one", "--bead", "b", "--category", "INFO", "--subject", "s",
+             "--body", "m2", program="bb").ok()
+    assert bodies(handle(vybe, hook_event_name="PostToolUse", **said)) == ["m2"]
+
+
+@pytest.mark.parametrize("host, event", [("copilot", "PreCompact"), ("codex", "PreCompact"), ("gemini", "BeforeModel"),
+                                         ("opencode", "PreCompact")])
+def test_the_brief_is_shown_again_after_the_context_was_compacted(vybe, host, event):
+    vybe.task("Fix the parser")
+    tool = "AfterTool" if host == "gemini" else "PostToolUse"
+    said = dict(host=host, session_id="s", cwd=str(vybe.path))
+    assert "Your task: " in handle(vybe, hook_event_name="SessionStart", **said)
+    assert handle(vybe, hook_event_name=tool, **said) == ""
+    handle(vybe, hook_event_name=event, **said)
+    assert "Your task: " in handle(vybe, hook_event_name=tool, **said)
+    assert handle(vybe, hook_event_name=tool, **said) == ""
+    handle(vybe, hook_event_name=event, **said)
+    assert "Your task: " in handle(vybe, hook_event_name="SessionStart", source="compact", **said)
+    assert handle(vybe, hook_event_name=tool, **said) == ""
+
+
+def test_a_request_of_gemini_that_has_the_brief_changes_nothing(vybe):
+    vybe.task("Fix the parser")
+    said = dict(host="gemini", session_id="s", cwd=str(vybe.path))
+    brief = json.loads(handle(vybe, hook_event_name="SessionStart", **said))["hookSpecificOutput"]["additionalContext"]
+    events = vybe.ok("events", "list", "--all", agent=None, request=False)
+    asked = {"messages": [{"role": "user", "content": brief.replace(">", "&gt;")}]}
+    assert handle(vybe, hook_event_name="BeforeModel", llm_request=asked, **said) == ""
+    assert vybe.ok("events", "list", "--all", agent=None, request=False) == events
+    assert handle(vybe, hook_event_name="AfterTool", **said) == ""
+
+
+def test_the_prompt_is_recorded_without_the_text_of_hooks(vybe):
+    said = dict(session_id="s", cwd=str(vybe.path), hook_event_name="BeforeAgent", host="gemini")
+    handle(vybe, prompt="<hook_context>ours</hook_context>\n\n<hook_context>ours\n</hook_context>\n\nfix it", **said)
+    handle(vybe, **{**said, "host": "kimi", "hook_event_name": "UserPromptSubmit"}, prompt=[{"type": "text", "text": "fix this"}])
+    notes = vybe.ok("events", "list", "--all", agent=None, request=False)["events"]
+    assert sorted(e["message"] for e in notes if e["kind"] == "user_prompt") == ["fix it", "fix this"]
+
+
+def test_copilot_reads_its_context_at_the_top_level_and_shares_the_file_of_vscode(vybe):
+    install(vybe, "vscode")
+    assert install(vybe, "copilot")["status"] == "unchanged"
+    said = dict(hook_event_name="SessionStart", session_id="s", cwd=str(vybe.path))
+    for variable in ("", "1"):
+        done = vybe.run("hook", "handle", "--host", "vscode", program="vybe", env={"COPILOT_CLI": variable},
+                        stdin=json.dumps(said).encode()).ok()
+        answer = json.loads(done.out)
+        assert answer["additionalContext"] == answer["hookSpecificOutput"]["additionalContext"]
+    agents = {e["agent_name"] for e in vybe.ok("events", "list", "--all", agent=None, request=False)["events"]}
+    assert agents == {"vscode-s", "copilot-s"}
+    assert install(vybe, "copilot", "uninstall")["status"] == "removed" and not (vybe.path / ALL["vscode"]).exists()
+
+
 def written_by_the_version_before(vybe):
     """That version had no table for what the hooks have shown, but rows of `agents` with projects of their own."""
     with closing(sqlite3.connect(vybe.path / ".git/abacus/vybe.db")) as db, db:
@@ -464,10 +544,10 @@ def rows(vybe, sql):
 
 def test_a_store_of_the_version_before_is_upgraded_in_place(vybe):
     """Nothing is shown twice: no message, no post, no brief."""
-    correspond(vybe, 1)
+    correspond(vybe, 1, to="kimi-s")
     vybe.run("init", program="bb").ok()
-    vybe.run("--as", "alice", "post", "@w-one p0", program="bb").ok()
-    said = dict(host="kimi", hook_event_name="UserPromptSubmit", session_id="s", cwd=str(vybe.path), agent="w-one")
+    vybe.run("--as", "alice", "post", "@kimi-s p0", program="bb").ok()
+    said = dict(host="kimi", hook_event_name="UserPromptSubmit", session_id="s", cwd=str(vybe.path))
     handle(vybe, **said)
     shown = rows(vybe, "SELECT * FROM deliveries")
     assert [bool(one) for one in shown[0]] == [True] * 4
