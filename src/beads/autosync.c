@@ -115,8 +115,6 @@ static bool autosync_enabled(struct call *c, const struct beads *b)
 
 	if (c->store.p) /* a store that --db-path names has no remote */
 		return false;
-	if (home_in_workspace(b->home) && autosync_is_denied(c, b))
-		return false;
 	return c->autosync && !config_get(c, b->home, CONFIG_SYNC_AUTO, &set) &&
 	       str_is(set, "true");
 }
@@ -147,7 +145,7 @@ void autosync_start(struct call *c, const struct beads *b)
 	if (autosync_enabled(c, b) && !autosync_is_running(c, b)) {
 		known = sync_state_read(c, b->home);
 		now = moment_now();
-		if (autosync_next_ms(&known, now, 0) < now + STAY_MS) {
+		if (autosync_next_ms(&known, now, 0) < now + STAY_MS && !autosync_is_denied(c, b)) {
 			argv[0] = arena_cstr(&c->mem, git_process_path(&c->mem));
 			spawn_away(argv);
 		}

@@ -44,6 +44,33 @@ static struct str move_away(struct call *c, struct str path)
 			 STR_ARG(spawn_word(&c->mem, to)));
 }
 
+static void folder_note_name(void *arg, struct str name)
+{
+	bool *some = arg;
+
+	*some = *some || (!str_is(name, ".") && !str_is(name, ".."));
+}
+
+/*
+ * Codex mounts an empty folder over the ".git" of every folder that its sandbox may write to, and
+ * makes an empty folder to mount it on, which other processes see meanwhile. Git has something in
+ * each ".git".
+ */
+static bool folder_has_git(struct call *c, struct str path)
+{
+	struct str git = path_join(&c->mem, path, STR(".git"));
+	struct stat st;
+	bool some = false;
+
+	if (lstat(git.p, &st))
+		return false;
+	if (!S_ISDIR(st.st_mode) || file_each(c, git, folder_note_name, &some)) {
+		call_forgive(c);
+		return true;
+	}
+	return some;
+}
+
 /*
  * A ".git" in the folder shows that the folder is or was a submodule, whose content comes from Git;
  * neither Git nor this program creates one there otherwise.
@@ -90,7 +117,7 @@ static enum err folder_check_owner(struct call *c, struct str path, uid_t owner)
 static enum err folder_look(struct call *c, struct str path, enum folder_use use, bool *private)
 {
 	const char *z = arena_cstr(&c->mem, path);
-	struct stat st, git;
+	struct stat st;
 	enum err e;
 
 	if (lstat(z, &st)) {
@@ -105,7 +132,7 @@ static enum err folder_look(struct call *c, struct str path, enum folder_use use
 		return e;
 	if (st.st_mode & 022)
 		return refuse_writable(c, path);
-	if (!lstat(path_join(&c->mem, path, STR(".git")).p, &git))
+	if (folder_has_git(c, path))
 		return refuse_submodule(c, path);
 	if (st.st_mode & 077) /* chmod() fails on a read-only file system */
 		*private = use == FOLDER_WRITE && !chmod(z, 0700) && *private;

@@ -517,17 +517,13 @@ enum err sync_alone(struct sync *s, struct lock *lock)
 	return lock_take(c, path, (int)s->wants->timeout_ms, lock);
 }
 
-/*
- * A store in the workspace can be written where the Git directory cannot. Nothing is published from
- * there.
- */
+/* A sandbox may let processes write to the store, but not to the rest of the Git directory. */
 static enum err sync_check_git(struct sync *s)
 {
 	struct call *c = s->c;
 	struct str objects = path_join(&c->mem, s->b.repo.common, STR("objects"));
 
-	if (!home_in_workspace(s->b.home) || (!s->wants->pull && !s->wants->push) ||
-	    file_try_write(c, objects) != ERR_READ_ONLY)
+	if ((!s->wants->pull && !s->wants->push) || file_try_write(c, objects) != ERR_READ_ONLY)
 		return call_forgive(c);
 	call_fail(c, ERR_READ_ONLY,
 		  "'" STR_FMT

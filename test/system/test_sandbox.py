@@ -62,6 +62,29 @@ def test_a_whole_session_works_in_a_linked_worktree(plain_repo, tmp_path):
     assert [bead["status"] for bead in plain_repo.json("list", "--all")] == ["closed"]
 
 
+@pytest.mark.parametrize("name", [".git/abacus", ".abacus", ".bb", ".beadboard"])
+def test_an_empty_folder_that_a_sandbox_mounts_on_is_no_repository(plain_repo, name):
+    """Codex makes an empty .git in each of its writable roots while a command runs."""
+    plain_repo.run("init", "--store", "workspace" if name == ".abacus" else "git", program="abacus").ok()
+    (plain_repo.path / name / ".git").mkdir()
+    plain_repo.create("one")
+    plain_repo.run("post", "hello", program="bb").ok()
+    plain_repo.run("agent", "register", "--name", "amber-otter", "--role", "dev", program="bb").ok()
+    (plain_repo.path / name / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    places = plain_repo.json("where", program="abacus")
+    assert "is a Git repository itself" in next(p["why"] for p in places if p["path"] == str(plain_repo.path / name))
+
+
+def test_a_sync_says_so_where_only_the_store_can_be_written(repo):
+    """The store is a writable root of the sandbox, the rest of .git is not."""
+    roots = ('mount --bind .git .git && mount --bind .git/abacus .git/abacus && mount -o remount,bind,ro .git || exit 99; '
+             'shift 2; exec "$@"')
+    box = Sandbox(repo, ".git", mount=roots)
+    box.run("create", "one").ok()
+    error = box.fails("sync")
+    assert error["code"] == "read_only" and "outside of the sandbox" in error["hint"], error
+
+
 def test_changes_in_a_sandbox_are_published_by_a_sync_outside_of_it(plain_repo, tmp_path):
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     git(plain_repo.path, "remote", "add", "origin", str(tmp_path / "remote.git"))
