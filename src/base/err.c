@@ -42,6 +42,11 @@ int err_http(enum err e)
 	return table[e].http;
 }
 
+bool err_of_sync(enum err e)
+{
+	return table[e].class == CLASS_SYNC;
+}
+
 bool err_retryable(enum err e)
 {
 	return table[e].again == RETRY;

@@ -25,6 +25,7 @@ int err_http(enum err e); /* an HTTP status */
 const char *err_name(enum err e);
 enum err err_named(const char *name);
 
+bool err_of_sync(enum err e);   /* the remote, or the way to it, has failed */
 bool err_retryable(enum err e); /* the same call may succeed a moment later */
 
 /* The default next step of each error; defined in op/steps.c. */

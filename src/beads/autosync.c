@@ -94,6 +94,34 @@ enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, s
 	return e;
 }
 
+/* The process was killed on its way, or died: whether the remote has the result is unknown. */
+static enum err sync_exclusive_unknown(struct call *c, enum err e)
+{
+	if (e != ERR_SYNC_TIMEOUT || c->step.p)
+		return e;
+	return call_step(c, "The remote may have the claim or not. Run the same command again: it "
+			    "finds out, and claims nothing twice.");
+}
+
+enum err sync_exclusive(struct call *c, struct beads *b, struct str request, int64_t timeout_ms,
+			struct str *reply)
+{
+	struct git_process h = {
+		.words = { "exclusive", arena_cstr(&c->mem, b->repo.common), "--timeout-ms",
+			   arena_fmt(&c->mem, "%lld", (long long)timeout_ms).p },
+		.timeout_ms = timeout_ms,
+		.input = request,
+	};
+	enum err e = git_process_run(c, &h);
+
+	if (!e || err_of_sync(e))
+		autosync_note(c, b->home, e, true);
+	if (!e)
+		mirror_start(c, b);
+	*reply = h.reply;
+	return sync_exclusive_unknown(c, e);
+}
+
 /* --- by itself --- */
 
 static struct str autosync_lock_path(struct call *c, const struct beads *b)

@@ -20,6 +20,13 @@ struct sync_ask {
  * used. */
 enum err sync_now(struct call *c, struct beads *b, const struct sync_ask *ask, struct str *reply);
 
+/*
+ * Carries out a request that counts only once the remote has its result; see op/exclusive.h. The
+ * reply is that of the request.
+ */
+enum err sync_exclusive(struct call *c, struct beads *b, struct str request, int64_t timeout_ms,
+			struct str *reply);
+
 /* After a change: starts the background process, unless it runs already or autosync is off. Never
  * fails. */
 void autosync_start(struct call *c, const struct beads *b);

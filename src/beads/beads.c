@@ -240,7 +240,7 @@ static enum err beads_begin_writing(struct call *c, struct beads *b)
 {
 	b->change = state_new(&c->mem);
 	b->writing = true;
-	return config_duration(c, b->home, CONFIG_CLAIM_LEASE, &b->lease_ms);
+	return config_claims(c, b->home, &b->lease_ms, &b->exclusive);
 }
 
 static enum err beads_open_writer(struct call *c, struct beads *b)

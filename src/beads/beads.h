@@ -30,6 +30,7 @@ struct beads {
 	struct state *before;   /* the values that it replaces, for 'bd undo'; NULL: none */
 	struct receipt receipt; /* written with the record, unless its `id` is absent */
 	int64_t lease_ms;       /* duration of a claim; only a writer reads it */
+	bool exclusive;         /* claims are made at the remote first; likewise */
 	bool writing;
 	bool forgotten;  /* beads_forget() was called */
 	bool committing; /* a failure from here on must not be retried */

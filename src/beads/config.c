@@ -8,6 +8,7 @@
 #include "base/text/url.h"
 
 static const char *const words[] = {
+	[CONFIG_CLAIM_EXCLUSIVE] = "claim.exclusive",
 	[CONFIG_CLAIM_LEASE] = "claim.lease",
 	[CONFIG_JSON_DIALECT] = "json.dialect",
 	[CONFIG_MIRROR_BEADS] = "mirror.beads",
@@ -90,6 +91,8 @@ static const struct rule {
 	const char *help, *otherwise, *want;
 	bool (*fits)(struct str value);
 } rules[] = {
+	[CONFIG_CLAIM_EXCLUSIVE] = { "make every claim at the Git remote first", "false",
+				     "true or false", config_is_bool },
 	[CONFIG_CLAIM_LEASE] = { "lease duration of a claim", "1h", "a duration such as 30m or 2h",
 				 config_is_duration },
 	[CONFIG_JSON_DIALECT] = { "shape of bd's JSON", "specification",
@@ -136,17 +139,37 @@ static struct str config_key_of(struct str line, struct str *value)
 	return str_trim(key);
 }
 
-enum err config_find(struct call *c, struct str home, enum config_key key, struct str *out)
+/* Absent: not set. */
+static struct str config_value_in(struct str text, enum config_key key)
 {
-	struct str text, line, value, name;
-	enum err e = file_own_read(c, config_path_of(c, home), &text);
+	struct str line, value, name, found = STR_NONE;
 
-	*out = STR_NONE;
-	while (!e && str_next(&text, '\n', &line)) {
+	while (str_next(&text, '\n', &line)) {
 		name = config_key_of(line, &value);
 		if (name.p && str_is(name, names_word(&config_keys, key)) && rules[key].fits(value))
-			*out = value;
+			found = value;
 	}
+	return found;
+}
+
+enum err config_find(struct call *c, struct str home, enum config_key key, struct str *out)
+{
+	struct str text;
+	enum err e = file_own_read(c, config_path_of(c, home), &text);
+
+	*out = e ? STR_NONE : config_value_in(text, key);
+	return e;
+}
+
+enum err config_claims(struct call *c, struct str home, int64_t *lease_ms, bool *exclusive)
+{
+	struct str text, lease = { 0 };
+	enum err e = file_own_read(c, config_path_of(c, home), &text);
+
+	if (!e)
+		lease = config_value_in(text, CONFIG_CLAIM_LEASE);
+	duration_parse(lease.p ? lease : str_of(config_default(CONFIG_CLAIM_LEASE)), lease_ms);
+	*exclusive = !e && str_is(config_value_in(text, CONFIG_CLAIM_EXCLUSIVE), "true");
 	return e;
 }
 

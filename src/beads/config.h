@@ -9,6 +9,7 @@
 
 /* Settings of this clone: lines of `key = value` in the file `config` of the store. */
 enum config_key {
+	CONFIG_CLAIM_EXCLUSIVE,
 	CONFIG_CLAIM_LEASE,
 	CONFIG_JSON_DIALECT,
 	CONFIG_MIRROR_BEADS,
@@ -32,6 +33,9 @@ enum err config_find(struct call *c, struct str home, enum config_key key,
 /* The value that is set, or the default. */
 enum err config_get(struct call *c, struct str home, enum config_key key, struct str *out);
 enum err config_duration(struct call *c, struct str home, enum config_key key, int64_t *ms);
+
+/* The settings for claims, which every writer needs: both from one reading of the file. */
+enum err config_claims(struct call *c, struct str home, int64_t *lease_ms, bool *exclusive);
 
 enum err config_size(struct call *c, struct str home, enum config_key key, int64_t *bytes);
 

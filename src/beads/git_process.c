@@ -94,6 +94,7 @@ enum err git_process_run(struct call *c, struct git_process *h)
 	struct listening listening = { c, h };
 	struct spawn s = { .argv = argv,
 			   .timeout_ms = h->timeout_ms,
+			   .input = h->input,
 			   .heard = git_process_read_progress,
 			   .arg = &listening };
 	struct value_error error;

@@ -17,6 +17,7 @@ enum { HELPER_WORDS = 16 };
 struct git_process {
 	const char *words[HELPER_WORDS]; /* the first is the act; NULL ends them */
 	int64_t timeout_ms;              /* 0: none */
+	struct str input;                /* its standard input; absent: none */
 	struct str reply;                /* JSON */
 	struct str rest;                 /* the bytes after the line */
 	struct str doing; /* the last line on standard error; it is passed to the call's progress */

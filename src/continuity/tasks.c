@@ -512,6 +512,24 @@ enum err task_move(struct call *c, const struct task_move *move, struct task *ou
 	return tasks_edit(c, "move", move->id, move->guard, task_move_step, move, out);
 }
 
+enum err task_claim(struct call *c, struct beads *b, const struct task_move *move, bool begin,
+		    struct str *id)
+{
+	struct state *change = state_new(&c->mem);
+	struct bead_row *row;
+	struct edit edit;
+	enum err e;
+
+	if ((e = find_bead(c, b, move->id, &row)) || (e = edit_begin(c, b, row, &edit)) ||
+	    (e = edit_guard(&edit, move->guard)) ||
+	    (e = begin ? task_begin_step(&edit, change, NULL) :
+			 task_move_step(&edit, change, move)))
+		return e;
+	edit_end(&edit, change);
+	*id = row->id;
+	return beads_put(c, b, change);
+}
+
 static enum err task_priority_step(struct edit *e, struct state *change, const void *arg)
 {
 	const int64_t *priority = arg, bead = task_bead_priority(*priority);

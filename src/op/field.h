@@ -72,25 +72,28 @@ enum field_flags {
 	FIELD_LOOK = 1 << 11,    /* chooses only how the reply looks; a repeat may differ in it */
 	FIELD_AT = 1 << 12,      /* if given, the operation reads the store of that time */
 	FIELD_WRITES = 1 << 10,  /* if given, an operation that reads also writes */
+	FIELD_CLAIMS = 1 << 17,  /* if given, the operation claims beads */
 	FIELD_ASSUMED = 1 << 16, /* on a command line, the operation finds a default or refuses */
 };
 
 /* The meaning of a field to the code that runs and shows operations. */
 enum field_role {
 	ROLE_NONE,
-	ROLE_CLAIM,    /* also claims the beads that are listed */
-	ROLE_CONFIRM,  /* without it, the operation only shows what it would do */
-	ROLE_DRY_RUN,  /* with it, the operation only shows what it would do */
-	ROLE_EXPECTED, /* what a preview has shown; refuses to do anything else */
-	ROLE_FIELDS,   /* the members that the reply has */
-	ROLE_FOLLOW,   /* keeps printing what is new */
-	ROLE_FORCE,    /* runs without asking for confirmation */
-	ROLE_FORMAT,   /* the format of the view */
-	ROLE_INPUT,    /* the JSON that a host passes to its hook */
-	ROLE_LIMIT,    /* maximum number of results */
-	ROLE_LONG,     /* shows more columns */
-	ROLE_PEEK,     /* reads without marking anything as read */
-	ROLE_TREE,     /* draws a tree */
+	ROLE_CLAIM,     /* also claims the beads that are listed */
+	ROLE_CONFIRM,   /* without it, the operation only shows what it would do */
+	ROLE_DRY_RUN,   /* with it, the operation only shows what it would do */
+	ROLE_EXCLUSIVE, /* claims at the Git remote first; a kind_switch */
+	ROLE_EXPECTED,  /* what a preview has shown; refuses to do anything else */
+	ROLE_FIELDS,    /* the members that the reply has */
+	ROLE_FOLLOW,    /* keeps printing what is new */
+	ROLE_FORCE,     /* runs without asking for confirmation */
+	ROLE_FORMAT,    /* the format of the view */
+	ROLE_INPUT,     /* the JSON that a host passes to its hook */
+	ROLE_LIMIT,     /* maximum number of results */
+	ROLE_LONG,      /* shows more columns */
+	ROLE_PEEK,      /* reads without marking anything as read */
+	ROLE_TIMEOUT,   /* maximum time to wait for the remote */
+	ROLE_TREE,      /* draws a tree */
 };
 
 /*

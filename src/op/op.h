@@ -27,6 +27,7 @@ enum op_flags {
 	OP_WAITS = 1 << 14,     /* may block for a long time */
 	OP_CREATES = 1 << 15,   /* creates beads: a repeat in another clone is recognised */
 	OP_LOST = 1 << 16,      /* the reply itself lists lost claims */
+	OP_CLAIMS = 1 << 11,    /* claims beads */
 	OP_NAMES = 1 << 12,     /* knows agents by their names in lower case, as OP_VYBE does */
 };
 
@@ -42,8 +43,9 @@ struct stores {
 /*
  * An operation, the same for the command line, MCP and HTTP. `run` gets a body that was checked
  * against `fields`, and writes the data of the reply, in the shape of `reply`. `look`, optional for
- * operations on the agents' files, runs before the lock is taken: it does what takes long, such as
- * running Git, and leaves the result in `seen`. It does not run for a repeated request.
+ * operations on the agents' files and for writes of vybe, runs before the lock is taken: it does
+ * what takes long, such as running Git, and leaves the result in `seen`. With the agents' files it
+ * does not run for a repeated request.
  */
 struct op {
 	const char *name;            /* in schemas and docs: "board post" */
@@ -119,6 +121,9 @@ enum err request_set_named(struct call *c, struct request *r, const char *name, 
 
 /* Sets the field with that role, if there is one. */
 enum err request_set_role(struct call *c, struct request *r, enum field_role role, struct str text);
+
+/* Does this request claim beads, given its parameters? */
+bool request_claims(const struct request *r);
 
 /* Does this request write, given its parameters? */
 bool request_writes(const struct request *r);

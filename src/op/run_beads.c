@@ -3,6 +3,7 @@
 #include "beads/autosync.h"
 #include "beads/edit.h"
 #include "beads/public.h"
+#include "op/exclusive.h"
 #include "op/run.h"
 
 /* --- repeated requests --- */
@@ -101,8 +102,9 @@ static enum err beads_find_answer(struct call *c, struct beads *b, const struct 
 
 /* --- running --- */
 
+/* `exclusive`: nothing was done; the request is to be carried out at the remote. */
 static enum err beads_run_opened(struct call *c, struct beads *b, const struct request *r,
-				 struct json *reply)
+				 struct json *reply, bool *exclusive)
 {
 	struct receipts in = beads_receipts(b);
 	struct stores s = { .beads = b };
@@ -110,6 +112,7 @@ static enum err beads_run_opened(struct call *c, struct beads *b, const struct r
 	bool once = b->writing && c->request_id.p;
 	enum err e;
 
+	*exclusive = false;
 	if (once) {
 		b->receipt = request_receipt(c, r);
 		if ((e = beads_find_answer(c, b, r, &old)))
@@ -119,6 +122,8 @@ static enum err beads_run_opened(struct call *c, struct beads *b, const struct r
 		e = receipt_answer(c, &old, reply);
 		return e ? e : beads_settle(c, b);
 	}
+	if ((*exclusive = b->writing && exclusive_asked(r, b->exclusive)))
+		return ERR_OK;
 	if ((e = r->op->run(c, &s, r->body, reply)) || !b->writing)
 		return e;
 	if (once && (e = receipt_put(c, &in, &b->receipt, json_text(reply))))
@@ -141,6 +146,7 @@ static const struct when *beads_asked_at(const struct request *r)
 static enum err beads_run_past(struct call *c, const struct request *r, const struct when *when,
 			       struct json *reply)
 {
+	bool exclusive;
 	struct beads b;
 	enum err e;
 
@@ -150,7 +156,7 @@ static enum err beads_run_past(struct call *c, const struct request *r, const st
 				 "changed");
 	if ((e = beads_open_at(c, when, &b)))
 		return e;
-	e = beads_run_opened(c, &b, r, reply);
+	e = beads_run_opened(c, &b, r, reply, &exclusive);
 	beads_close(&b);
 	return e;
 }
@@ -158,12 +164,14 @@ static enum err beads_run_past(struct call *c, const struct request *r, const st
 /* A cache that turns out to be damaged is replaced, and the request is run again. */
 enum err request_run_beads(struct call *c, const struct request *r, struct json *reply)
 {
-	bool write = request_writes(r), disturbed, doubtful;
+	bool write = request_writes(r), disturbed, doubtful, exclusive;
 	enum beads_mode mode = write ? BEADS_WRITE : BEADS_STILL;
 	const struct when *when = beads_asked_at(r);
 	struct beads b;
 	enum err e;
 
+	if ((e = exclusive_check(c, r)))
+		return e;
 	if (when)
 		return beads_run_past(c, r, when, reply);
 	for (int tries = 0;; tries++) {
@@ -175,10 +183,12 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 			continue;
 		}
 		*reply = json_new(&c->mem);
-		e = beads_run_opened(c, &b, r, reply);
+		e = beads_run_opened(c, &b, r, reply, &exclusive);
 		disturbed = !write && !beads_undisturbed(c, &b);
 		doubtful = !b.committing && (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR);
 		beads_close(&b);
+		if (!e && exclusive)
+			return exclusive_run(c, &b, r, reply);
 		if ((!disturbed && !doubtful) || tries == 2) {
 			if (!e && write && !b.forgotten)
 				autosync_start(c, &b);

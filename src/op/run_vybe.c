@@ -85,6 +85,8 @@ enum err request_run_vybe(struct call *c, const struct request *r, struct json *
 		return e;
 	ask = request_receipt(c, r);
 	c->request_args = ask.args;
+	if (write && r->op->look && (e = r->op->look(c, &s, r->body)))
+		return e;
 	if (!write && (r->op->flags & OP_TASKS)) /* reads beads alone: vybe.db is not needed */
 		e = continuity_locate(c, &k);
 	else

@@ -101,13 +101,21 @@ static struct str api_line_of(struct http_request *r, struct MHD_Connection *con
 	return buf_str(&j.out);
 }
 
+/* A blocking request must not occupy a worker of the short ones. A claim may wait for the remote. */
+static bool api_waits(const struct http_request *r, const struct op *op, bool post)
+{
+	struct str body = { r->body, r->n };
+
+	return op &&
+	       ((op->flags & OP_WAITS) ||
+		(post && ((op->flags & OP_CLAIMS) || (r->n && str_has(body, STR("\"claim"))))));
+}
+
 enum MHD_Result begin_job(struct http_request *r, struct MHD_Connection *connection,
 			  const char *path, bool post)
 {
 	const struct op *op = pipe_find(str_of(path + sizeof "/api/" - 1));
-	/* A blocking request must not occupy a worker of the short ones. */
-	bool waits = op && (op->flags & OP_WAITS);
-	struct workers *workers = waits ? r->h->with.waiters : r->h->with.workers;
+	struct workers *workers = api_waits(r, op, post) ? r->h->with.waiters : r->h->with.workers;
 
 	if (op && (op->flags & OP_WRITE) && !post)
 		return answer_refuse(

@@ -10,6 +10,7 @@
  *	blame GITDIR …          who wrote each member of a bead
  *	diff GITDIR …           the differences between two commits
  *	sync GITDIR [OPTION]…   fetch, merge, commit, push
+ *	exclusive GITDIR …      carry out a request, which standard input has, at the remote first
  *	repair GITDIR …         repair damaged commits
  *	diagnose GITDIR         list problems that would stop a sync
  *	pack GITDIR             pack the objects, if there are enough new ones
@@ -27,11 +28,16 @@
 #include "agents/mail.h"
 #include "base/moment.h"
 #include "base/number.h"
+#include "base/system/file.h"
 #include "base/system/signals.h"
 #include "base/text/json.h"
 #include "beads/autosync.h"
 #include "beads/exchange/mirror.h"
+#include "op/exclusive.h"
+#include "op/run.h"
 #include "ops/exchange/exchange_ops.h"
+#include "ops/ops.h"
+#include "ops/vybe/vybe_ops.h"
 #include "store/repo/repo.h"
 #include "surface/cli/out.h"
 #include "surface/cli/settings.h"
@@ -228,6 +234,40 @@ static enum err sync_once(struct sync_main_request *r)
 	return sync_run(r->c, &wants, &r->reply);
 }
 
+static enum err sync_main_run_claim(struct call *c, struct beads *b, void *arg, struct json *reply)
+{
+	const struct request *r = arg;
+
+	return r->op->run(c, &(struct stores){ .beads = b }, r->body, reply);
+}
+
+static enum err sync_main_exclusive(struct sync_main_request *r)
+{
+	enum { REQUEST_MOST = 64 << 20 };
+	static const struct op *const claims[] = { &op_bead_claim,      &op_bead_ready,
+						   &op_bead_update,     &op_bead_close,
+						   &op_vybe_task_claim, NULL };
+	struct sync_wants wants = { .pull = true,
+				    .push = true,
+				    .timeout_ms = number_after(r, "--timeout-ms", 30000),
+				    .doing = sync_main_say,
+				    .lost = tell_loser };
+	struct str actor = r->c->actor, text;
+	struct request asked;
+	struct exclusive x = { .run = sync_main_run_claim, .arg = &asked };
+	enum err e;
+
+	if ((e = file_read_input(r->c, REQUEST_MOST, &text)) ||
+	    (e = exclusive_decode(r->c, text, claims, &asked)))
+		return e;
+	x.receipt = request_receipt(r->c, &asked);
+	r->c->actor = actor;
+	r->c->request_id = STR_NONE;
+	if (!(e = sync_run_exclusive(r->c, &wants, &x)))
+		json_raw(&r->reply, x.reply);
+	return e;
+}
+
 static enum err sync_main_repair(struct sync_main_request *r)
 {
 	struct sync_wants wants = { .pull = true,
@@ -281,6 +321,7 @@ static const struct {
 	{ "blame", 1, tell_blame },
 	{ "diff", 1, tell_diff },
 	{ "sync", 1, sync_once },
+	{ "exclusive", 1, sync_main_exclusive },
 	{ "pack", 1, run_pack },
 	{ "autosync", 1, run_autosync },
 	{ "mirror", 1, run_mirror },

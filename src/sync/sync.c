@@ -96,24 +96,32 @@ struct str sync_parent(const struct sync *s)
 
 /* --- publishing --- */
 
-/* Verifies that the remote really has the commit. */
-static enum err sync_look_back(struct sync *s, struct str commit)
+enum err sync_look_back(struct sync *s, struct str commit, bool *has)
 {
 	struct call *c = s->c;
 	struct str there;
-	bool has;
 	enum err e;
 
+	*has = false;
 	sync_doing(s, "reading back from");
 	if ((e = remote_look(c, &s->remote, s->ref, &there)))
 		return e;
 	if (!str_eq(there, commit) && (e = remote_fetch(c, &s->remote, s->ref, commit, &there)))
 		return e;
-	has = there.p && repo_reaches(s->repo, there, commit);
+	*has = there.p && repo_reaches(s->repo, there, commit);
 	repo_turn_away(s->repo); /* drop the unchecked fetch; the next sync fetches and checks it */
-	if (has)
-		return ERR_OK;
-	return call_fail(c, ERR_SYNC_FAILED,
+	return ERR_OK;
+}
+
+/* The remote has reported success for this commit. */
+static enum err sync_confirm(struct sync *s, struct str commit)
+{
+	bool has;
+	enum err e = repo_ref_put(s->c, s->repo, s->tracking, commit);
+
+	if (e || (e = sync_look_back(s, commit, &has)) || has)
+		return e;
+	return call_fail(s->c, ERR_SYNC_FAILED,
 			 "'" STR_FMT "' accepted the change but does not have it",
 			 STR_ARG(s->remote.name));
 }
@@ -147,14 +155,13 @@ static enum err sync_publish(struct sync *s, struct str commit, bool *lost)
 	*lost = !moved;
 	if (*lost)
 		return ERR_OK;
-	if ((e = repo_ref_put(c, s->repo, s->tracking, commit)) || (e = sync_look_back(s, commit)))
+	if ((e = sync_confirm(s, commit)))
 		return e;
 	s->published = true;
 	return ERR_OK;
 }
 
-/* Lets the journal drop the records that the commit contains. */
-static enum err sync_settle(struct sync *s, struct str commit)
+enum err sync_settle(struct sync *s, struct str commit)
 {
 	if (str_eq(commit, s->base) && !s->pending.records)
 		return ERR_OK;
@@ -184,7 +191,7 @@ static enum err check_stuck(struct sync *s)
 			       "ref and its lock file, then run 'bd sync' again.");
 }
 
-static enum err lost_again(struct sync *s)
+enum err sync_lost_again(struct sync *s)
 {
 	int64_t most = JITTER_MS << (s->attempts < 6 ? s->attempts : 6);
 	unsigned short some;
@@ -318,19 +325,28 @@ static bool made_from_journal(struct sync *s)
 	return made;
 }
 
-static enum err sync_attempt(struct sync *s, struct str *commit, bool *lost)
+enum err sync_pull(struct sync *s)
 {
-	struct call *c = s->c;
 	enum err e;
 
-	*lost = false;
 	s->attempts++;
 	s->remote.refused = STR_NONE;
 	if ((e = sync_fetch(s)) || (e = sync_seal(s)) ||
-	    (e = repo_ref(c, s->repo, s->ref, &s->here)) || (e = sync_take_in(s, sync_parent(s))) ||
-	    (e = sync_take_in(s, s->there)) || (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
+	    (e = repo_ref(s->c, s->repo, s->ref, &s->here)) ||
+	    (e = sync_take_in(s, sync_parent(s))) || (e = sync_take_in(s, s->there)) ||
+	    (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
 		return e;
-	if (!made_from_journal(s) && ((e = check_here(s)) || (e = sync_take_in(s, s->here))))
+	if (!made_from_journal(s) && !(e = check_here(s)))
+		e = sync_take_in(s, s->here);
+	return e;
+}
+
+static enum err sync_attempt(struct sync *s, struct str *commit, bool *lost)
+{
+	enum err e;
+
+	*lost = false;
+	if ((e = sync_pull(s)))
 		return e;
 	if (!s->base.p && record_empty(s->pending.change)) /* there is no store */
 		return ERR_OK;
@@ -439,8 +455,7 @@ static void sync_remember(struct sync *s)
 	call_restore(s->c, &before);
 }
 
-/* Runs after a failed sync too, because it may have fetched changes before it failed. */
-static void find_lost(struct sync *s)
+void sync_find_lost(struct sync *s)
 {
 	struct call before = call_save(s->c);
 
@@ -482,7 +497,7 @@ static void make_ref_to_publish(struct sync *s)
 	call_restore(s->c, &before);
 }
 
-static enum err sync_run_steps(struct sync *s, struct json *reply)
+static enum err sync_run_steps(struct sync *s, void *reply)
 {
 	struct str commit = { 0 };
 	bool lost = true;
@@ -490,13 +505,13 @@ static enum err sync_run_steps(struct sync *s, struct json *reply)
 
 	while (!e && lost)
 		if (!(e = sync_attempt(s, &commit, &lost)) && lost)
-			e = lost_again(s);
+			e = sync_lost_again(s);
 	if (e)
 		make_ref_to_publish(s);
 	sync_remember(s);
 	if (!e && !s->wants->dry)
 		e = sync_settle(s, commit);
-	find_lost(s);
+	sync_find_lost(s);
 	if (e)
 		return e;
 	if (!s->wants->dry)
@@ -546,7 +561,7 @@ static void advise_init(struct call *c)
 		call_step(c, "%.*s'bd init'%s", (int)(at - c->step.p), c->step.p, at + sync.n);
 }
 
-enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply)
+enum err sync_run_alone(struct call *c, const struct sync_wants *wants, sync_step *steps, void *arg)
 {
 	struct sync s = { .c = c,
 			  .wants = wants,
@@ -563,11 +578,18 @@ enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *r
 	if (!(e = sync_open(&s))) {
 		repo_sweep_fetched(c, s.repo);
 		repo_sweep_objects(c, s.repo);
-		e = sync_run_steps(&s, reply);
+		e = steps(&s, arg);
 	}
-	if (e == ERR_DAMAGED && wants->begin)
-		advise_init(c);
 	if (s.repo)
 		repo_close(s.repo);
+	return e;
+}
+
+enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply)
+{
+	enum err e = sync_run_alone(c, wants, sync_run_steps, reply);
+
+	if (e == ERR_DAMAGED && wants->begin)
+		advise_init(c);
 	return e;
 }

@@ -23,6 +23,26 @@ struct sync_wants {
 enum err sync_run(struct call *c, const struct sync_wants *wants, struct json *reply);
 
 /*
+ * A change that counts only once the remote has it. `run` is called with the fetched beads, opened
+ * for writing, under the name of the receipt's actor; it makes the change and writes the reply, but
+ * commits nothing. If another clone pushes first, it is called again with what that clone has
+ * pushed. The beads that the change claims for the actor are marked in the reply: `durability` is
+ * `remote`.
+ */
+struct exclusive {
+	enum err (*run)(struct call *c, struct beads *b, void *arg, struct json *reply);
+	void *arg;
+	struct receipt receipt; /* `id` is absent if the request has none */
+	struct str reply;       /* the result */
+};
+
+/*
+ * Carries it out. SYNC_FAILED, SYNC_TIMEOUT: nothing was claimed here, and the next step says so
+ * if the remote may have the claim. A repeat finds out.
+ */
+enum err sync_run_exclusive(struct call *c, const struct sync_wants *wants, struct exclusive *x);
+
+/*
  * Looks for damaged commits, at the remote and here. With `apply`, publishes their readable data
  * and keeps the damaged commits with backup refs. The reply lists every line that was changed or
  * removed.

@@ -30,7 +30,7 @@ enum err sync_seal(struct sync *s)
 	return e;
 }
 
-static bool still_sealed(const struct sync *s)
+bool sync_still_sealed(const struct sync *s)
 {
 	return s->b.about.place.segment == s->sealed.segment &&
 	       s->b.about.place.offset == s->sealed.offset;
@@ -90,7 +90,7 @@ static enum err check_late(struct sync *s, const struct record *r)
 	struct state *since;
 	enum err e;
 
-	if (still_sealed(s))
+	if (sync_still_sealed(s))
 		return ERR_OK;
 	if ((e = beads_since(c, &s->b, r, &since)) ||
 	    (e = commit_read(c, s->repo, r->base, &files)))
@@ -135,7 +135,7 @@ enum err sync_hold(struct sync *s)
 {
 	enum err e = sync_journal_open_writer(s);
 
-	if (e || still_sealed(s))
+	if (e || sync_still_sealed(s))
 		return e;
 	beads_close(&s->b);
 	call_fail(s->c, ERR_SYNC_FAILED, "another command has written in the meantime");

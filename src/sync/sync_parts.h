@@ -53,6 +53,29 @@ void sync_warn(struct sync *s, struct str text);
 enum err sync_open(struct sync *s);
 enum err sync_alone(struct sync *s, struct lock *lock);
 enum err sync_fetch(struct sync *s);
+
+/* Takes the lock, opens the repository, runs the steps, and closes everything. */
+typedef enum err sync_step(struct sync *s, void *arg);
+enum err sync_run_alone(struct call *c, const struct sync_wants *wants, sync_step *steps,
+			void *arg);
+
+/*
+ * The first half of an attempt: fetches, seals the journal, and takes all commits of others into
+ * the base.
+ */
+enum err sync_pull(struct sync *s);
+
+/* Does the remote have the commit, alone or with others after it? Reads its ref again. */
+enum err sync_look_back(struct sync *s, struct str commit, bool *has);
+
+/* After a lost race: waits for a random time. SYNC_TIMEOUT if there is no time for a retry. */
+enum err sync_lost_again(struct sync *s);
+
+/* Lets the journal drop the records that the commit contains. */
+enum err sync_settle(struct sync *s, struct str commit);
+
+/* Looks for lost claims, also after a failed sync: it may have fetched before it failed. */
+void sync_find_lost(struct sync *s);
 enum err sync_move_here(struct sync *s, struct str commit, bool *moved);
 
 /* Commits the local data to our own ref, without contacting the remote. */
@@ -79,6 +102,9 @@ enum err sync_seal(struct sync *s);
  */
 enum err sync_rebase(struct sync *s, struct str commit, struct journal_place upto,
 		     const struct news *news);
+
+/* Is the journal, opened for writing, as long as it was when it was sealed? */
+bool sync_still_sealed(const struct sync *s);
 
 /* Opens the store for writing; fails if the journal has grown since it was sealed. */
 enum err sync_hold(struct sync *s);

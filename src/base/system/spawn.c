@@ -38,17 +38,22 @@ static void close_pipes(struct pipes *p)
 	}
 }
 
-/* The pipe has room for the whole input, so writing it never blocks. */
-static bool fill_input(const struct spawn *s, int in[2])
+/* Our end never blocks: the input is written while the output is read. */
+static bool open_input(const struct spawn *s, int in[2])
 {
-	bool filled;
+	return !s->input.p || (open_pipe(in) && fcntl(in[1], F_SETFL, O_NONBLOCK) != -1);
+}
 
-	if (!s->input.p)
-		return true;
-	errno = EMSGSIZE;
-	filled = s->input.n <= SPAWN_INPUT && open_pipe(in) && file_write(in[1], s->input);
-	file_close(&in[1]);
-	return filled;
+/* Writes as much of the rest as the pipe has room for. Closes the pipe at the end of the input, and
+ * when the program has closed its end. */
+static void write_input(int *fd, struct str *rest)
+{
+	ssize_t n = rest->n ? write(*fd, rest->p, rest->n) : 0;
+
+	if (n > 0)
+		*rest = str_skip(*rest, (size_t)n);
+	if (!rest->n || (n < 0 && errno != EAGAIN && errno != EINTR))
+		file_close(fd);
 }
 
 /* --- search path --- */
@@ -218,7 +223,9 @@ static void spawn_listen(struct call *c, struct spawn *s, struct pipes *p)
 	struct buf out = { .mem = &c->mem }, said = { .mem = &c->mem };
 	struct pollfd fds[] = { { p->out[0], POLLIN, 0 },
 				{ p->err[0], POLLIN, 0 },
-				{ c->listener ? STDOUT_FILENO : -1, 0, 0 } };
+				{ c->listener ? STDOUT_FILENO : -1, 0, 0 },
+				{ p->in[1], POLLOUT, 0 } };
+	struct str rest = s->input;
 	int64_t end = moment_ticks() + s->timeout_ms;
 	size_t told = 0;
 
@@ -231,8 +238,12 @@ static void spawn_listen(struct call *c, struct spawn *s, struct pipes *p)
 		}
 		if (s->heard && (left < 0 || left > TICK_MS))
 			left = TICK_MS;
-		if (poll(fds, 3, (int)left) < 0 && errno != EINTR)
+		if (poll(fds, 4, (int)left) < 0 && errno != EINTR)
 			break;
+		if (fds[3].revents) {
+			write_input(&p->in[1], &rest);
+			fds[3].fd = p->in[1];
+		}
 		if (fds[0].revents && !spawn_take(fds[0].fd, &out))
 			fds[0].fd = -1;
 		if (fds[1].revents && !spawn_take(fds[1].fd, &said))
@@ -289,7 +300,7 @@ enum err spawn_run(struct call *c, struct spawn *s)
 	s->status = -1;
 	if (!is_absolute(s->argv[0]))
 		return fail_unknown(c);
-	if (open_pipe(p.out) && open_pipe(p.err) && fill_input(s, p.in) &&
+	if (open_pipe(p.out) && open_pipe(p.err) && open_input(s, p.in) &&
 	    (!s->tied || group_open(&g)))
 		e = spawn_finish(c, s, &p, &g);
 	else

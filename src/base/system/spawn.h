@@ -5,8 +5,6 @@
 
 /* Runs other programs, which are named by absolute path. */
 
-enum { SPAWN_INPUT = 4096 }; /* every pipe has room for this */
-
 /* What to run, and the result. */
 struct spawn {
 	const char *const *argv; /* an absolute path first, NULL last */
@@ -15,7 +13,7 @@ struct spawn {
 	/* called with every line of standard error, and regularly with an absent line; or NULL */
 	void (*heard)(void *arg, struct str line);
 	void *arg;
-	struct str input; /* its standard input, at most SPAWN_INPUT bytes; absent: none */
+	struct str input; /* its standard input; absent: none */
 	struct str out;   /* its standard output */
 	int status;       /* its exit status; -1: it was killed */
 	bool timed_out;

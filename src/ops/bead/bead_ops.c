@@ -63,6 +63,7 @@ const struct prop bead_props[] = {
 	{ "comment_count", PROP_INT, OPT, NULL },
 	{ "parent", PROP_STR, OPT | PROP_NULL, NULL },
 	{ "epoch", PROP_ANY, OPT, NULL },
+	{ "durability", PROP_STR, OPT, NULL },
 	/* members that only some commands add */
 	{ "dependencies", PROP_OBJECT, OPT | PROP_LIST, NULL },
 	{ "dependents", PROP_OBJECT, OPT | PROP_LIST, NULL },

@@ -93,6 +93,21 @@ enum err bead_repair_damage(struct call *c);
 								   .letter = 'f', .help = text \
 	}
 
+/* For operations that claim beads. */
+#define EXCLUSIVE_FIELDS(body, exclusive, timeout, how)                                            \
+	{ "exclusive",                                                                             \
+	  &kind_switch,                                                                            \
+	  offsetof(body, exclusive),                                                               \
+	  how,                                                                                     \
+	  .role = ROLE_EXCLUSIVE,                                                                  \
+	  .help = "claim at the Git remote first, so that no other clone can claim it too" },      \
+	{                                                                                          \
+		"timeout", &kind_duration, offsetof(body, timeout), FIELD_CLI,                     \
+			.role = ROLE_TIMEOUT, .min = 1000, .max = 3600000,                         \
+			.help = "maximum time to wait for the remote, with --exclusive (default: " \
+				"30s)"                                                             \
+	}
+
 /* Fails if a guard is given for more than one bead. */
 enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard);
 

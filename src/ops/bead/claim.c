@@ -6,7 +6,17 @@
 struct body {
 	struct list ids;
 	struct guard guard;
-	int64_t lease;
+	int64_t lease, timeout;
+	int exclusive;
+};
+
+static const struct field claim_fields[] = {
+	IDS_FIELD(struct body, ids),
+	{ "lease", &kind_duration, offsetof(struct body, lease),
+	  .help = "lease duration (default: the setting claim.lease, 1h)" },
+	EXCLUSIVE_FIELDS(struct body, exclusive, timeout, 0),
+	GUARD_FIELDS(struct body, guard),
+	{ 0 },
 };
 
 static const struct field lease_fields[] = {
@@ -25,6 +35,7 @@ static const struct field fields[] = {
 
 static const char *const claim_examples[] = {
 	"bd claim bd-a1b2 --lease 30m --json",
+	"bd claim bd-a1b2 --exclusive",
 	"bd renew bd-a1b2",
 	NULL,
 };
@@ -85,11 +96,16 @@ const struct op op_bead_claim = {
 	.name = "bead claim",
 	.help = "Claim beads for exclusive work until the lease ends",
 	.more = "The reply contains the epoch of the claim. Pass it as --epoch with later "
-		"writes: they are refused once another agent has claimed the bead.",
+		"writes: they are refused once another agent has claimed the bead. Without "
+		"--exclusive, agents in two clones may claim one bead at the same time: when the "
+		"clones sync, the later claim wins, and the other agent is told. With --exclusive, "
+		"the remote decides before the command returns: the claim counts only once the "
+		"remote has it, and `durability` is `remote`. 'bd config set claim.exclusive true' "
+		"makes that the default.",
 	.examples = claim_examples,
-	.flags = BEAD_WRITE,
+	.flags = BEAD_WRITE | OP_CLAIMS,
 	.body_size = sizeof(struct body),
-	.fields = lease_fields,
+	.fields = claim_fields,
 	.reply = &beads_reply,
 	.run = bead_claim_run_claim,
 };

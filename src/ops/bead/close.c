@@ -22,7 +22,7 @@ static const struct field fields[] = {
 		    "close despite open blockers, open children or another agent's claim"),
 	{ "suggest_next", &kind_bool, AT(suggest_next), FIELD_CLI,
 	  .help = "also show beads that this makes ready" },
-	{ "claim_next", &kind_bool, AT(claim_next), FIELD_CLI,
+	{ "claim_next", &kind_bool, AT(claim_next), FIELD_CLI | FIELD_CLAIMS,
 	  .help = "also claim the next ready bead" },
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },

@@ -10,8 +10,8 @@
 struct body {
 	struct filter_body filter;
 	struct shape_body shape;
-	int64_t limit, lease;
-	int sort;
+	int64_t limit, lease, timeout;
+	int sort, exclusive;
 	bool claim, explain;
 	struct when when;
 };
@@ -42,9 +42,10 @@ static const struct field fields[] = {
 	{ "parent", &kind_bead, AT(filter.parent), .help = "parent whose children to show" },
 	{ "sort", &kind_word, AT(sort), FIELD_CLI, .words = &sorts, .preset = "priority",
 	  .help = "sort order" },
-	{ "claim", &kind_bool, AT(claim), FIELD_WRITES, .role = ROLE_CLAIM,
+	{ "claim", &kind_bool, AT(claim), FIELD_WRITES | FIELD_CLAIMS, .role = ROLE_CLAIM,
 	  .help = "claim the first one, atomically" },
 	{ "lease", &kind_duration, AT(lease), .help = "lease duration, with --claim" },
+	EXCLUSIVE_FIELDS(struct body, exclusive, timeout, 0),
 	{ "explain", &kind_bool, AT(explain), FIELD_LOOK,
 	  .help = "explain why each bead is ready" },
 	SHAPE_FIELDS(struct body, shape),
@@ -55,6 +56,7 @@ static const struct field fields[] = {
 static const char *const examples[] = {
 	"bd ready --json --brief -n 5",
 	"bd ready --claim --lease 30m --json",
+	"bd ready --claim --exclusive",
 	"bd ready -t bug -l backend --explain",
 	NULL,
 };
@@ -155,7 +157,8 @@ const struct op op_bead_ready = {
 		"Beads with open children are containers: they come last, are marked with "
 		"`container` and `open_children`, and are never handed out. With --claim, the "
 		"first bead that is not a container is claimed for you; an empty list means that "
-		"none is ready.",
+		"none is ready. With --exclusive, the Git remote decides: of all clones that ask at "
+		"the same time, each gets another bead.",
 	.examples = examples,
 	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
 	.body_size = sizeof(struct body),

@@ -10,7 +10,8 @@ struct body {
 	struct str text[MEMBERS]; /* members with an option of their own */
 	struct extension_body extension;
 	int status, type;
-	int64_t priority, lease;
+	int64_t priority, lease, timeout;
+	int exclusive;
 	bool claim;
 };
 
@@ -45,9 +46,10 @@ static const struct field fields[] = {
 	{ "set_labels", &kind_line, AT(set_labels), FIELD_LIST | FIELD_COMMAS, .arg = "A,B",
 	  .max = MAX_WORD, .help = "labels that replace the present ones" },
 	{ "parent", &kind_str, AT(parent), .arg = "BEAD", .help = "parent bead; \"\" removes it" },
-	{ "claim", &kind_bool, AT(claim), .role = ROLE_CLAIM,
+	{ "claim", &kind_bool, AT(claim), FIELD_CLAIMS, .role = ROLE_CLAIM,
 	  .help = "claim it, as 'bd claim' does" },
 	{ "lease", &kind_duration, AT(lease), .help = "lease duration, with --claim" },
+	EXCLUSIVE_FIELDS(struct body, exclusive, timeout, FIELD_CLI),
 	FORCE_FIELD(struct body, guard,
 		    "change the status despite another agent's claim, open blockers or open "
 		    "children"),

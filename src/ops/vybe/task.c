@@ -123,6 +123,7 @@ const struct prop vybe_task_props[] = {
 static const struct prop changed_props[] = {
 	{ "task", PROP_OBJECT, 0, vybe_task_props },
 	{ "event_id", PROP_INT, 0, NULL },
+	{ "durability", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 static const struct prop changed_reply = { "changed", PROP_OBJECT, 0, changed_props };
@@ -131,6 +132,7 @@ static const struct prop begun_props[] = {
 	{ "task", PROP_OBJECT, 0, vybe_task_props },
 	{ "status_event_id", PROP_INT, 0, NULL },
 	{ "focus_event_id", PROP_INT, 0, NULL },
+	{ "durability", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 
@@ -154,12 +156,14 @@ static const struct prop deleted_props[] = {
 	{ 0 },
 };
 
-static void vybe_task_put_changed(struct json *reply, const struct task *t, int64_t event)
+static void vybe_task_put_changed(const struct stores *s, struct json *reply, const struct task *t,
+				  int64_t event)
 {
 	json_object(reply);
 	json_key(reply, STR("task"));
 	task_encode(reply, t);
 	json_put_int(reply, "event_id", event);
+	vybe_task_put_durability(s, reply);
 	json_end(reply);
 }
 
@@ -169,7 +173,7 @@ static enum err vybe_task_changed(struct call *c, struct stores *s, const char *
 	int64_t event;
 	enum err e = task_note(c, s->vybe, kind, t, message, &event);
 
-	vybe_task_put_changed(reply, t, event);
+	vybe_task_put_changed(s, reply, t, event);
 	return e;
 }
 
@@ -185,6 +189,22 @@ static enum err vybe_task_run_create(struct call *c, struct stores *s, const voi
 	enum err e = task_create(c, &ask, &t);
 
 	return e ? e : vybe_task_changed(c, s, "task_created", &t, t.title, reply);
+}
+
+static enum err vybe_task_look_begin(struct call *c, struct stores *s, const void *body)
+{
+	const struct body *in = body;
+
+	return vybe_task_claim_first(c, in->id, NULL, true, s);
+}
+
+static enum err vybe_task_look_set_status(struct call *c, struct stores *s, const void *body)
+{
+	const struct body *in = body;
+
+	return in->status == TASK_IN_PROGRESS ?
+		       vybe_task_claim_first(c, in->id, &in->guard, false, s) :
+		       ERR_OK;
 }
 
 static enum err vybe_task_run_begin(struct call *c, struct stores *s, const void *body,
@@ -206,6 +226,7 @@ static enum err vybe_task_run_begin(struct call *c, struct stores *s, const void
 	task_encode(reply, &t);
 	json_put_int(reply, "status_event_id", status);
 	json_put_int(reply, "focus_event_id", focus);
+	vybe_task_put_durability(s, reply);
 	json_end(reply);
 	return ERR_OK;
 }
@@ -260,7 +281,7 @@ static enum err vybe_task_run_set_status(struct call *c, struct stores *s, const
 	enum err e = task_complete(c, s->vybe, &move, &moved);
 
 	if (!e)
-		vybe_task_put_changed(reply, &moved.task, moved.status_event);
+		vybe_task_put_changed(s, reply, &moved.task, moved.status_event);
 	return e;
 }
 
@@ -351,27 +372,28 @@ static enum err vybe_task_run_delete(struct call *c, struct stores *s, const voi
 	return ERR_OK;
 }
 
-#define TASK_OP(id, words, text, how, what, shape, does) \
-	const struct op op_vybe_task_##id = {            \
-		.name = "vybe task " words,              \
-		.help = text,                            \
-		.flags = (how) | OP_TASKS,               \
-		.body_size = sizeof(struct body),        \
-		.fields = what,                          \
-		.reply = shape,                          \
-		.run = does,                             \
+#define TASK_OP(id, words, text, how, what, shape, ...) \
+	const struct op op_vybe_task_##id = {           \
+		.name = "vybe task " words,             \
+		.help = text,                           \
+		.flags = (how) | OP_TASKS,              \
+		.body_size = sizeof(struct body),       \
+		.fields = what,                         \
+		.reply = shape,                         \
+		.run = __VA_ARGS__,                     \
 	}
 
 TASK_OP(create, "create", "Create a task", VYBE_CHANGES, create_fields, &changed_reply,
 	vybe_task_run_create);
-TASK_OP(begin, "begin", "Begin work on a task, exclusively", VYBE_CHANGES, id_fields,
-	(&(const struct prop){ "begun", PROP_OBJECT, 0, begun_props }), vybe_task_run_begin);
+TASK_OP(begin, "begin", "Begin work on a task, exclusively", VYBE_CHANGES | OP_CLAIMS, id_fields,
+	(&(const struct prop){ "begun", PROP_OBJECT, 0, begun_props }), vybe_task_run_begin,
+	.look = vybe_task_look_begin);
 TASK_OP(get, "get", "Show a task", VYBE_LOOKS, id_fields,
 	(&(const struct prop){ "task", PROP_OBJECT, 0, vybe_task_props }), vybe_task_run_get);
 TASK_OP(list, "list", "List tasks, highest priority first", VYBE_LOOKS, list_fields,
 	(&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), vybe_task_run_list);
 TASK_OP(set_status, "set-status", "Set a task's status", VYBE_CHANGES, status_fields,
-	&changed_reply, vybe_task_run_set_status);
+	&changed_reply, vybe_task_run_set_status, .look = vybe_task_look_set_status);
 TASK_OP(set_priority, "set-priority", "Set a task's priority", VYBE_CHANGES, priority_fields,
 	&changed_reply, vybe_task_run_set_priority);
 TASK_OP(complete, "complete", "Complete a task, or mark it as blocked", VYBE_CHANGES,

@@ -44,6 +44,8 @@ static void bead_put_claim(struct view *v, const struct value *bead)
 	if (epoch && epoch->count == 2)
 		buf_fmt(&v->out, ", epoch [" STR_FMT "," STR_FMT "]", STR_ARG(epoch->item[0].text),
 			STR_ARG(epoch->item[1].text));
+	if (str_is(value_str(bead, "durability"), "remote"))
+		buf_put(&v->out, STR(", confirmed by the remote"));
 	buf_char(&v->out, '\n');
 }
 
