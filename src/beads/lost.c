@@ -76,6 +76,25 @@ static void add_note(struct call *c, const struct bead *b, struct buf *out)
 	note_encode(out, &note);
 }
 
+static void lost_put_notes(struct call *c, struct beads *b, struct buf *lines)
+{
+	if (lines->n && file_size(&c->mem, claims_path(c, b->home)) < NOTED_MOST)
+		file_append_hint(c, claims_path(c, b->home), buf_str(lines), 0600);
+}
+
+void lost_note_claim(struct call *c, struct beads *b, const struct bead_row *row,
+		     struct stamp epoch)
+{
+	struct buf lines = { .mem = &c->mem };
+	struct claim_note note = {
+		.id = row->id, .holder = row->assignee, .epoch = epoch, .until_ms = row->lease
+	};
+
+	if (row->assignee.p && row->lease)
+		note_encode(&lines, &note);
+	lost_put_notes(c, b, &lines);
+}
+
 void lost_note(struct call *c, struct beads *b)
 {
 	struct buf lines = { .mem = &c->mem };
@@ -86,18 +105,18 @@ void lost_note(struct call *c, struct beads *b)
 		if (slot->bead && slot->bead->mark[REG_ASSIGNEE].by.p)
 			add_note(c, slot->bead, &lines);
 	}
-	if (lines.n && file_size(&c->mem, claims_path(c, b->home)) < NOTED_MOST)
-		file_append_hint(c, claims_path(c, b->home), buf_str(&lines), 0600);
+	lost_put_notes(c, b, &lines);
 }
 
 /* --- what became of them --- */
 
-/* Whose write ended a claim, and when. */
-static struct mark ended_by(const struct bead *b, const struct claim_note *n)
+/*
+ * Whose write ended a claim, and when. The assignee decides, not the epoch: another clone chooses
+ * its epochs, and may repeat that of the claim.
+ */
+static struct mark ended_by(struct call *c, const struct bead *b, const struct claim_note *n)
 {
-	struct stamp epoch = bead_stamp(b, MEMBER_ASSIGNEE_AT);
-
-	if (!b->member[MEMBER_ASSIGNEE_AT].p || stamp_cmp(epoch, n->epoch))
+	if (!str_eq(bead_text(&c->mem, b, MEMBER_ASSIGNEE), n->holder))
 		return b->mark[REG_ASSIGNEE];
 	return b->mark[REG_STATUS]; /* it was closed, by somebody who knew no claim */
 }
@@ -109,15 +128,18 @@ static bool still_held(struct call *c, const struct bead *b, const struct claim_
 }
 
 /*
- * A write of the holder is no loss, nor is one after the lease; nor is a claim lost that was noted
- * and never made. Another clone chooses its stamps: one beyond the lease's end proves that the
- * lease is over only once it is over by the clock here.
+ * A write of the holder is no loss, unless it gives the bead to another agent (`to`): the holder's
+ * own writes in this clone are noted, so that one was made elsewhere, perhaps in its name. Nor is a
+ * write after the lease; nor is a claim lost that was noted and never made. Another clone chooses
+ * its stamps: one beyond the lease's end proves that the lease is over only once it is over by the
+ * clock here.
  */
-static bool is_loss(const struct call *c, const struct claim_note *n, struct mark by)
+static bool is_loss(const struct call *c, const struct claim_note *n, struct mark by, struct str to)
 {
 	bool during = by.at.ms < n->until_ms || c->now_ms < n->until_ms;
+	bool others = !str_eq(by.by, n->holder) || (to.p && !str_eq(to, n->holder));
 
-	return by.by.p && !str_eq(by.by, n->holder) && during && stamp_cmp(by.at, n->epoch) > 0;
+	return by.by.p && others && during && stamp_cmp(by.at, n->epoch) > 0;
 }
 
 static enum err look_deleted(struct call *c, struct beads *b, const struct claim_note *n,
@@ -132,7 +154,8 @@ static enum err look_deleted(struct call *c, struct beads *b, const struct claim
 		return e;
 	v = value_read(&c->mem, line);
 	by.by = value_str(v, "deleted_by");
-	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) && is_loss(c, n, by);
+	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) &&
+	      is_loss(c, n, by, STR_NONE);
 	lost->by = by.by;
 	lost->status = "deleted";
 	lost->title = value_str(value_find(v, "bead"), "title");
@@ -157,11 +180,11 @@ static enum err lost_look_at(struct call *c, struct beads *b, const struct claim
 		return ERR_OK;
 	if ((*holds = still_held(c, &now, n)))
 		return ERR_OK;
-	by = ended_by(&now, n);
-	*is = is_loss(c, n, by);
+	by = ended_by(c, &now, n);
 	lost->title = row->title;
 	lost->by = by.by;
 	lost->to = row->status == BEAD_CLOSED ? STR_NONE : row->assignee;
+	*is = is_loss(c, n, by, lost->to);
 	lost->until_ms = lost->to.p ? row->lease : 0;
 	lost->status = names_word(&bead_statuses, row->status);
 	return ERR_OK;

@@ -29,6 +29,10 @@ struct lost_claim {
 /* For a writer: notes the claims in what it is about to commit. Never fails. */
 void lost_note(struct call *c, struct beads *b);
 
+/* The same for a claim that was made here and came back with a fetch. */
+void lost_note_claim(struct call *c, struct beads *b, const struct bead_row *row,
+		     struct stamp epoch);
+
 /*
  * After a sync: the claims of this clone that do not hold any longer, because of somebody else's
  * write. `tell` is called with each of them before it is forgotten.

@@ -16,6 +16,7 @@
 #include "beads/autosync.h"
 #include "beads/claim.h"
 #include "beads/config.h"
+#include "beads/model/record.h"
 #include "sync/attempts.h"
 #include "sync/sync_parts.h"
 
@@ -122,27 +123,37 @@ static struct str exclusive_mark(struct call *c, struct str reply, struct str cl
 	return json_text(&j);
 }
 
-/* Does the actor still have all the claims? `b` is open. If not, that is the failure. */
-static enum err exclusive_check_claims(struct call *c, struct beads *b, struct str claimed)
+/* Does the actor still have the claim? If not, that is the failure. */
+static enum err exclusive_check_claim(struct call *c, struct beads *b, const struct value *claim)
 {
-	const struct value *claims = value_read(&c->mem, claimed);
+	struct stamp epoch;
+	struct bead_row *row;
+	struct edit edit;
+	enum err e = cache_find_bead(c, &b->cache, value_str(claim, "id"), &row);
+
+	if (e)
+		return e;
+	if (!row)
+		return call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted while it was claimed",
+				 STR_ARG(value_str(claim, "id")));
+	stamp_decode(value_find(claim, "epoch"), &epoch);
+	if (!(e = edit_begin(c, b, row, &edit)) && !(e = claim_permit(&edit)) &&
+	    !(e = claim_check(&edit, epoch)) && b->writing && record_empty(b->change))
+		lost_note_claim(c, b, row, epoch);
+	return e;
+}
+
+/* The same for all claims of an attempt. `b` is open. */
+static enum err exclusive_check_claims(struct call *c, struct beads *b, const struct attempt *a)
+{
+	const struct value *claims = value_read(&c->mem, a->claims);
+	struct str actor = c->actor;
 	enum err e = ERR_OK;
 
-	for (size_t i = 0; !e && i < claims->count; i++) {
-		struct stamp epoch;
-		struct bead_row *row;
-		struct edit edit;
-
-		if ((e = cache_find_bead(c, &b->cache, value_str(&claims->item[i], "id"), &row)))
-			return e;
-		if (!row)
-			return call_fail(c, ERR_DELETED,
-					 "'" STR_FMT "' was deleted while it was claimed",
-					 STR_ARG(value_str(&claims->item[i], "id")));
-		stamp_decode(value_find(&claims->item[i], "epoch"), &epoch);
-		if (!(e = edit_begin(c, b, row, &edit)) && !(e = claim_permit(&edit)))
-			e = claim_check(&edit, epoch);
-	}
+	c->actor = a->receipt.actor;
+	for (size_t i = 0; !e && i < claims->count; i++)
+		e = exclusive_check_claim(c, b, &claims->item[i]);
+	c->actor = actor;
 	return e;
 }
 
@@ -242,7 +253,6 @@ static enum err exclusive_find_landed(struct exclusive_sync *x, struct attempt *
 {
 	struct sync *s = x->s;
 	struct call *c = s->c;
-	struct str actor = c->actor;
 	enum err e = ERR_OK;
 
 	*out = NULL;
@@ -252,9 +262,7 @@ static enum err exclusive_find_landed(struct exclusive_sync *x, struct attempt *
 		if (has && !(*at)->receipt.id.p) {
 			if ((e = beads_open(c, BEADS_READ, &s->b)))
 				return e;
-			c->actor = (*at)->receipt.actor;
-			has = !exclusive_check_claims(c, &s->b, (*at)->claims);
-			c->actor = actor;
+			has = !exclusive_check_claims(c, &s->b, *at);
 			call_forgive(c);
 			beads_close(&s->b);
 		}
@@ -287,8 +295,10 @@ static enum err exclusive_store(struct exclusive_sync *x, struct state *change, 
 	sealed = sync_still_sealed(s);
 	if (change)
 		e = beads_put(c, &s->b, change);
-	if (!e && change)
-		*held = exclusive_check_claims(c, &s->b, x->won->claims);
+	if (!e)
+		*held = exclusive_check_claims(c, &s->b, x->won);
+	if (!e && !change) /* it has succeeded earlier, whatever happened to it since */
+		*held = call_forgive(c);
 	if (!e && !*held && x->won->receipt.id.p) {
 		s->b.receipt = x->won->receipt;
 		e = receipt_put(c, &in, &s->b.receipt, x->won->receipt.reply);

@@ -273,6 +273,9 @@ def test_an_unknown_result_is_said_and_the_repeat_finds_it(folder, remote, named
         assert there(remote, "bd-two")["status"] == "open"
         assert ann.show("bd-one")["assignee"] == "ann"
         refused(bob, "ann", "claim", "bd-one")
+        bob.bd("close", "bd-one", "--force").ok()
+        sync(bob)
+        assert [x["id"] for x in sync(ann)["lost_claims"]] == ["bd-one"]
         again = claim(ann, *who, "ready", "--claim")
         assert again["id"] == ("bd-one" if named else "bd-two")
 

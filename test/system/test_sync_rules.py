@@ -13,6 +13,7 @@ import pytest
 from bead_harness import drop_cache, state
 from conftest import Repo, environment, git
 from harness import wait_until
+from remotes import commit, published, summed
 from test_abacus_mcp import ask
 from test_join_model import mark, other_id
 
@@ -869,6 +870,41 @@ def test_a_stamp_beyond_the_end_of_a_lease_does_not_hide_the_loss(clones, act):
     bob.sync()
     assert [x["holder"] for x in ann.at(60, "sync")["lost_claims"]] == ["ann"]
     assert told(ann, "list", actor="ann") == ["bd-one"]
+
+
+@pytest.mark.parametrize("by", ["bob", "ann"])
+def test_a_forged_claim_with_the_epoch_or_the_name_of_the_holder_does_not_hide_the_loss(clones, by):
+    """Whoever pushes chooses epochs and names, too."""
+    ann, bob, _ = clones
+    register(ann, "ann")
+    [mine] = ann.at(10, "claim", "bd-one")
+    ann.sync()
+    remote = ann.path.parent / "remote.git"
+    files = published(remote)
+    lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+    bead = next(line for line in lines if line["id"] == "bd-one")
+    own, later = [bead["_at"], bead["_by"]], [mine["epoch"][0] + 1000, 0]
+    bead.update({"assignee": "bob", "_at": later, "_by": by, "_v": {**bead["_v"], "status": own}})
+    files["state.jsonl"] = "".join(json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+                                   for line in lines).encode()
+    git(remote, "update-ref", REF, commit(remote, summed(files), git(remote, "rev-parse", REF).strip()))
+    [lost] = ann.at(60, "sync")["lost_claims"]
+    assert (lost["id"], lost["holder"], lost["to"], lost["by"]) == ("bd-one", "ann", "bob", by)
+    assert told(ann, "list", actor="ann") == ["bd-one"] and len(inbox(ann, "ann")) == 1
+
+
+@pytest.mark.parametrize("program, words", [
+    ("bd", ["close", "bd-one"]), ("bd", ["update", "bd-one", "-s", "closed"]),
+    ("vybe", ["task", "complete", "--id", "bd-one", "--outcome", "done", "--summary", "s", "--request-id", "r"])])
+def test_a_lost_bead_cannot_be_closed_by_the_loser(clones, program, words):
+    ann, bob, _ = clones
+    ann.bd("claim", "bd-one").ok()
+    bob.bd("claim", "bd-one").ok()
+    bob.sync(), ann.sync()
+    json_flag = ["--json"] if program == "bd" else ["--agent", "ann"]
+    done = ann.run(*words, *json_flag, program=program)
+    assert done.code == 1 and "already_claimed" in done.out.lower() and "bob" in done.out
+    assert ann.show("bd-one")["status"] == "in_progress"
 
 
 def test_a_renewed_claim_is_lost_up_to_its_new_end(clones):
