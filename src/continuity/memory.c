@@ -117,10 +117,26 @@ static enum err memory_note(struct call *c, struct continuity *k, const char *ki
 	return continuity_note(c, k, &n, event);
 }
 
+static int memory_type(struct call *c, const struct memory_ask *ask)
+{
+	return ask->type < 0 ? memory_infer_type(c, ask->value) : ask->type;
+}
+
+enum err memory_check(struct call *c, const struct memory_ask *ask)
+{
+	enum err e = memory_check_key(c, ask->key);
+
+	if (e || (e = memory_check_value(c, memory_type(c, ask), ask->value)))
+		return e;
+	if (ask->expires_ms && ask->expires_ms <= c->now_ms)
+		return call_fail(c, ERR_INVALID_INPUT, "the expiry time is in the past");
+	return ERR_OK;
+}
+
 enum err memory_set(struct call *c, struct continuity *k, const struct memory_ask *ask,
 		    int64_t *event)
 {
-	int type = ask->type < 0 ? memory_infer_type(c, ask->value) : ask->type;
+	int type = memory_type(c, ask);
 	struct memory_row row = {
 		.scope = memory_scope_word(&ask->where),
 		.scope_id = ask->where.id,
@@ -131,13 +147,9 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 		.pinned = ask->pinned,
 		.expires = ask->expires_ms,
 	};
-	enum err e;
+	enum err e = memory_check(c, ask);
 
-	if ((e = memory_check_key(c, ask->key)) || (e = memory_check_value(c, type, ask->value)))
-		return e;
-	if (ask->expires_ms && ask->expires_ms <= c->now_ms)
-		return call_fail(c, ERR_INVALID_INPUT, "the expiry time is in the past");
-	if ((e = vybe_memory_put(c, &k->db, &row)))
+	if (e || (e = vybe_memory_put(c, &k->db, &row)))
 		return e;
 	return memory_note(c, k, "memory_upserted", &ask->where, ask->key, event);
 }

@@ -25,6 +25,8 @@ struct memory_ask {
 	int64_t expires_ms; /* 0: never */
 	bool pinned;
 };
+/* INVALID_INPUT if memory_set() would refuse it, whatever is stored already. */
+enum err memory_check(struct call *c, const struct memory_ask *ask);
 enum err memory_set(struct call *c, struct continuity *k, const struct memory_ask *ask,
 		    int64_t *event);
 

@@ -150,6 +150,16 @@ def test_a_member_at_the_limit_of_depth_goes_everywhere(world):
     assert next(line["weird"] for line in kept if line["id"] == world.first) == nested(64)
 
 
+def test_a_dependency_of_more_than_128_kib_is_refused_with_its_line(world):
+    edge = json.loads(published(world.remote)["deps.jsonl"])
+    world.push(lambda files: {**files, "deps.jsonl": canonical({**edge, "weird": "w" * (128 << 10)}) + "\n"})
+    error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    assert (error["details"]["file"], error["details"]["line"]) == ("deps.jsonl", 1) and "131072" in error["message"]
+    world.usable()
+    world.anna.bd("repair", "--apply").ok()
+    world.converges()
+
+
 def test_nesting_in_an_edge_or_in_meta_is_refused(world):
     tip = at(world.remote)
     world.push(lambda files: {**files, "deps.jsonl": canonical(

@@ -4,6 +4,7 @@
 #include "beads/autosync.h"
 #include "beads/beads.h"
 #include "beads/exchange/import_parts.h"
+#include "beads/exchange/upstream.h"
 #include "beads/graph.h"
 #include "beads/model/limits.h"
 #include "beads/setup.h"
@@ -87,6 +88,22 @@ static bool import_is_deletion(const struct value *v)
 	       !value_find(v, "created_at");
 }
 
+/* Every command that follows dependencies reads their lines, so they must stay small. */
+static bool import_has_large_edge(struct import_run *r, struct str text, const struct value *v)
+{
+	const struct value *list = value_find(v, "dependencies");
+	struct str *part;
+
+	if (text.n <= LIMIT_OWN_EDGE || !list || list->type != VALUE_ARRAY)
+		return false;
+	part = upstream_parts(&r->scratch, text, v);
+	part = upstream_parts(&r->scratch, part[list - v->item], list);
+	for (size_t i = 0; i < list->count; i++)
+		if (part[i].n > LIMIT_OWN_EDGE)
+			return true;
+	return false;
+}
+
 static void import_scan_line(struct import_run *r, struct str text, bool deletions)
 {
 	struct value_error error = { 0 };
@@ -108,6 +125,8 @@ static void import_scan_line(struct import_run *r, struct str text, bool deletio
 	else if (!bead_id_valid(value_str(v, "id")))
 		import_refuse(r, "bad_id",
 			      "its id is not made of letters, digits, '-', '_' and '.'");
+	else if (import_has_large_edge(r, text, v))
+		import_refuse(r, "too_large", "a dependency has more than 16 KiB");
 	else if (deletions || import_is_deletion(v))
 		import_add_deletion(r, text, value_str(v, "id"));
 	else
@@ -154,15 +173,6 @@ static void import_index(struct import_run *r)
 		import_find(&r->out->findings, other->id, "duplicate_id",
 			    "another line has the same id, and is as new or newer");
 	}
-}
-
-static enum err import_refuse_file(struct call *c, const struct import_report *out)
-{
-	call_fail(c, ERR_INVALID_INPUT,
-		  "%lld line%s would be refused, so --strict imported nothing",
-		  (long long)out->refused, out->refused == 1 ? "" : "s");
-	return call_step(c, "Run 'bd import --dry-run' to see them. Without --strict, the other "
-			    "lines are imported.");
 }
 
 /* --- the store --- */
@@ -240,7 +250,7 @@ enum err import_run(struct call *c, const struct import_ask *ask, struct import_
 	import_choose_prefix(&r);
 	r.rename = (struct import_rename){ out->prefix, ask->prefix };
 	import_index(&r);
-	e = ask->strict && out->refused ? import_refuse_file(c, out) : import_all(&r);
+	e = import_all(&r);
 	arena_release(&r.scratch);
 	for (const struct import_memory *m = out->memory; m; m = m->next)
 		out->memories++;

@@ -5,9 +5,8 @@
 #include "beads/exchange/intake.h"
 
 /*
- * Imports the issues of another tracker. The file is read twice: first every line is checked, so
- * that `strict` can refuse the file as a whole, then the lines are joined to the store in batches.
- * A line that is older than the bead changes nothing, so the same file can be taken in any number
+ * Imports the issues of another tracker. The file is read twice: first every line is checked, then
+ * the lines are joined to the store in batches. A line that is older than the bead changes nothing, so the same file can be taken in any number
  * of times, also after the process was killed.
  */
 
@@ -23,7 +22,6 @@ struct import_ask {
 	const struct import_source *sources;
 	struct str prefix; /* the new prefix of all ids; absent: ids stay as they are */
 	bool dry_run;      /* only reports */
-	bool strict;       /* imports nothing if a line would be refused */
 };
 
 /* A line that is a memory, not an issue. The caller stores it and counts it. */
@@ -42,7 +40,6 @@ struct import_report {
 	bool made_store;   /* there was no store before */
 };
 
-/* INVALID_INPUT if `strict` refuses the file; the report says why. */
 enum err import_run(struct call *c, const struct import_ask *ask, struct import_report *out);
 
 #endif

@@ -16,7 +16,7 @@
 
 /* --- batches: one opening of the store, one record of the journal --- */
 
-enum { BATCH_LINES = 400, BATCH_BYTES = 1 << 20, BATCH_EDGES = 400 };
+enum { BATCH_LINES = 400, BATCH_BYTES = 1 << 20 };
 
 struct import_batch {
 	struct import_run *r;
@@ -413,11 +413,12 @@ enum err import_take_edges(struct import_run *r)
 
 		if ((e = batch_begin(r, &x)))
 			return e;
-		for (; !e && i < r->edge_count && x.lines < BATCH_EDGES; i++, x.lines++) {
+		for (; !e && i < r->edge_count && !batch_full(&x); i++, x.lines++) {
 			if ((e = import_put_end(&x, r->edges[i].from)) ||
 			    (e = import_put_end(&x, r->edges[i].to)))
 				break;
 			state_put_edge(x.change, &r->edges[i]);
+			x.bytes += r->edges[i].more.n;
 		}
 		e = batch_end(&x, e);
 	}

@@ -22,6 +22,7 @@ enum {
 	LIMIT_MEMBERS = 10000,          /* of a bead that this program does not know */
 	LIMIT_REMAPS = 1000,            /* of one id */
 	LIMIT_LINE = 32 << 20,          /* bytes of a line */
+	LIMIT_EDGE = 128 << 10,         /* bytes of the line of a dependency */
 	LIMIT_META = 1 << 20,           /* bytes of meta.json */
 };
 
@@ -36,6 +37,7 @@ enum {
 	LIMIT_OWN_NOTES = LIMIT_NOTES / 2,
 	LIMIT_OWN_MEMBERS = LIMIT_MEMBERS / 2,
 	LIMIT_OWN_LINE = LIMIT_LINE / 4,
+	LIMIT_OWN_EDGE = LIMIT_EDGE / 8, /* of a dependency in a file that is imported */
 	/* limit for a small change to a bead that is large already */
 	LIMIT_OWN_FULL = LIMIT_LINE - LIMIT_LINE / 4,
 	LIMIT_OWN_VALUES = LIMIT_VALUES - LIMIT_VALUES / 4,

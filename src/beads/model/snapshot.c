@@ -195,7 +195,9 @@ const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file fi
 					struct str *why)
 {
 	bool buried = file == FILE_TOMBSTONES;
-	size_t most = buried ? LIMIT_TOMBSTONE : LIMIT_LINE,
+	size_t most = buried            ? LIMIT_TOMBSTONE :
+		      file == FILE_DEPS ? LIMIT_EDGE :
+					  LIMIT_LINE,
 	       values = buried ? LIMIT_TOMBSTONE_VALUES : LIMIT_VALUES;
 	struct value_error error;
 	const struct value *v;

@@ -2,6 +2,7 @@
 
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "beads/config.h"
 #include "beads/exchange/source.h"
@@ -67,14 +68,19 @@ static const struct prop props[] = {
 
 /* --- memories --- */
 
+static struct memory_ask import_memory_ask(const struct import_memory *m)
+{
+	return (struct memory_ask){ .where = { .scope = SCOPE_GLOBAL, .id = STR("") },
+				    .key = m->key,
+				    .value = m->value,
+				    .type = -1,
+				    .kind = -1 };
+}
+
 static enum err import_put_memory(struct call *c, struct continuity *k,
 				  const struct import_memory *m, bool *same)
 {
-	struct memory_ask ask = { .where = { .scope = SCOPE_GLOBAL, .id = STR("") },
-				  .key = m->key,
-				  .value = m->value,
-				  .type = -1,
-				  .kind = -1 };
+	struct memory_ask ask = import_memory_ask(m);
 	struct memory_row *row = NULL;
 	int64_t event;
 	enum err e = memory_find(c, k, &ask.where, m->key, &row);
@@ -84,6 +90,19 @@ static enum err import_put_memory(struct call *c, struct continuity *k,
 		return ERR_OK;
 	call_forgive(c);
 	return memory_set(c, k, &ask, &event);
+}
+
+/* Reports why a memory was refused, and forgets the failure. */
+static void import_refuse_memory(struct call *c, const struct import_memory *m,
+				 struct import_report *out)
+{
+	out->findings.file = m->file;
+	out->findings.line = m->line;
+	import_find(&out->findings, m->key, "bad_memory", "the memory was refused: " STR_FMT,
+		    STR_ARG(c->message));
+	call_forgive(c);
+	out->refused++;
+	out->memories--;
 }
 
 /* A memory that is there already is unchanged; one that cannot be stored is refused. */
@@ -100,13 +119,7 @@ enum err exchange_keep_memories(struct call *c, struct import_report *out)
 		bool same;
 
 		if (import_put_memory(c, &k, m, &same)) {
-			out->findings.file = m->file;
-			out->findings.line = m->line;
-			import_find(&out->findings, m->key, "bad_memory",
-				    "the memory was refused: " STR_FMT, STR_ARG(c->message));
-			call_forgive(c);
-			out->refused++;
-			out->memories--;
+			import_refuse_memory(c, m, out);
 		} else if (same) {
 			out->unchanged++;
 			out->memories--;
@@ -115,6 +128,45 @@ enum err exchange_keep_memories(struct call *c, struct import_report *out)
 	e = continuity_commit(c, &k);
 	continuity_close(&k);
 	return e;
+}
+
+/* --- without writing --- */
+
+static enum err import_try(struct call *c, const struct import_ask *ask, struct import_report *out)
+{
+	struct import_ask dry = *ask;
+	enum err e;
+
+	dry.dry_run = true;
+	if ((e = import_run(c, &dry, out)))
+		return e;
+	for (const struct import_memory *m = out->memory; m; m = m->next) {
+		struct memory_ask memory = import_memory_ask(m);
+
+		if (memory_check(c, &memory))
+			import_refuse_memory(c, m, out);
+	}
+	return ERR_OK;
+}
+
+static enum err import_refuse_file(struct call *c, const struct body *in, int64_t lines)
+{
+	struct buf flags = { .mem = &c->mem };
+
+	if (in->from >= 0)
+		buf_fmt(&flags, " --from %s", names_word(&source_kinds, in->from));
+	if (in->prefix.p)
+		buf_fmt(&flags, " --prefix " STR_FMT, STR_ARG(spawn_word(&c->mem, in->prefix)));
+	if (in->file.p)
+		buf_fmt(&flags, " " STR_FMT, STR_ARG(spawn_word(&c->mem, in->file)));
+	call_fail(c, ERR_INVALID_INPUT,
+		  "%lld line%s would be refused, so --strict imported nothing", (long long)lines,
+		  lines == 1 ? "" : "s");
+	return call_step(
+		c,
+		"Without --strict, the other lines are imported. To see the refused lines: "
+		"bd import --dry-run" STR_FMT,
+		STR_ARG(buf_str(&flags)));
 }
 
 /* --- the report --- */
@@ -170,9 +222,7 @@ static enum err bead_import_run(struct call *c, struct stores *s, const void *bo
 				struct json *reply)
 {
 	const struct body *in = body;
-	struct import_ask ask = { .prefix = in->prefix,
-				  .dry_run = in->dry_run,
-				  .strict = in->strict };
+	struct import_ask ask = { .prefix = in->prefix };
 	struct import_report report;
 	struct issue_source source;
 	enum err e;
@@ -184,7 +234,11 @@ static enum err bead_import_run(struct call *c, struct stores *s, const void *bo
 	if ((e = source_open(c, in->file, in->from, &source)))
 		return e;
 	ask.sources = source.lines;
-	if ((e = import_run(c, &ask, &report)))
+	if ((in->strict || in->dry_run) && (e = import_try(c, &ask, &report)))
+		return e;
+	if (in->strict && report.refused)
+		return import_refuse_file(c, in, report.refused);
+	if (!in->dry_run && (e = import_run(c, &ask, &report)))
 		return e;
 	if (!in->dry_run && ((e = exchange_keep_memories(c, &report)) ||
 			     (e = import_choose_dialect(c, report.made_store))))

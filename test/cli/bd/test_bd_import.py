@@ -167,6 +167,32 @@ def test_strict_imports_nothing_if_a_line_would_be_refused(repo):
     assert repo.ids("list") == []
 
 
+@pytest.mark.parametrize("refused, code", [
+    ({"_type": "memory", "key": "k" * 5000, "value": "v"}, "bad_memory"),
+    (issue("a-2", dependencies=[{"depends_on_id": "a-1", "note": "n" * 17000}]), "too_large"),
+    (issue("a-1", updated_at="2026-01-03T10:00:00Z", **{f"k{n}": 1 for n in range(4900)}), "too_large"),
+], ids=["a memory", "a dependency", "a bead"])
+def test_strict_and_a_dry_run_find_every_line_that_would_be_refused(repo, refused, code):
+    """The last one fits alone, but not together with the members that the bead has here."""
+    for key in ("i", "j"):
+        imported(repo, write(repo, issue("a-1", **{f"{key}{n}": 1 for n in range(4900)}), name="first.jsonl"))
+    before = repo.journal.read_bytes()
+    path = write(repo, issue("b-1"), refused)
+    _, findings = imported(repo, "--dry-run", path, code=1)
+    assert [(f["line"], f["code"]) for f in findings] == [(2, code)]
+    error = is_error(repo.bd("--json", "import", "--strict", path), "invalid_argument", 1)
+    assert error["hint"].endswith(f"bd import --dry-run {path}"), error
+    assert repo.journal.read_bytes() == before
+
+
+def test_large_dependencies_are_written_in_small_records(repo):
+    """400 dependencies of 15 KB: a record has at most a megabyte of them."""
+    path = write(repo, issue("a-0"), *[issue(f"a-{n}", dependencies=[{"depends_on_id": "a-0", "note": "n" * 15000}])
+                                       for n in range(1, 200)])
+    assert imported(repo, path) == ({"created": 200}, [])
+    assert max(map(len, repo.journal.read_bytes().splitlines())) < 3 << 20
+
+
 def test_a_dry_run_reports_the_same_and_writes_nothing(repo):
     path = write(repo, issue("a-1"), issue("a-2", dependencies=[{"depends_on_id": "a-1"}]), b"x")
     before = repo.journal.read_bytes()
