@@ -98,6 +98,14 @@ enum err call_remedy(struct call *c, const char *fmt, ...)
 	return c->code;
 }
 
+static struct str call_capitalize(struct arena *mem, struct str sentence)
+{
+	if (!sentence.n || *sentence.p < 'a' || *sentence.p > 'z')
+		return sentence;
+	return arena_fmt(mem, "%c" STR_FMT, *sentence.p - 'a' + 'A',
+			 STR_ARG(str_skip(sentence, 1)));
+}
+
 void call_warn(struct call *c, const char *fmt, ...)
 {
 	enum { MOST = 4096 }; /* bytes */
@@ -111,14 +119,16 @@ void call_warn(struct call *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	text = arena_vfmt(&c->mem, fmt, ap);
 	va_end(ap);
-	if (c->warning.p && str_has(c->warning, text)) {
+	if (c->warning.p &&
+	    (str_has(c->warning, text) || str_has(c->warning, call_capitalize(&c->mem, text)))) {
 		arena_rewind(&c->mem, before);
 		return;
 	}
 	if (c->warning.n > MOST)
 		text = more;
-	c->warning = c->warning.p ? arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->warning),
-					      STR_ARG(text)) :
+	c->warning = c->warning.p ? arena_fmt(&c->mem, STR_FMT "%s" STR_FMT, STR_ARG(c->warning),
+					      str_ends(c->warning, STR(".")) ? " " : ". ",
+					      STR_ARG(call_capitalize(&c->mem, text))) :
 				    text;
 }
 
@@ -161,6 +171,8 @@ enum err call_part_end(struct call *c, struct call *part, enum err e)
 		c->remedy = arena_copy(&c->mem, part->remedy);
 		c->details = arena_copy(&c->mem, part->details);
 	}
+	if (part->warning.p != c->warning.p)
+		c->warning = arena_copy(&c->mem, part->warning);
 	call_stored(c, part->stored);
 	arena_release(&part->mem);
 	return e;

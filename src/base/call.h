@@ -159,8 +159,8 @@ void call_restore(struct call *c, const struct call *before);
 
 /*
  * A part of a call with memory of its own, which is freed when the part ends: a loop of parts takes
- * as much memory as the largest one. The failure of a part becomes that of the call, and what the
- * part has stored counts as stored by the call.
+ * as much memory as the largest one. Failure and warnings of a part become those of the call, and
+ * what the part has stored counts as stored by the call.
  */
 struct call call_part(const struct call *c);
 enum err call_part_end(struct call *c, struct call *part, enum err e);

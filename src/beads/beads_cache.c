@@ -65,6 +65,18 @@ static enum err beads_fill(struct call *c, struct beads *b)
 	return cache_about_put(c, &b->cache, &b->about);
 }
 
+/* The state of all beads is several times as large as the cache, and not needed once it is filled:
+ * if the disk is full, a second cache is made in memory. */
+static enum err beads_fill_in_part(struct call *c, struct beads *b)
+{
+	struct call part = call_part(c);
+	enum err e = beads_fill(&part, b);
+
+	b->about.prefix = arena_copy(&c->mem, b->about.prefix);
+	b->about.prefix_mark = arena_copy(&c->mem, b->about.prefix_mark);
+	return call_part_end(c, &part, e);
+}
+
 enum err beads_rebuild(struct call *c, struct beads *b, bool writable)
 {
 	struct str path = beads_path(c, b, "cache.db");
@@ -73,7 +85,7 @@ enum err beads_rebuild(struct call *c, struct beads *b, bool writable)
 	call_forgive(c);
 	b->about = (struct cache_about){ 0 };
 	e = writable ? cache_create(c, path, &b->cache) : cache_create_private(c, &b->cache);
-	if (!e && !(e = beads_fill(c, b)))
+	if (!e && !(e = beads_fill_in_part(c, b)))
 		e = cache_install(c, &b->cache, path);
 	if (e && b->cache.path.p && writable) {
 		cache_close(&b->cache);

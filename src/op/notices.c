@@ -104,7 +104,5 @@ void notices_add_lost_claims(struct call *c, const struct op *op)
 		return;
 	text = notices_lost_text(c, value_read(&c->mem, lost));
 	notices_put(c, "lost_claims", lost);
-	c->warning = c->warning.p ? arena_fmt(&c->mem, STR_FMT "; " STR_FMT, STR_ARG(c->warning),
-					      STR_ARG(text)) :
-				    text;
+	call_warn(c, STR_FMT, STR_ARG(text));
 }

@@ -1,10 +1,13 @@
 """RLIMIT_FSIZE: a write that it forbids is an error that names the file, not the death of the process."""
+import json
 import os
 import resource
 import subprocess
+import sys
 
 import pytest
 
+from beads import wipe_cache
 from conftest import BIN, Result, environment, git
 from harness import wait_until
 
@@ -130,3 +133,20 @@ def test_what_the_loop_starts_has_the_default_dispositions(used, tmp_path):
         pytest.skip("no /proc here")
     [ignored] = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("SigIgn")]
     assert int(ignored, 16) & (1 << 12 | 1 << 24) == 0
+
+
+def test_a_read_without_room_for_the_cache_takes_a_small_multiple_of_the_beads(repo):
+    """The cache is made in memory then. What the failed attempt to write it needed was kept until the end."""
+    size = 12_000_000
+    issues = [{"id": f"a-{n}", "title": "t", "description": f"word{n:06} " * (size // 12 // 11)} for n in range(12)]
+    (repo.path / "issues.jsonl").write_text("".join(json.dumps(issue) + "\n" for issue in issues))
+    repo.bd("import", "issues.jsonl").ok()
+    wipe_cache(repo)
+    watch = "import resource, subprocess, sys\n" \
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))\n" \
+        "subprocess.run(sys.argv[1:], check=True)\n" \
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024, file=sys.stderr)\n"
+    done = Result(subprocess.run([sys.executable, "-c", watch, str(BIN / "bd"), "list", "--json"], cwd=repo.path,
+                                 capture_output=True, timeout=60, env=environment(**repo.env))).ok()
+    assert len(done.json) == 12 and not (repo.home / "cache.db").exists()
+    assert int(done.err) < 5 * size + (16 << 20), done.err

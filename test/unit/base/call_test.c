@@ -80,7 +80,7 @@ static void a_next_step_is_never_cut(void **state)
 	call_release(&c);
 }
 
-static void call_warn_tells_each_thing_once_and_stops_when_it_is_enough(void **state)
+static void call_warn_joins_different_sentences_and_stops_when_it_is_enough(void **state)
 {
 	const struct str end = STR(". There are more warnings");
 	struct call c = { 0 };
@@ -89,7 +89,8 @@ static void call_warn_tells_each_thing_once_and_stops_when_it_is_enough(void **s
 	call_warn(&c, "a is lost");
 	call_warn(&c, "a is lost");
 	call_warn(&c, "b is lost");
-	assert_string_equal(c.warning.p, "a is lost. b is lost");
+	call_warn(&c, "b is lost");
+	assert_string_equal(c.warning.p, "a is lost. B is lost");
 	for (int i = 0; i < 100000; i++)
 		call_warn(&c, "agent %d is lost", i);
 	assert_true(c.warning.n < 8192);
@@ -167,7 +168,7 @@ int call_group(void)
 		cmocka_unit_test(call_next_step_claims_nothing_by_itself),
 		cmocka_unit_test(nothing_follows_the_command_of_a_next_step),
 		cmocka_unit_test(a_next_step_is_never_cut),
-		cmocka_unit_test(call_warn_tells_each_thing_once_and_stops_when_it_is_enough),
+		cmocka_unit_test(call_warn_joins_different_sentences_and_stops_when_it_is_enough),
 		cmocka_unit_test(arena_rewind_takes_back_what_came_after_the_mark),
 		cmocka_unit_test(a_forgiven_failure_leaves_nothing),
 		cmocka_unit_test(a_side_question_leaves_the_call_as_it_was),
