@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/system/file.h"
+#include "base/system/spawn.h"
 #include "base/text/value.h"
 #include "store/db/db.h"
 
@@ -92,7 +93,7 @@ static enum err rows_read(struct call *c, struct db *db, struct db_rows *t)
 	buf_put(&sql, STR("SELECT "));
 	if ((e = rows_columns(c, db, t->table, &sql, &groups)))
 		return e;
-	buf_fmt(&sql, " FROM %s ORDER BY rowid", t->table);
+	buf_fmt(&sql, " FROM %s NOT INDEXED", t->table); /* in the order of the table itself */
 	AUTO_STMT *st = db_stmt_once(db, buf_str(&sql));
 
 	while (stmt_row(st) && out.n <= FILE_MOST) {
@@ -113,6 +114,17 @@ static enum err rows_read(struct call *c, struct db *db, struct db_rows *t)
 				   stmt_end(c, st);
 }
 
+/* 'abacus doctor' repairs only files of Abacus. */
+static enum err rows_damaged(struct call *c, struct str path)
+{
+	return call_step(
+		c,
+		"Nothing was changed. Let the program that wrote the database export its "
+		"issues, and import that file; or recover the readable rows: sqlite3 " STR_FMT
+		" .recover | sqlite3 recovered.db && bd import recovered.db",
+		STR_ARG(spawn_word(&c->mem, path)));
+}
+
 enum err db_rows_read(struct call *c, struct str path, struct db_rows *tables, size_t count)
 {
 	static const struct db_table none[] = { { 0 } };
@@ -122,12 +134,12 @@ enum err db_rows_read(struct call *c, struct str path, struct db_rows *tables, s
 	enum err e = db_open(c, path, DB_READ, WAIT_MS, &db);
 
 	if (e)
-		return e;
+		return e == ERR_DAMAGED ? rows_damaged(c, path) : e;
 	if (!(e = db_expect(c, db, none, nothing)))
 		e = db_snapshot(c, db);
 	for (size_t i = 0; !e && i < count; i++)
 		if (!(e = rows_find(c, db, &tables[i], &there)) && there)
 			e = rows_read(c, db, &tables[i]);
 	db_close(db);
-	return e;
+	return e == ERR_DAMAGED && !c->step.p ? rows_damaged(c, path) : e;
 }

@@ -69,6 +69,25 @@ def test_a_database_of_upstream_is_read_and_not_changed(repo):
     assert imported(repo, str(path))[0] == {"unchanged": 2}
 
 
+def test_a_table_without_rowids_is_read(repo):
+    database(repo, "DROP TABLE labels", "CREATE TABLE labels (issue_id TEXT, label TEXT, PRIMARY KEY (issue_id, label))"
+             " WITHOUT ROWID", "INSERT INTO labels VALUES ('d-2', 'z'), ('d-1', 'a')")
+    assert imported(repo)[0] == {"created": 2}
+    assert (repo.show("d-1")["labels"], repo.show("d-2")["labels"]) == (["a"], ["z"])
+
+
+@pytest.mark.parametrize("damage", [slice(0, 16), slice(4096, 12288)], ids=["header", "pages"])
+def test_the_hint_for_a_damaged_database_of_another_program_recovers_its_rows(repo, damage):
+    """'abacus doctor' repairs only files of Abacus."""
+    path = database(repo)
+    content = bytearray(path.read_bytes())
+    content[damage] = b"\xff" * len(content[damage])
+    path.write_bytes(content)
+    hint = is_error(repo.bd("--json", "import"), "corrupt", 3)["hint"]
+    assert hint.endswith(f"sqlite3 {path} .recover | sqlite3 recovered.db && bd import recovered.db"), hint
+    assert "doctor" not in hint
+
+
 @pytest.mark.parametrize("sql", [
     ["DROP TABLE issues", "CREATE VIEW issues AS SELECT 'v-1' AS id, 'x' AS title"],
     ["DROP TABLE issues"],
