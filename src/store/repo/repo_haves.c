@@ -14,8 +14,8 @@
 
 struct haves {
 	git_refdb_backend parent;
-	git_oid oid[REPO_HAVES];
 	size_t count;
+	git_oid oid[];
 };
 
 struct haves_list {
@@ -168,7 +168,7 @@ static void put_stubs(git_refdb_backend *b)
 
 static struct haves *haves_new(const struct str *commits, size_t count)
 {
-	struct haves *h = calloc(1, sizeof *h);
+	struct haves *h = calloc(1, sizeof *h + count * sizeof *h->oid);
 
 	if (!h)
 		abort();

@@ -214,9 +214,10 @@ static enum err repo_push_push(struct call *c, struct remote *m, struct talk *t,
 			       git_remote_callbacks *calls, struct str from, struct str ref,
 			       bool *moved)
 {
-	char *spec = (char *)arena_fmt(&c->mem, "%s" STR_FMT ":" STR_FMT, m->replaces ? "+" : "",
-				       STR_ARG(from), STR_ARG(ref))
-			     .p;
+	char *spec =
+		(char *)arena_fmt(&c->mem, "%s" STR_FMT ":" STR_FMT,
+				  m->replaces || m->forced ? "+" : "", STR_ARG(from), STR_ARG(ref))
+			.p;
 	git_strarray specs = { &spec, 1 };
 	git_push_options options;
 	const git_error *error;

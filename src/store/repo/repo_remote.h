@@ -18,6 +18,7 @@ struct remote {
 	struct str from, to;              /* folders to fetch from, to push to; or absent */
 	struct str refused;               /* why the last push lost a race, in the remote's words */
 	bool replaces; /* a push may replace a damaged ref instead of building on it */
+	bool forced;   /* a push may replace the ref by an unrelated commit: only we write it */
 	bool mirror; /* a mirror: 'git push' refuses refs for it unless mirroring is switched off */
 
 	bool known; /* this clone has had a commit of the remote */

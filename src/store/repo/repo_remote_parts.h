@@ -17,6 +17,7 @@ struct talk {
 	int tries;
 	struct str refused; /* the remote's status for our ref */
 	struct buf said;    /* output of the remote's hooks, as one line */
+	int64_t bytes_most; /* maximum size of a download; 0: none */
 };
 git_remote_callbacks remote_callbacks(struct talk *t);
 
