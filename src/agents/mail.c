@@ -67,6 +67,8 @@ void mail_put(struct json *j, const struct mail *m)
 	json_put_moment(j, "created_at", m->created_ms);
 	json_put_moment(j, "read_at", m->read_ms);
 	json_put_moment(j, "acked_at", m->acked_ms);
+	if (m->machine.p)
+		json_put_str(j, "machine", m->machine);
 }
 
 void mail_encode(struct json *j, const struct mail *m)
@@ -482,6 +484,8 @@ static enum err mail_advance(struct call *c, struct agent_files *f, struct str a
 	if ((*out)->state >= to)
 		return registry_acted(c, f, a);
 	*now = **out;
+	now->via = STR_NONE;
+	now->again = false;
 	*out = now;
 	two = to - now->state == 2;
 	now->state = MAIL_READ;

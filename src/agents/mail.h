@@ -21,6 +21,9 @@ struct mail {
 	enum mail_state state;
 	bool requires_ack;
 	int64_t created_ms, read_ms, acked_ms; /* 0: not yet */
+	struct str machine; /* the name of the machine that it was sent on; absent: this one */
+	struct str via;     /* the id of the machine that its last step came from; or absent */
+	bool again;         /* its line repeats the state before it, with other times */
 	struct mail *next;
 };
 
@@ -64,6 +67,13 @@ enum err mail_read(struct call *c, struct agent_files *f, struct str agent, stru
 		   struct mail **out);
 enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		  struct mail **out);
+
+/*
+ * Joins a message that came from another machine to its recipient's mailbox: it is stored if it is
+ * new, and moved forward if its state is later here or there. A message that could not have been
+ * sent here is left out.
+ */
+enum err mail_join(struct call *c, struct agent_files *f, const struct mail *m, bool *changed);
 
 /* The messages that still have to be acknowledged, newest first, and the number of messages in each
  * state. An absent agent or bead stands for all of them. */

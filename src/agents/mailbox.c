@@ -10,7 +10,13 @@ static struct str mailbox_text_of(struct call *c, const struct mail *m)
 {
 	struct json j = json_new(&c->mem);
 
-	mail_encode(&j, m);
+	json_object(&j);
+	mail_put(&j, m);
+	if (m->via.p)
+		json_put_str(&j, "via", m->via);
+	if (m->again)
+		json_put_bool(&j, "again", true);
+	json_end(&j);
 	buf_char(&j.out, '\n');
 	return buf_str(&j.out);
 }
@@ -41,7 +47,10 @@ static struct mail *mailbox_decode(struct arena *mem, struct str line)
 			    .body = value_str(v, "body"),
 			    .category = (enum category)category,
 			    .state = (enum mail_state)state,
-			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes };
+			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes,
+			    .machine = value_str(v, "machine"),
+			    .via = value_str(v, "via"),
+			    .again = value_find(v, "again") != NULL };
 	if (m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p && category >= 0 &&
 	    state >= 0 && decode_moment(v, "created_at", &m->created_ms) &&
 	    decode_moment(v, "read_at", &m->read_ms) && decode_moment(v, "acked_at", &m->acked_ms))
@@ -133,7 +142,7 @@ static enum err write_box(struct call *c, struct agent_files *f, struct mailbox 
 static void mailbox_apply(struct mailbox *box, struct mail *m)
 {
 	void **at = map_put(&box->fresh, m->id);
-	int before = (int)(*at ? ((struct mail *)*at)->state : m->state) - !*at;
+	int before = (int)(*at ? ((struct mail *)*at)->state : m->state) - (!*at && !m->again);
 
 	*at = m;
 	if (before >= 0 && box->count[before]) /* 0: the earlier line is lost */

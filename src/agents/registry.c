@@ -64,6 +64,8 @@ static void put_record(struct json *j, const struct registered *a)
 	json_put_moment(j, "created_at", a->created_ms);
 	json_put_moment(j, "last_seen_at", a->seen_ms);
 	json_put_int(j, "version", a->version);
+	if (a->machine.p)
+		json_put_str(j, "machine", a->machine);
 }
 
 static struct str registry_text_of(struct call *c, const struct registered *a)
@@ -74,6 +76,10 @@ static struct str registry_text_of(struct call *c, const struct registered *a)
 	put_record(&j, a);
 	if (a->request.p)
 		json_put_str(&j, "request", a->request);
+	if (a->machine_id.p)
+		json_put_str(&j, "machine_id", a->machine_id);
+	if (a->via.p)
+		json_put_str(&j, "via", a->via);
 	json_end(&j);
 	buf_char(&j.out, '\n');
 	return buf_str(&j.out);
@@ -90,7 +96,10 @@ static struct registered *registry_decode(struct arena *mem, struct str text)
 				  .display = value_str(v, "display_name"),
 				  .role = value_str(v, "role"),
 				  .status = value_str(v, "status"),
-				  .request = value_str(v, "request") };
+				  .request = value_str(v, "request"),
+				  .machine = value_str(v, "machine"),
+				  .machine_id = value_str(v, "machine_id"),
+				  .via = value_str(v, "via") };
 	if (registry_id_valid(a->id) && a->role.n && a->status.n &&
 	    moment_parse(value_str(v, "created_at"), &a->created_ms) &&
 	    moment_parse(value_str(v, "last_seen_at"), &a->seen_ms) &&
@@ -321,12 +330,36 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 	(*out)->display = display.p ? display : (*out)->display;
 	(*out)->role = role;
 	(*out)->request = mark;
+	(*out)->via = STR_NONE;
 	if (c->now_ms > (*out)->seen_ms)
 		(*out)->seen_ms = c->now_ms;
 	if ((e = agent_file_append(c, f, history_file, registry_text_of(c, *out))))
 		return e;
 	return agent_file_later(
 		c, agent_file_swap(c, f, registry_name_of(c, id), registry_text_of(c, *out)));
+}
+
+enum err registry_join(struct call *c, struct agent_files *f, const struct registered *a)
+{
+	struct registered *here, now = *a;
+	enum err e;
+
+	if ((e = check_id(c, a->id)) || (e = check_words(c, a->display, a->role)) ||
+	    (e = agent_files_begin(c, f)) || (e = registry_look_up(c, f, a->id, &here)))
+		return e;
+	if (here && here->seen_ms > now.seen_ms)
+		now.seen_ms = here->seen_ms;
+	if (here && str_eq(here->display, now.display) && str_eq(here->role, now.role) &&
+	    here->created_ms == now.created_ms && here->seen_ms == now.seen_ms &&
+	    str_eq(here->machine, now.machine))
+		return ERR_OK;
+	now.status = here ? here->status : now.status.n ? now.status : STR("idle");
+	now.version = VERSION;
+	if ((!here || here->created_ms != now.created_ms || !str_eq(here->role, now.role) ||
+	     !str_eq(here->display, now.display) || !str_eq(here->machine, now.machine)) &&
+	    (e = agent_file_append(c, f, history_file, registry_text_of(c, &now))))
+		return e;
+	return agent_file_later(c, registry_rewrite(c, f, &now));
 }
 
 enum err registry_lines(struct call *c, struct agent_files *f, struct str *lines, size_t *count)

@@ -16,6 +16,8 @@ struct registered {
 	struct str id, display, role, status;
 	struct str request; /* receipts_mark() of the request that registered it; or absent */
 	int64_t created_ms, seen_ms, version;
+	struct str machine, machine_id; /* where it was registered; absent: on this machine */
+	struct str via; /* the machine that a line of the record came from; or absent */
 	struct registered *next;
 };
 
@@ -40,6 +42,10 @@ enum err registry_find_requested(struct call *c, struct agent_files *f, struct r
 /* DUPLICATE_AGENT_ID, unless `update`: then display name and role are changed. */
 enum err registry_add(struct call *c, struct agent_files *f, struct str id, struct str display,
 		      struct str role, bool update, struct registered **out);
+
+/* Joins a registration that came from another machine: its fields replace those known here, but the
+ * time an agent was last seen never moves back. */
+enum err registry_join(struct call *c, struct agent_files *f, const struct registered *a);
 
 /* Sets last_seen_at to now; the time never moves back. */
 enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a);

@@ -14,7 +14,7 @@
  * writer appends to the journal, which is watched, before it updates the cache, which is read. A
  * look that finds the cache behind the journal is repeated soon.
  */
-enum { PLACES = 4, BEHIND_MS = 10 };
+enum { PLACES = 4, BEHIND_MS = 10, KEEP_MS = 10000 };
 
 /* When to look again after nothing was found. */
 struct probe_result {
@@ -178,9 +178,13 @@ static int64_t beat_ms(const struct call *c)
 }
 
 /* The time until the next look if no file changes. */
-static int64_t waiting_sleep_ms(const struct call *c, const struct probe_result *g, int64_t left)
+static int64_t waiting_sleep_ms(const struct call *c, const struct wait_ask *ask,
+				const struct probe_result *g, int64_t left)
 {
 	int64_t most = g->behind ? BEHIND_MS : beat_ms(c);
+
+	if (ask->keep && most > KEEP_MS)
+		most = KEEP_MS;
 
 	if (g->until && g->until - c->now_ms < most)
 		most = g->until - c->now_ms;
@@ -202,7 +206,7 @@ static enum err round_of(struct call *c, const struct agent_files *f, const stru
 	out->timed_out = left <= 0;
 	out->interrupted = !out->timed_out && c->listener && c->listener->stop(c->listener->arg);
 	if (!out->timed_out && !out->interrupted)
-		sleep_on(c, &w, waiting_sleep_ms(c, &g, left), out);
+		sleep_on(c, &w, waiting_sleep_ms(c, ask, &g, left), out);
 	return ERR_OK;
 }
 
@@ -239,6 +243,8 @@ enum err wait_for(struct call *c, struct agent_files *f, const struct wait_ask *
 			registry_saw(c, f, call_present(c), SEEN_LEAST_MS);
 			beat = ticks + beat_ms(c);
 		}
+		if (ask->keep && gone)
+			ask->keep(c);
 		e = round_of(c, f, ask, at, ask->timeout_ms - gone, &mem, out);
 		arena_release(&mem);
 	}

@@ -25,6 +25,8 @@ struct wait_ask {
 	const struct bead_goal *beads;
 	size_t bead_count;
 	int64_t timeout_ms;
+	/* called every few seconds, to keep changes from other machines coming; or NULL */
+	void (*keep)(struct call *c);
 };
 
 /* The conditions that hold. */

@@ -3,6 +3,7 @@
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 #include "continuity/continuity.h"
+#include "machines/share.h"
 #include "op/identity.h"
 #include "op/notices.h"
 #include "op/run.h"
@@ -260,5 +261,7 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 	notices_add_mail(c, !e && request_writes(r));
 	if (!e)
 		notices_add_lost_claims(c, r->op);
+	if (!e && request_writes(r))
+		share_changed(c);
 	return e;
 }

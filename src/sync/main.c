@@ -16,6 +16,7 @@
  *	pack GITDIR             pack the objects, if there are enough new ones
  *	autosync GITDIR         sync whenever there are changes to publish
  *	mirror GITDIR [--wait]  write .beads/issues.jsonl
+ *	share GITDIR [OPTION]   exchange logs with other machines, once or while somebody works
  */
 #include <poll.h>
 #include <pthread.h>
@@ -43,6 +44,7 @@
 #include "surface/cli/settings.h"
 #include "sync/commits.h"
 #include "sync/history.h"
+#include "sync/share.h"
 #include "sync/sync.h"
 
 struct sync_main_request {
@@ -310,6 +312,19 @@ static enum err run_mirror(struct sync_main_request *r)
 	return e ? e : mirror_run(r->c, &b, sync_main_has(r, "--wait") ? WAIT_MS : 0, &memories);
 }
 
+static enum err run_share(struct sync_main_request *r)
+{
+	const struct share_wants wants = { .begin = sync_main_has(r, "--begin"),
+					   .look = sync_main_has(r, "--look") };
+
+	if (wants.begin || wants.look || sync_main_has(r, "--once"))
+		return share_round(r->c, &wants, &r->reply);
+	json_null(&r->reply);
+	if (sync_main_has(r, "--forget"))
+		return share_forget(r->c, sync_main_after(r, "--forget"));
+	return share_serve(r->c);
+}
+
 static const struct {
 	const char *name;
 	int words;
@@ -327,6 +342,7 @@ static const struct {
 	{ "mirror", 1, run_mirror },
 	{ "repair", 1, sync_main_repair },
 	{ "diagnose", 1, sync_main_diagnose },
+	{ "share", 1, run_share },
 };
 
 /* --- the reply --- */

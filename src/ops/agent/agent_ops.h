@@ -4,6 +4,13 @@
 #include "agents/registry.h"
 #include "op/op.h"
 
+struct wait_answer;
+struct wait_ask;
+
+/* wait_for(), also for changes from other machines. */
+enum err agent_wait_for(struct call *c, struct agent_files *f, const struct wait_ask *ask,
+			struct wait_answer *out);
+
 /* What the operations of agents share. */
 
 #define AGENT_READ  OP_AGENTS

@@ -51,6 +51,7 @@ const struct prop registered_props[] = {
 	{ "last_seen_at", PROP_STR, 0, NULL },
 	{ "version", PROP_INT, 0, NULL },
 	{ "liveness", PROP_STR, 0, NULL },
+	{ "machine", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 const struct prop registered_reply = { "agent", PROP_OBJECT, 0, registered_props };

@@ -2,6 +2,7 @@
 #include "agents/protocol.h"
 #include "agents/waiting.h"
 #include "base/text/json.h"
+#include "machines/share.h"
 #include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 
@@ -86,8 +87,9 @@ static const struct field message_fields[] = {
 		{ "state", PROP_STR, flags, NULL }, { "requires_ack", PROP_BOOL, flags, NULL }, \
 		{ "created_at", PROP_STR, flags, NULL },                                        \
 		{ "read_at", PROP_STR, PROP_NULL | (flags), NULL },                             \
+		{ "acked_at", PROP_STR, PROP_NULL | (flags), NULL },                            \
 	{                                                                                       \
-		"acked_at", PROP_STR, PROP_NULL | (flags), NULL                                 \
+		"machine", PROP_STR, PROP_OPTIONAL, NULL                                        \
 	}
 
 static const struct prop mail_props[] = { MAIL_PROPS(0), { 0 } };
@@ -199,11 +201,12 @@ static enum err agent_mail_run_inbox(struct call *c, struct stores *s, const voi
 		return e;
 	if (in->wait == ABSENT) {
 		e = mail_inbox(c, s->agents, in->agent, &filter, &answer.mail, NULL);
+		share_changed(c); /* an agent that reads its mail is active */
 	} else {
 		if (filter.state < 0 && !filter.after.p)
 			filter.state = MAIL_UNREAD;
 		ask.filter = filter;
-		e = wait_for(c, s->agents, &ask, &answer);
+		e = agent_wait_for(c, s->agents, &ask, &answer);
 	}
 	if (!e)
 		encode_all(reply, answer.mail);

@@ -1,5 +1,6 @@
 #include "agents/waiting.h"
 #include "base/text/json.h"
+#include "machines/share.h"
 #include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 #include "store/db/bead_words.h"
@@ -85,6 +86,21 @@ static void put_events(struct json *reply, const struct wait_answer *answer)
 	json_end(reply);
 }
 
+/* With sharing on, the share process looks for changes from other machines meanwhile. */
+enum err agent_wait_for(struct call *c, struct agent_files *f, const struct wait_ask *ask,
+			struct wait_answer *out)
+{
+	struct share_wait waiting = share_wait_begin(c);
+	struct wait_ask shared = *ask;
+	enum err e;
+
+	if (waiting.fd >= 0)
+		shared.keep = share_wait_again;
+	e = wait_for(c, f, &shared, out);
+	share_wait_end(&waiting);
+	return e;
+}
+
 static enum err agent_wait_run(struct call *c, struct stores *s, const void *body,
 			       struct json *reply)
 {
@@ -110,7 +126,7 @@ static enum err agent_wait_run(struct call *c, struct stores *s, const void *bod
 	if ((e = parse_goals(c, &in->beads, &goals)))
 		return e;
 	ask.beads = goals;
-	if ((e = wait_for(c, s->agents, &ask, &answer)))
+	if ((e = agent_wait_for(c, s->agents, &ask, &answer)))
 		return e;
 	json_object(reply);
 	put_events(reply, &answer);

@@ -4,6 +4,7 @@
 #include "beads/autosync.h"
 #include "beads/config.h"
 #include "beads/exchange/mirror.h"
+#include "machines/share.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 #include "ops/upstream/upstream_ops.h"
@@ -114,6 +115,25 @@ static enum err bead_sync_exchange(struct call *c, struct json *reply)
 	return e;
 }
 
+/* Exchanges logs with the other machines, too, if sharing is on. */
+static void sync_machines(struct call *c)
+{
+	struct call before;
+	struct str text = { 0 }, why;
+	const struct value *warnings;
+
+	if (!share_is_on(c))
+		return;
+	before = call_save(c);
+	why = share_exchange(c, SHARE_ONCE, &text) ? c->message : STR_NONE;
+	call_restore(c, &before);
+	if (why.p)
+		call_warn(c, "mail, posts and memory were not shared: " STR_FMT, STR_ARG(why));
+	warnings = text.p ? value_find(value_read(&c->mem, text), "warnings") : NULL;
+	for (size_t i = 0; warnings && i < warnings->count; i++)
+		call_warn(c, STR_FMT, STR_ARG(warnings->item[i].text));
+}
+
 static enum err bead_sync_run(struct call *c, struct stores *s, const void *body,
 			      struct json *reply)
 {
@@ -151,6 +171,8 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 	beads_close(&b);
 	if ((e = sync_now(c, &b, &ask, &text)))
 		return e;
+	if (!in->dry && !in->no_push && !in->no_pull)
+		sync_machines(c);
 	json_raw(reply, text);
 	return ERR_OK;
 }

@@ -8,6 +8,7 @@
 #include "surface/mcp/mcp.h"
 #include "surface/view/bb_view.h"
 #include "surface/view/log_view.h"
+#include "surface/view/machines_view.h"
 #include "surface/view/session_view.h"
 #include "surface/view/status_view.h"
 #include "surface/view/view.h"
@@ -133,6 +134,13 @@ static const struct command commands[] = {
 	{ "where", &op_project_where, .view = view_stores },
 	{ "move-store", &op_move_store, .view = view_moved },
 	{ "doctor", &op_project_doctor, .view = view_doctor, .flags = COMMAND_CHECKS },
+	{ "share on", &op_share_on, .view = view_share, .group = "Other machines" },
+	{ "share off", &op_share_off, .view = view_share },
+	{ "share status", &op_share_status, .view = view_share },
+	{ "machines", &op_machines_list, .view = view_machines },
+	{ "machines rename", &op_machines_rename, .view = view_machine },
+	{ "machines forget", &op_machines_forget, .view = view_machine },
+	{ "machines trust", &op_machines_trust, .view = view_machine },
 	{ "mcp", &op_abacus_mcp, .start = abacus_mcp_start, .group = "For programs" },
 	{ "serve", &op_serve, .start = serve_start },
 	{ "pipe", &op_pipe, .start = pipe_start },

@@ -1,0 +1,240 @@
+/* Local acts in the records of the agents: a line that came from another machine says so ("via"). */
+#include "agents/mailbox.h"
+#include "agents/registry.h"
+#include "base/moment.h"
+#include "base/number.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "machines/collect.h"
+
+enum { SEEN_ALONE_MS = 5 * 60 * 1000, SEEN_BESIDE_MS = 30 * 1000 };
+
+typedef void collect_line(struct collecting *k, struct agent_files *f, const struct value *v,
+			  void *arg);
+
+/*
+ * Calls `each` for every new line of a record that was written by a command here. A record that
+ * has become shorter was repaired, and is read again: the same fact twice is one.
+ */
+static enum err collect_lines(struct collecting *k, struct agent_files *f, struct str file,
+			      collect_line *each, void *arg)
+{
+	struct call *c = k->c;
+	int64_t from, begin, size;
+	struct str text, line;
+	enum err e;
+
+	if ((e = collect_place(k, file, &from)) || (e = agent_file_size(c, f, file, &size)))
+		return e;
+	begin = from = size < from ? 0 : from;
+	while (!e && from < size) {
+		if ((e = agent_file_read_part(c, f, file, &from, &text)) || !text.n)
+			break;
+		while (agent_line_next(&text, &line)) {
+			const struct value *v = agent_line_parse(&c->mem, line);
+
+			if (v && !value_find(v, "via"))
+				each(k, f, v, arg);
+		}
+	}
+	if (e || from == begin)
+		return e;
+	return collect_set_place(k, file, from);
+}
+
+static int64_t collect_moment(const struct value *v, const char *key)
+{
+	int64_t ms = 0;
+
+	return moment_parse(value_str(v, key), &ms) ? ms : 0;
+}
+
+/* --- registrations --- */
+
+static void collect_registered(struct collecting *k, struct agent_files *f, const struct value *v,
+			       void *arg)
+{
+	struct json j = json_new(&k->c->mem);
+
+	(void)f, (void)arg;
+	json_object(&j);
+	json_put_str(&j, "agent", value_str(v, "agent_id"));
+	json_put_int(&j, "created", collect_moment(v, "created_at"));
+	json_put_str(&j, "display", value_str(v, "display_name"));
+	json_put_str(&j, "role", value_str(v, "role"));
+	json_end(&j);
+	collect_add(k, FACT_AGENT_REGISTERED, collect_moment(v, "last_seen_at"),
+		    value_str(v, "agent_id"), &j);
+}
+
+/* --- mail --- */
+
+struct collect_box {
+	struct str agent;
+	int64_t registered; /* when its owner was registered; 0: unknown */
+	struct map last;    /* by message: its last state in the new lines */
+};
+
+static void collect_mail_state(struct collecting *k, struct agent_files *f, const struct value *v,
+			       void *arg)
+{
+	struct collect_box *box = arg;
+
+	(void)k, (void)f;
+	*map_put(&box->last, value_str(v, "message_id")) = (void *)v;
+}
+
+/* Mail that was settled long ago is not exported when sharing begins. */
+static bool collect_mail_is_old(struct collecting *k, const struct collect_box *box, struct str id)
+{
+	void **at = map_find(&box->last, id);
+	const struct value *v = at ? *at : NULL, *ack = value_find(v, "requires_ack");
+	int state = names_exact(&mail_states, value_str(v, "state"));
+	bool wants_ack = ack && ack->type == VALUE_BOOL && ack->yes;
+
+	return (state == MAIL_ACKED || (state == MAIL_READ && !wants_ack)) &&
+	       collect_moment(v, "created_at") < k->since_ms;
+}
+
+static void collect_sent(struct collecting *k, const struct value *v, const struct collect_box *box)
+{
+	static const char *const members[] = { "bead_id", "body", "category", "subject",
+					       "thread_id" };
+	const struct value *ack = value_find(v, "requires_ack");
+	struct json j = json_new(&k->c->mem);
+
+	json_object(&j);
+	json_put_str(&j, "id", value_str(v, "message_id"));
+	json_put_str(&j, "from", value_str(v, "from_agent"));
+	json_put_str(&j, "to", value_str(v, "to_agent"));
+	json_put_int(&j, "created", collect_moment(v, "created_at"));
+	json_put_bool(&j, "requires_ack", ack && ack->type == VALUE_BOOL && ack->yes);
+	if (box->registered)
+		json_put_int(&j, "to_registered", box->registered);
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		json_put_str(&j, members[i], value_str(v, members[i]));
+	json_end(&j);
+	collect_add(k, FACT_MESSAGE_SENT, collect_moment(v, "created_at"),
+		    value_str(v, "from_agent"), &j);
+}
+
+static void collect_step(struct collecting *k, const struct value *v, enum fact_kind kind,
+			 const char *when)
+{
+	struct json j = json_new(&k->c->mem);
+	int64_t ms = collect_moment(v, when);
+
+	json_object(&j);
+	json_put_str(&j, "id", value_str(v, "message_id"));
+	json_put_int(&j, "when", ms);
+	json_end(&j);
+	collect_add(k, kind, ms, value_str(v, "to_agent"), &j);
+}
+
+static void collect_mail(struct collecting *k, struct agent_files *f, const struct value *v,
+			 void *arg)
+{
+	const struct collect_box *box = arg;
+
+	(void)f;
+	if (collect_mail_is_old(k, box, value_str(v, "message_id")))
+		return;
+	switch (names_exact(&mail_states, value_str(v, "state"))) {
+	case MAIL_UNREAD:
+		collect_sent(k, v, box);
+		break;
+	case MAIL_READ:
+		collect_step(k, v, FACT_MESSAGE_READ, "read_at");
+		break;
+	case MAIL_ACKED:
+		collect_step(k, v, FACT_MESSAGE_ACKED, "acked_at");
+		break;
+	}
+}
+
+/* Two passes: the first finds the last state of each message. */
+static enum err collect_box(struct collecting *k, struct agent_files *f, struct str agent)
+{
+	struct str file = arena_fmt(&k->c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agent));
+	struct collect_box box = { .agent = agent, .last.mem = &k->c->mem };
+	struct registered *a;
+	int64_t from, size;
+	enum err e;
+
+	if ((e = collect_place(k, file, &from)) || (e = agent_file_size(k->c, f, file, &size)) ||
+	    from == size)
+		return e;
+	if (registry_id_valid(agent) && !registry_find(k->c, f, agent, &a))
+		box.registered = a->created_ms;
+	call_forgive(k->c);
+	if ((e = collect_lines(k, f, file, collect_mail_state, &box)) ||
+	    (e = collect_set_place(k, file, from)))
+		return e;
+	return collect_lines(k, f, file, collect_mail, &box);
+}
+
+/* --- all records --- */
+
+static enum err collect_files(struct collecting *k, struct agent_files *f)
+{
+	struct str *agents;
+	size_t count;
+	enum err e = collect_lines(k, f, STR("agents/history.jsonl"), collect_registered, NULL);
+
+	if (e || (e = mailbox_list(k->c, f, &agents, &count)))
+		return e;
+	for (size_t i = 0; !e && i < count; i++)
+		e = collect_box(k, f, agents[i]);
+	return e;
+}
+
+enum err collect_agents(struct collecting *k)
+{
+	struct agent_files f;
+	enum err e = agent_files_open(k->c, AGENTS_READ, &f);
+
+	if (!e && f.home.p)
+		e = collect_files(k, &f);
+	if (!e)
+		agent_files_close(&f);
+	return e;
+}
+
+/* --- the time an agent was last seen --- */
+
+static enum err collect_seen_one(struct collecting *k, const struct registered *a, int64_t least_ms)
+{
+	struct json j = json_new(&k->c->mem);
+	struct str key = arena_fmt(&k->c->mem, "seen " STR_FMT, STR_ARG(a->id));
+	int64_t known;
+	enum err e = collect_place(k, key, &known);
+
+	if (e || a->seen_ms < known + least_ms)
+		return e;
+	json_object(&j);
+	json_put_str(&j, "agent", a->id);
+	json_put_int(&j, "seen", a->seen_ms);
+	json_end(&j);
+	collect_add(k, FACT_AGENT_SEEN, a->seen_ms, a->id, &j);
+	return collect_set_place(k, key, a->seen_ms);
+}
+
+/* Beside other facts, or alone at most every five minutes. */
+enum err collect_seen(struct collecting *k)
+{
+	int64_t least = k->first ? SEEN_BESIDE_MS : SEEN_ALONE_MS, looked;
+	struct registered *a = NULL;
+	struct agent_files f;
+	enum err e = collect_place(k, STR("seen"), &looked);
+
+	if (e || (!k->first && k->c->now_ms >= looked && k->c->now_ms - looked < SEEN_BESIDE_MS))
+		return e;
+	if ((e = agent_files_open(k->c, AGENTS_READ, &f)))
+		return e;
+	if (f.home.p)
+		e = registry_each(k->c, &f, STR_NONE, STR_NONE, &a);
+	for (; !e && a; a = a->next)
+		e = collect_seen_one(k, a, least);
+	agent_files_close(&f);
+	return e ? e : collect_set_place(k, STR("seen"), k->c->now_ms);
+}

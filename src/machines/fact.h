@@ -1,0 +1,70 @@
+#ifndef MACHINES_FACT_H
+#define MACHINES_FACT_H
+
+#include "base/call.h"
+#include "base/names.h"
+#include "beads/model/stamp.h"
+
+struct json;
+struct value;
+
+/*
+ * A fact is one line of a machine's log: who did what, and when. Facts are joined to the local
+ * stores in any order, any number of times, with the same result.
+ */
+enum fact_kind {
+	FACT_AGENT_REGISTERED,
+	FACT_AGENT_SEEN,
+	FACT_MESSAGE_SENT,
+	FACT_MESSAGE_READ,
+	FACT_MESSAGE_ACKED,
+	FACT_RESERVATION_MADE,
+	FACT_RESERVATION_RELEASED,
+	FACT_RESERVATION_EXPIRED,
+	FACT_EVENT,
+	FACT_POST,
+	FACT_STATUS,
+	FACT_ARTIFACT,
+	FACT_MEMORY_SET,
+	FACT_MEMORY_DELETED,
+	FACT_TASK_EVENT,
+	FACT_KINDS,
+};
+extern const struct names fact_kinds;
+
+/* Bounds for what other machines write, in bytes unless they say otherwise. */
+enum {
+	FACT_LINE_MOST = 8 << 20,
+	FACT_NAME_MOST = 200,
+	FACT_VALUES_MOST = 20000, /* values in one line */
+};
+
+struct fact {
+	struct str machine;
+	int64_t seq;
+	struct stamp at;
+	struct str by;
+	enum fact_kind kind;
+	struct str subject; /* facts about one subject are joined: a message, a scope, a key */
+	const struct value *data;
+	struct str line;
+	struct fact *next;
+};
+
+/* What a line is: a fact, or one of a kind that this version does not know, or neither. */
+enum fact_form { FACT_KNOWN, FACT_UNKNOWN, FACT_MALFORMED };
+enum fact_form fact_parse(struct arena *mem, struct str machine, struct str line, struct fact *out);
+
+/* The line, in the canonical form of RFC 8785; `data` is a JSON object. */
+struct str fact_line(struct arena *mem, const struct fact *f, struct str data);
+
+/* The global name of a row that has a number on its own machine: "<machine>:<number>". */
+struct str fact_global(struct arena *mem, struct str machine, int64_t number);
+
+/* The subject of a memory entry. */
+struct str fact_memory_key(struct arena *mem, struct str scope, struct str id, struct str key);
+
+/* The order in which the last writer wins: by stamp, then by actor, then by machine. */
+int fact_cmp(const struct fact *a, const struct fact *b);
+
+#endif

@@ -1,0 +1,155 @@
+#include "machines/identity.h"
+
+#include <unistd.h>
+
+#include "base/id.h"
+#include "base/sign.h"
+#include "base/system/file.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "machines/log.h"
+#include "machines/share.h"
+
+enum { NAME_MOST = 40 };
+
+static bool identity_name_valid(struct str name)
+{
+	for (size_t i = 0; i < name.n; i++) {
+		char ch = name.p[i];
+
+		if (!((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+		      (ch >= '0' && ch <= '9') || (i && (ch == '-' || ch == '.'))))
+			return false;
+	}
+	return name.n && name.n <= NAME_MOST;
+}
+
+enum err identity_check_name(struct call *c, struct str name)
+{
+	if (identity_name_valid(name))
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' can't be the name of a machine",
+		  STR_ARG(name));
+	return call_step(c, "Use 1 to 40 letters, digits, dots and dashes, for example: laptop");
+}
+
+struct str identity_host(struct call *c)
+{
+	char host[256] = "";
+	char *p = arena_text(&c->mem, sizeof host);
+	size_t n = 0;
+
+	if (gethostname(host, sizeof host - 1))
+		host[0] = '\0';
+	for (size_t i = 0; host[i] && host[i] != '.' && n < NAME_MOST; i++)
+		if (identity_name_valid((struct str){ &host[i], 1 }) || (n && host[i] == '-'))
+			p[n++] = host[i];
+	return n ? (struct str){ p, n } : STR("machine");
+}
+
+static enum err identity_make(struct call *c, struct str home, struct identity *out)
+{
+	struct sign_key key = sign_key_new(&c->mem);
+	struct json j = json_new(&c->mem);
+
+	out->self.id = id_random(&c->mem, LOG_ID);
+	out->self.key = key.open;
+	out->secret = key.secret;
+	json_object(&j);
+	json_put_str(&j, "key", key.open);
+	json_put_str(&j, "machine", out->self.id);
+	json_put_str(&j, "secret", key.secret);
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return file_own_replace(c, share_file(c, home, "key"), buf_str(&j.out), 0600);
+}
+
+static enum err identity_store(struct call *c, struct machine_db *db,
+			       const struct machine_self *self)
+{
+	enum err e = machine_db_begin(c, db);
+
+	if (e || (e = machine_self_put(c, db, self)))
+		return e;
+	return machine_db_commit(c, db);
+}
+
+static enum err identity_read(struct call *c, struct str home, struct identity *out)
+{
+	struct str text;
+	const struct value *v;
+	enum err e = file_own_read(c, share_file(c, home, "key"), &text);
+
+	if (e)
+		return e;
+	v = text.p ? value_read(&c->mem, text) : NULL;
+	if (str_eq(value_str(v, "machine"), out->self.id) &&
+	    str_eq(value_str(v, "key"), out->self.key)) {
+		out->secret = value_str(v, "secret");
+		return ERR_OK;
+	}
+	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is not the private key of this machine",
+		  STR_ARG(share_file(c, home, "key")));
+	return call_step(c, "Restore the file, or make a new identity: abacus machines renew");
+}
+
+enum err identity_open(struct call *c, struct str home, struct machine_db *db, struct identity *out)
+{
+	enum err e = machine_self_find(c, db, &out->self);
+
+	if (e || out->self.id.p)
+		return e ? e : identity_read(c, home, out);
+	out->self.name = identity_host(c);
+	if ((e = identity_make(c, home, out)))
+		return e;
+	return identity_store(c, db, &out->self);
+}
+
+enum err identity_renew(struct call *c, struct str home, struct machine_db *db,
+			struct identity *out)
+{
+	struct str old = out->self.id;
+	enum err e = identity_make(c, home, out);
+
+	if (e || (e = machine_db_begin(c, db)) || (e = fact_row_rename(c, db, old, out->self.id)))
+		return e;
+	out->self.sent = 0;
+	out->self.commit = STR_NONE;
+	out->self.dirty = true;
+	if ((e = machine_self_put(c, db, &out->self)))
+		return e;
+	return machine_db_commit(c, db);
+}
+
+static struct str identity_plain(const struct machine_row *r)
+{
+	return r->nick.p ? r->nick : r->name.p ? r->name : r->id;
+}
+
+struct str identity_shown(struct call *c, const struct machine_row *rows, struct str own,
+			  const struct machine_row *one)
+{
+	struct str name = identity_plain(one);
+	bool taken = str_eq(name, own);
+
+	for (; !taken && rows && rows != one; rows = rows->next)
+		taken = str_eq(identity_plain(rows), name);
+	return taken ? arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(name), one->id.p) : name;
+}
+
+const struct machine_row *identity_named(struct call *c, const struct machine_row *rows,
+					 struct str own, struct str name)
+{
+	const struct machine_row *found = NULL;
+
+	for (const struct machine_row *r = rows; r; r = r->next)
+		if (str_eq(identity_shown(c, rows, own, r), name) || str_eq(r->id, name))
+			return r;
+	for (const struct machine_row *r = rows; r && name.n >= 4; r = r->next)
+		if (str_starts(r->id, name)) {
+			if (found)
+				return NULL;
+			found = r;
+		}
+	return found;
+}

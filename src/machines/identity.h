@@ -1,0 +1,40 @@
+#ifndef MACHINES_IDENTITY_H
+#define MACHINES_IDENTITY_H
+
+#include "store/db/machine_db.h"
+
+/*
+ * This machine: an id, a name and a key, made once per clone. The private key is in the file `key`
+ * of the folder `machines`, which only its owner can read.
+ */
+struct identity {
+	struct machine_self self;
+	struct str secret;
+};
+
+/* For a writer: makes the identity if there is none. DAMAGED if the key is lost. */
+enum err identity_open(struct call *c, struct str home, struct machine_db *db,
+		       struct identity *out);
+
+/* Takes a new id and key, because another clone uses the old one; the facts stay ours. */
+enum err identity_renew(struct call *c, struct str home, struct machine_db *db,
+			struct identity *out);
+
+/* The name of this computer, as a machine may be called. */
+struct str identity_host(struct call *c);
+
+/* INVALID_INPUT: a name is one word of 1 to 40 letters, digits, dots and dashes. */
+enum err identity_check_name(struct call *c, struct str name);
+
+/*
+ * The names by which people call machines here, in the order of `rows`: unique, the given ones
+ * first. `own` is not taken again.
+ */
+struct str identity_shown(struct call *c, const struct machine_row *rows, struct str own,
+			  const struct machine_row *one);
+
+/* The machine that a person names: by its name, its id, or the start of its id; NULL: none. */
+const struct machine_row *identity_named(struct call *c, const struct machine_row *rows,
+					 struct str own, struct str name);
+
+#endif

@@ -1,0 +1,476 @@
+/* The log of this machine: stamps, segments, meta.json and its signature. */
+#include "machines/log.h"
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/sign.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+
+bool log_id_valid(struct str id)
+{
+	for (size_t i = 0; i < id.n; i++)
+		if (!((id.p[i] >= '0' && id.p[i] <= '9') || (id.p[i] >= 'a' && id.p[i] <= 'f')))
+			return false;
+	return id.n == LOG_ID;
+}
+
+struct str log_ref(struct call *c, struct str id)
+{
+	return arena_fmt(&c->mem, LOG_REFS STR_FMT, STR_ARG(id));
+}
+
+/* --- adding --- */
+
+void log_follow(const struct call *c, struct machine_self *self, struct stamp at)
+{
+	struct stamp clock = { self->clock_ms, self->clock_n };
+
+	if (at.ms > c->now_ms + STAMP_FOLLOWED_MS || stamp_cmp(at, clock) <= 0)
+		return;
+	self->clock_ms = at.ms;
+	self->clock_n = at.n;
+}
+
+static struct fact_draft *log_merge(struct fact_draft *a, struct fact_draft *b)
+{
+	struct fact_draft *first = NULL, **tail = &first;
+
+	while (a && b) {
+		struct fact_draft **less = a->act_ms <= b->act_ms ? &a : &b;
+
+		*tail = *less;
+		tail = &(*less)->next;
+		*less = *tail;
+	}
+	*tail = a ? a : b;
+	return first;
+}
+
+/* A stable merge sort by the time of the act. */
+static struct fact_draft *log_sort(struct fact_draft *list)
+{
+	struct fact_draft *slow = list, *fast = list, *rest;
+
+	if (!list || !list->next)
+		return list;
+	while ((fast = fast->next) && (fast = fast->next))
+		slow = slow->next;
+	rest = slow->next;
+	slow->next = NULL;
+	return log_merge(log_sort(list), log_sort(rest));
+}
+
+static enum err log_open_bytes(struct call *c, struct machine_db *db,
+			       const struct machine_self *self, int64_t *out)
+{
+	struct segment_row *s;
+	enum err e = segment_row_each(c, db, &s);
+
+	*out = 0;
+	for (; !e && s; s = s->next)
+		if (s->number == self->segment)
+			*out = s->bytes;
+	return e;
+}
+
+static enum err log_put(struct call *c, struct machine_db *db, struct machine_self *self,
+			const struct fact_draft *d, int64_t *bytes, bool *sealed)
+{
+	struct stamp last = { self->clock_ms, self->clock_n };
+	struct fact f = { .machine = self->id, .by = d->by, .kind = d->kind }, made;
+	struct fact_row row;
+	enum err e;
+
+	f.seq = self->count + 1;
+	f.at = stamp_next(last, d->act_ms);
+	f.line = fact_line(&c->mem, &f, d->data);
+	if (fact_parse(&c->mem, self->id, f.line, &made) != FACT_KNOWN)
+		return ERR_OK; /* others could not read it either */
+	if (*bytes && *bytes + (int64_t)f.line.n + 1 > LOG_SEGMENT) {
+		self->segment++;
+		*bytes = 0;
+		*sealed = true;
+	}
+	row = (struct fact_row){ .machine = self->id,
+				 .seq = f.seq,
+				 .ms = f.at.ms,
+				 .n = f.at.n,
+				 .by = f.by.p ? f.by : STR(""),
+				 .kind = str_of(names_word(&fact_kinds, (int)f.kind)),
+				 .subject = made.subject,
+				 .line = f.line,
+				 .segment = self->segment,
+				 .done = true };
+	if ((e = fact_row_put(c, db, &row)))
+		return e;
+	self->count = f.seq;
+	self->clock_ms = f.at.ms;
+	self->clock_n = f.at.n;
+	*bytes += (int64_t)f.line.n + 1;
+	return ERR_OK;
+}
+
+enum err log_append(struct call *c, struct machine_db *db, struct machine_self *self,
+		    struct fact_draft *drafts)
+{
+	bool sealed = false;
+	int64_t bytes;
+	enum err e = log_open_bytes(c, db, self, &bytes);
+
+	for (struct fact_draft *d = log_sort(drafts); !e && d; d = d->next)
+		e = log_put(c, db, self, d, &bytes, &sealed);
+	if (!e && sealed)
+		e = log_compact(c, db, self);
+	return e;
+}
+
+/* --- settled facts leave --- */
+
+/* The latest facts of each subject and what is known of it, while the log is compacted. */
+struct log_subject {
+	int64_t last[FACT_KINDS]; /* number of the newest fact of each kind */
+	int64_t made_ms;
+	bool ended, wants_ack;
+};
+
+static struct log_subject *log_subject_of(struct call *c, struct map *subjects, struct str key)
+{
+	void **at = map_put(subjects, key);
+
+	if (!*at)
+		*at = arena_new(&c->mem, struct log_subject);
+	return *at;
+}
+
+static void log_note(struct call *c, struct map *subjects, const struct fact_row *row)
+{
+	struct log_subject *s = log_subject_of(c, subjects, row->subject);
+	int kind = names_exact(&fact_kinds, row->kind);
+	struct fact f;
+
+	if (kind < 0)
+		return;
+	s->last[kind] = row->seq;
+	if (kind == FACT_MESSAGE_SENT || kind == FACT_RESERVATION_MADE)
+		s->made_ms = row->ms;
+	if (kind == FACT_MESSAGE_SENT &&
+	    fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN) {
+		const struct value *ack = value_find(f.data, "requires_ack");
+
+		s->wants_ack = ack && ack->type == VALUE_BOOL && ack->yes;
+	}
+	if (kind == FACT_MESSAGE_ACKED || kind == FACT_RESERVATION_RELEASED ||
+	    kind == FACT_RESERVATION_EXPIRED)
+		s->ended = true;
+}
+
+/* A register keeps its last value; a message or a reservation goes 30 days after it was settled. */
+static bool log_is_settled(const struct log_subject *s, const struct fact_row *row, int64_t before)
+{
+	int kind = names_exact(&fact_kinds, row->kind);
+	bool read = s->last[FACT_MESSAGE_READ] && !s->wants_ack;
+
+	switch (kind) {
+	case FACT_AGENT_REGISTERED:
+	case FACT_AGENT_SEEN:
+	case FACT_STATUS:
+	case FACT_ARTIFACT:
+		return row->seq < s->last[kind];
+	case FACT_MEMORY_SET:
+	case FACT_MEMORY_DELETED:
+		return row->seq < s->last[FACT_MEMORY_SET] ||
+		       row->seq < s->last[FACT_MEMORY_DELETED];
+	case FACT_MESSAGE_SENT:
+	case FACT_MESSAGE_READ:
+	case FACT_MESSAGE_ACKED:
+		/* an ack leaves only after its message, which another log may have */
+		return (s->ended || read) && row->ms < before && s->made_ms < before;
+	case FACT_RESERVATION_MADE:
+	case FACT_RESERVATION_RELEASED:
+	case FACT_RESERVATION_EXPIRED:
+		return s->ended && row->ms < before && s->made_ms < before;
+	default:
+		return false;
+	}
+}
+
+enum err log_compact(struct call *c, struct machine_db *db, struct machine_self *self)
+{
+	int64_t before = c->now_ms - LOG_CURRENT_DAYS * INT64_C(86400000);
+	struct map subjects = { .mem = &c->mem };
+	struct fact_filter own = { 0 };
+	struct fact_row *all;
+	enum err e = fact_row_each(c, db, &own, &all);
+
+	for (struct fact_row *f = e ? NULL : all; f; f = f->next)
+		log_note(c, &subjects, f);
+	for (struct fact_row *f = e ? NULL : all; !e && f; f = f->next) {
+		void **at = map_find(&subjects, f->subject);
+
+		if (f->segment && at && log_is_settled(*at, f, before)) {
+			e = fact_row_unlist(c, db, f->seq);
+			self->dirty = true;
+		}
+	}
+	return e;
+}
+
+/* --- publishing --- */
+
+static struct str log_segment_text(struct call *c, struct fact_row *list)
+{
+	struct buf text = { .mem = &c->mem };
+
+	for (; list; list = list->next) {
+		buf_put(&text, list->line);
+		buf_char(&text, '\n');
+	}
+	return buf_str(&text);
+}
+
+static void log_put_segment(struct json *j, struct str name, const struct segment_row *s,
+			    struct str hash)
+{
+	json_object(j);
+	json_put_int(j, "bytes", s->bytes);
+	json_put_int(j, "last", s->last);
+	json_put_str(j, "name", name);
+	json_put_str(j, "sha256", hash);
+	json_end(j);
+}
+
+/* The members in the order of RFC 8785. */
+static struct str log_meta(struct call *c, const struct machine_self *self, struct str segments,
+			   struct str signature)
+{
+	struct json j = json_new(&c->mem);
+
+	json_object(&j);
+	json_put_int(&j, "count", self->count);
+	json_put_int(&j, "format", LOG_FORMAT);
+	json_put_str(&j, "key", self->key);
+	json_put_str(&j, "machine", self->id);
+	json_put_str(&j, "name", self->name);
+	json_put_raw(&j, "segments", segments);
+	if (signature.p)
+		json_put_str(&j, "signature", signature);
+	json_end(&j);
+	return json_text(&j);
+}
+
+static struct str log_signed_text(struct call *c, struct str id, struct str meta)
+{
+	return arena_fmt(&c->mem, STR_FMT "\n" STR_FMT, STR_ARG(log_ref(c, id)), STR_ARG(meta));
+}
+
+enum err log_files(struct call *c, struct machine_db *db, const struct machine_self *self,
+		   struct str secret, struct log_file **out)
+{
+	struct json segments = json_new(&c->mem);
+	struct segment_row *s;
+	struct log_file *meta = arena_new(&c->mem, struct log_file), **tail = &meta->next;
+	struct str signature;
+	enum err e = segment_row_each(c, db, &s);
+
+	json_array(&segments);
+	for (; !e && s; s = s->next) {
+		struct fact_filter in = { .machine = self->id, .segment = s->number };
+		struct log_file *file = arena_new(&c->mem, struct log_file);
+		struct str name = arena_fmt(&c->mem, "%06lld", (long long)s->number);
+		struct fact_row *facts;
+
+		if ((e = fact_row_each(c, db, &in, &facts)))
+			return e;
+		file->path = arena_fmt(&c->mem, "log/" STR_FMT ".jsonl", STR_ARG(name));
+		file->text = log_segment_text(c, facts);
+		log_put_segment(&segments, name, s, sha256_hex(&c->mem, file->text));
+		*tail = file;
+		tail = &file->next;
+	}
+	json_end(&segments);
+	signature = sign_make(
+		&c->mem, secret,
+		log_signed_text(c, self->id, log_meta(c, self, json_text(&segments), STR_NONE)));
+	if (!e && !signature.p)
+		return call_fail(c, ERR_DAMAGED, "the private key of this machine is damaged");
+	meta->path = STR("meta.json");
+	meta->text = log_meta(c, self, json_text(&segments), signature);
+	*out = meta;
+	return e;
+}
+
+/* --- the log of another machine --- */
+
+/* meta.json of another machine, once its signature was checked. */
+struct log_claim {
+	struct str name, key;
+	int64_t count, format;
+	const struct value *segments;
+};
+
+static struct str log_without_signature(struct call *c, const struct value *meta)
+{
+	struct json j = json_new(&c->mem), canonical = json_new(&c->mem);
+
+	json_object(&j);
+	for (size_t i = 0; i < meta->count; i++)
+		if (!str_is(meta->item[i].key, "signature")) {
+			json_key(&j, meta->item[i].key);
+			json_value(&j, &meta->item[i]);
+		}
+	json_end(&j);
+	json_canonical(&canonical, value_read(&c->mem, json_text(&j)));
+	return json_text(&canonical);
+}
+
+/* NULL, or why the log cannot be used. */
+static const char *log_check_meta(struct call *c, struct str id, struct str pinned, struct str text,
+				  struct log_claim *out)
+{
+	enum { VALUES_MOST = 100000 };
+	struct value_error error;
+	const struct value *v = value_parse_bounded(&c->mem, text, VALUES_MOST, &error);
+
+	*out = (struct log_claim){ .name = value_str(v, "name"),
+				   .key = value_str(v, "key"),
+				   .segments = value_find(v, "segments") };
+	if (!v || v->type != VALUE_OBJECT)
+		return "its meta.json is not JSON";
+	if (!value_int(v, "format", &out->format) || out->format != LOG_FORMAT)
+		return "its format is not known to this version of the program";
+	if (!sign_key_valid(out->key) || !out->segments || out->segments->type != VALUE_ARRAY ||
+	    !value_int(v, "count", &out->count) || out->count < 0 ||
+	    !str_eq(value_str(v, "machine"), id) || !out->name.n || out->name.n > FACT_NAME_MOST)
+		return "its meta.json lacks something";
+	if (pinned.p && !str_eq(pinned, out->key))
+		return "it is signed with another key than before";
+	if (!sign_verify(out->key, value_str(v, "signature"),
+			 log_signed_text(c, id, log_without_signature(c, v))))
+		return "its signature is wrong";
+	return NULL;
+}
+
+int64_t log_count(struct call *c, struct str id, struct str key, log_read *read, void *arg)
+{
+	struct log_claim claim;
+	struct str text;
+
+	if (read(c, arg, "meta.json", LOG_META_MOST, &text)) {
+		call_forgive(c);
+		return -1;
+	}
+	return text.p && !log_check_meta(c, id, key, text, &claim) ? claim.count : -1;
+}
+
+/* Facts of kinds that this version does not know are counted, and left out. */
+static const char *log_take_lines(struct call *c, struct machine_db *db, struct machine_self *self,
+				  struct machine_row *row, struct str text, int64_t most,
+				  int64_t *taken)
+{
+	int64_t before = 0;
+	struct str line;
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct fact f;
+		enum fact_form form = fact_parse(&c->mem, row->id, line, &f);
+		struct fact_row made;
+
+		if (form == FACT_MALFORMED || f.seq <= before || f.seq > most)
+			return "a line of it is not a fact";
+		before = f.seq;
+		if (form == FACT_UNKNOWN || f.seq <= row->applied)
+			continue;
+		log_follow(c, self, f.at);
+		made = (struct fact_row){ .machine = row->id,
+					  .seq = f.seq,
+					  .ms = f.at.ms,
+					  .n = f.at.n,
+					  .by = f.by.p ? f.by : STR(""),
+					  .kind = str_of(names_word(&fact_kinds, (int)f.kind)),
+					  .subject = f.subject,
+					  .line = line };
+		if (fact_row_put(c, db, &made))
+			return "it could not be stored";
+		++*taken;
+	}
+	return NULL;
+}
+
+static const char *log_take_segment(struct call *c, struct machine_db *db,
+				    struct machine_self *self, struct machine_row *row,
+				    const struct value *segment, const struct log_claim *claim,
+				    log_read *read, void *arg, int64_t *total, int64_t *taken)
+{
+	struct str name = value_str(segment, "name"), text;
+	int64_t bytes = 0, last = 0;
+
+	if (!value_int(segment, "bytes", &bytes) || !value_int(segment, "last", &last) || !name.n ||
+	    name.n > 12 || memchr(name.p, '/', name.n) || bytes < 0)
+		return "its meta.json lacks something";
+	if (bytes > FACT_LINE_MOST + LOG_SEGMENT || (*total += bytes) > LOG_MOST)
+		return "it is too large";
+	if (last <= row->applied)
+		return NULL;
+	if (read(c, arg, arena_fmt(&c->mem, "log/" STR_FMT ".jsonl", STR_ARG(name)).p, bytes,
+		 &text)) {
+		call_forgive(c);
+		return "it cannot be read";
+	}
+	if (!text.p || (int64_t)text.n != bytes ||
+	    !str_eq(sha256_hex(&c->mem, text), value_str(segment, "sha256")))
+		return "a segment of it was altered";
+	return log_take_lines(c, db, self, row, text, claim->count, taken);
+}
+
+static const char *log_take_all(struct call *c, struct machine_db *db, struct machine_self *self,
+				struct machine_row *row, const struct log_claim *claim,
+				log_read *read, void *arg, int64_t *taken)
+{
+	const char *why = NULL;
+	int64_t total = 0;
+
+	for (size_t i = 0; !why && i < claim->segments->count; i++)
+		why = log_take_segment(c, db, self, row, &claim->segments->item[i], claim, read,
+				       arg, &total, taken);
+	return why;
+}
+
+enum err log_take(struct call *c, struct machine_db *db, struct machine_self *self,
+		  struct machine_row *row, log_read *read, void *arg, int64_t *taken)
+{
+	struct machine_self before = *self;
+	struct log_claim claim;
+	const char *why;
+	struct str text;
+	enum err e;
+
+	*taken = 0;
+	if ((e = read(c, arg, "meta.json", LOG_META_MOST, &text)))
+		return e;
+	why = text.p ? log_check_meta(c, row->id, row->key, text, &claim) :
+		       "it has no meta.json of an acceptable size";
+	if (!why && claim.count < row->count)
+		why = "it was set back: it has fewer facts than before";
+	if ((e = machine_db_begin(c, db)))
+		return e;
+	if (!why)
+		why = log_take_all(c, db, self, row, &claim, read, arg, taken);
+	row->problem = STR_NONE;
+	if (why) {
+		machine_db_rollback(db);
+		*self = before;
+		*taken = 0;
+		row->problem = str_of(why);
+		call_forgive(c);
+		if ((e = machine_db_begin(c, db)))
+			return e;
+	} else {
+		row->name = claim.name;
+		row->key = claim.key;
+		row->count = row->applied = claim.count;
+	}
+	if ((e = machine_row_put(c, db, row)) || (e = machine_self_put(c, db, self)))
+		return e;
+	return machine_db_commit(c, db);
+}

@@ -1,0 +1,71 @@
+#ifndef MACHINES_LOG_H
+#define MACHINES_LOG_H
+
+#include "machines/fact.h"
+#include "store/db/machine_db.h"
+
+/*
+ * A machine's log as it is published: `meta.json`, which is signed, and `log/NNNNNN.jsonl`, the
+ * segments. A sealed segment never changes, except that facts leave it when they are settled; so a
+ * push carries the last segment and little else.
+ */
+#define LOG_REFS "refs/abacus/machines/"
+
+enum {
+	LOG_FORMAT = 1,
+	LOG_SEGMENT = 64 << 10,   /* bytes; more only if it is a single fact */
+	LOG_META_MOST = 1 << 20,  /* bytes of meta.json */
+	LOG_MOST = 64 << 20,      /* bytes of all segments */
+	LOG_MACHINES_MOST = 1000, /* logs that one clone follows */
+	LOG_CURRENT_DAYS = 30,    /* settled facts stay for so long */
+	LOG_ID = 16,              /* hex digits of a machine's id */
+};
+
+bool log_id_valid(struct str id);
+struct str log_ref(struct call *c, struct str id);
+
+/* --- the own log --- */
+
+/* A fact to be added, with the time of the act. */
+struct fact_draft {
+	enum fact_kind kind;
+	int64_t act_ms;
+	struct str by, data; /* JSON object */
+	struct fact_draft *next;
+};
+
+/* Adds facts in the order of their acts. Their stamps follow every stamp seen so far. */
+enum err log_append(struct call *c, struct machine_db *db, struct machine_self *self,
+		    struct fact_draft *drafts);
+
+/* Moves the clock after a stamp of another machine, but at most a day ahead of the wall clock. */
+void log_follow(const struct call *c, struct machine_self *self, struct stamp at);
+
+/* The files to publish; `path` is relative to the root of the tree. */
+struct log_file {
+	struct str path, text;
+	struct log_file *next;
+};
+enum err log_files(struct call *c, struct machine_db *db, const struct machine_self *self,
+		   struct str secret, struct log_file **out);
+
+/* Removes settled facts from the log. */
+enum err log_compact(struct call *c, struct machine_db *db, struct machine_self *self);
+
+/* --- another machine's log --- */
+
+/* Reads a file of the log; `most` bytes at most. Absent: there is no such file, or it is larger. */
+typedef enum err log_read(struct call *c, void *arg, const char *path, int64_t most,
+			  struct str *out);
+
+/*
+ * Reads what is new in the log of `row`, and stores it as facts that are not done. A log that is
+ * forged, rolled back, too large or of another format changes nothing but `problem`.
+ */
+enum err log_take(struct call *c, struct machine_db *db, struct machine_self *self,
+		  struct machine_row *row, log_read *read, void *arg, int64_t *taken);
+
+/* The number of facts that meta.json claims, if it is signed by `key`; -1: it is not. */
+int64_t log_count(struct call *c, struct str id, struct str key, log_read *read, void *arg);
+
+#endif

@@ -1,0 +1,100 @@
+#include "machines/registrations.h"
+
+#include "base/text/value.h"
+
+static int registration_cmp(const struct registration *a, const struct registration *b)
+{
+	if (a->created_ms != b->created_ms)
+		return a->created_ms < b->created_ms ? -1 : 1;
+	return str_cmp(a->machine, b->machine);
+}
+
+static struct registration *registrations_find(const struct registrations *r, struct str name,
+					       int64_t created_ms)
+{
+	void **at = map_find(&r->names, name);
+	struct registration *one = at ? *at : NULL;
+
+	while (one && one->created_ms != created_ms)
+		one = one->next;
+	return one;
+}
+
+static void registrations_insert(struct registrations *r, struct registration *one)
+{
+	struct registration **at = (struct registration **)map_put(&r->names, one->name);
+
+	while (*at && registration_cmp(*at, one) < 0)
+		at = &(*at)->next;
+	one->next = *at;
+	*at = one;
+}
+
+/* The machine of a registration is the one whose fact is the earliest. */
+static void registrations_add(struct call *c, struct registrations *r, const struct fact *f)
+{
+	struct registration *one;
+	int64_t created;
+
+	if (!value_int(f->data, "created", &created) || created <= 0)
+		return;
+	one = registrations_find(r, f->subject, created);
+	if (!one) {
+		one = arena_new(&c->mem, struct registration);
+		*one = (struct registration){ .name = f->subject,
+					      .machine = f->machine,
+					      .created_ms = created,
+					      .last = *f,
+					      .at = f->at };
+		registrations_insert(r, one);
+		return;
+	}
+	if (stamp_cmp(f->at, one->at) < 0 ||
+	    (!stamp_cmp(f->at, one->at) && str_cmp(f->machine, one->machine) < 0)) {
+		one->at = f->at;
+		one->machine = f->machine;
+	}
+	if (fact_cmp(f, &one->last) > 0)
+		one->last = *f;
+}
+
+static void registrations_show(struct call *c, struct registration *one)
+{
+	one->shown = one->name;
+	for (one = one->next; one; one = one->next)
+		one->shown =
+			arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(one->name), one->machine.p);
+}
+
+enum err registrations_read(struct call *c, struct machine_db *db, struct registrations *out)
+{
+	struct fact_filter filter = { .kind = STR("agent.registered") };
+	struct fact_row *row;
+	enum err e = fact_row_each(c, db, &filter, &row);
+
+	*out = (struct registrations){ .names.mem = &c->mem };
+	for (; !e && row; row = row->next) {
+		struct fact f;
+
+		if (fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN)
+			registrations_add(c, out, &f);
+	}
+	for (size_t i = 0; i < out->names.count; i++)
+		registrations_show(c, out->names.entry[i].value);
+	return e;
+}
+
+struct str registrations_name(const struct registrations *r, struct str machine, struct str name,
+			      int64_t created_ms)
+{
+	void **at = map_find(&r->names, name);
+	const struct registration *one =
+		created_ms ? registrations_find(r, name, created_ms) : NULL;
+
+	if (one)
+		return one->shown;
+	for (one = at ? *at : NULL; one; one = one->next)
+		if (str_eq(one->machine, machine))
+			return one->shown;
+	return name;
+}

@@ -1,0 +1,36 @@
+#ifndef MACHINES_REGISTRATIONS_H
+#define MACHINES_REGISTRATIONS_H
+
+#include "base/map.h"
+#include "machines/fact.h"
+#include "store/db/machine_db.h"
+
+/*
+ * The agents of all machines. A registration is a name and the time it was made. If two machines
+ * registered one name apart, the earlier registration keeps it, and the later one gets the first
+ * four digits of its machine's id behind it: on every machine the same.
+ */
+struct registration {
+	struct str name;  /* as it was registered */
+	struct str shown; /* the name that it has */
+	struct str machine;
+	int64_t created_ms;
+	struct fact last;          /* the fact that its fields are from */
+	struct stamp at;           /* of its first fact */
+	struct registration *next; /* of the same name, the earlier one first */
+};
+
+struct registrations {
+	struct map names; /* by name: struct registration */
+};
+
+enum err registrations_read(struct call *c, struct machine_db *db, struct registrations *out);
+
+/*
+ * The name of the agent that a machine calls `name`. `created_ms` says which registration is meant;
+ * 0: the one that the machine itself made, or else the only one.
+ */
+struct str registrations_name(const struct registrations *r, struct str machine, struct str name,
+			      int64_t created_ms);
+
+#endif

@@ -1,0 +1,105 @@
+#include "surface/view/machines_view.h"
+
+#include "surface/view/view.h"
+
+static const char *view_plural(int64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void view_share_on(struct view *v, const struct value *data)
+{
+	int64_t others = view_number(data, "others"), waiting = view_number(data, "waiting");
+
+	view_line(v, "Sharing is on. This machine is '" STR_FMT "' (" STR_FMT ").",
+		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "machine")));
+	view_line(v, "Everybody who can read the repository at the Git remote can read the "
+		     "messages, reservations, posts, statuses, artifacts, memory and events of "
+		     "this project.");
+	view_line(v, "%lld other machine%s share%s here; %lld fact%s wait%s to be sent.",
+		  (long long)others, view_plural(others), others == 1 ? "s" : "",
+		  (long long)waiting, view_plural(waiting), waiting == 1 ? "s" : "");
+	view_line(v, "To stop: abacus share off");
+}
+
+static void view_share_off(struct view *v, const struct value *data)
+{
+	int64_t sent = view_number(data, "sent"), others = view_number(data, "others");
+
+	view_line(v, "Sharing is off. Mail, reservations, posts and memory stay on this machine.");
+	if (sent)
+		view_line(v,
+			  "Already at the remote: %lld fact%s in " STR_FMT
+			  ". To delete them there: abacus machines forget " STR_FMT,
+			  (long long)sent, view_plural(sent), STR_ARG(value_str(data, "ref")),
+			  STR_ARG(value_str(data, "name")));
+	if (others)
+		view_line(v,
+			  "%lld other machine%s share%s here. To share with them: abacus share "
+			  "on",
+			  (long long)others, view_plural(others), others == 1 ? "s" : "");
+}
+
+void view_share(struct view *v, const struct value *data)
+{
+	const struct value *warnings = value_find(data, "warnings");
+
+	if (view_yes(data, "on"))
+		view_share_on(v, data);
+	else
+		view_share_off(v, data);
+	for (size_t i = 0; warnings && i < warnings->count; i++)
+		view_line(v, "Warning: " STR_FMT, STR_ARG(warnings->item[i].text));
+}
+
+static struct str view_join_names(struct view *v, const struct value *list)
+{
+	struct buf b = { .mem = v->out.mem };
+
+	for (size_t i = 0; list && i < list->count; i++)
+		buf_fmt(&b, "%s" STR_FMT, i ? ", " : "", STR_ARG(list->item[i].text));
+	return buf_str(&b);
+}
+
+void view_machines(struct view *v, const struct value *data)
+{
+	static const char *const heads[] = { "MACHINE", "ID", "SEEN", "WAITING", "AGENTS", NULL };
+	struct table t = table_new(v, heads);
+
+	if (!data->count) {
+		view_line(v, "This clone does not share with other machines. To begin: abacus "
+			     "share on");
+		return;
+	}
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+		struct str problem = value_str(one, "problem");
+		bool here = view_yes(one, "here");
+
+		table_row(&t);
+		table_cell(&t, 0, here ? PAINT_BOLD : PAINT_NONE,
+			   arena_fmt(v->out.mem, STR_FMT "%s", STR_ARG(value_str(one, "name")),
+				     here ? " (here)" : ""));
+		table_cell(&t, 1, PAINT_DIM, value_str(one, "id"));
+		table_cell(&t, 2, PAINT_NONE,
+			   value_str(one, "last_seen").p ?
+				   view_age(v, value_str(one, "last_seen")) :
+				   STR("never"));
+		table_cell(&t, 3, PAINT_NONE,
+			   arena_fmt(v->out.mem, "%lld", (long long)view_number(one, "waiting")));
+		table_cell(&t, 4, PAINT_NONE, view_join_names(v, value_find(one, "agents")));
+		if (problem.p)
+			table_below(&t, arena_fmt(v->out.mem,
+						  "not applied: " STR_FMT
+						  "; abacus machines trust %.4s",
+						  STR_ARG(problem), value_str(one, "id").p));
+	}
+	table_print(&t);
+}
+
+void view_machine(struct view *v, const struct value *data)
+{
+	view_line(v, "Machine '" STR_FMT "' (" STR_FMT "), %lld fact%s",
+		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "id")),
+		  (long long)view_number(data, "facts"), view_plural(view_number(data, "facts")));
+}
