@@ -50,6 +50,12 @@ static bool activity_concerns(const struct act *act, struct str agent)
 	return false;
 }
 
+static bool activity_fits(const struct activity_ask *ask, const struct act *act)
+{
+	return (!ask->until_ms || act->at.ms <= ask->until_ms) &&
+	       (!ask->kinds || ask->kinds & (1U << act->kind));
+}
+
 struct act *activity_add(struct activity *a, const struct act *act)
 {
 	void **at = map_find(&a->acts, act->key);
@@ -96,7 +102,7 @@ static size_t activity_sort(struct activity *a, struct act ***out)
 	for (size_t i = 0; i < a->acts.count; i++) {
 		struct act *act = a->acts.entry[i].value;
 
-		if ((act->at.ms >= a->horizon || a->ask->quick) &&
+		if ((act->at.ms >= a->horizon || a->ask->quick) && activity_fits(a->ask, act) &&
 		    activity_concerns(act, a->ask->agent))
 			list[count++] = act;
 	}

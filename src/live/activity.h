@@ -68,6 +68,8 @@ struct activity_ask {
 	struct str agent; /* only acts by this agent, and those that concern it; absent: any */
 	struct str bead;  /* only acts about this bead; absent: any */
 	int64_t since_ms; /* only acts since this time; INT64_MIN: any */
+	int64_t until_ms; /* only acts until this time; 0: any */
+	unsigned kinds;   /* bit i selects enum act_kind i; 0: any */
 	size_t limit;     /* maximum number of acts; the newest are kept */
 	bool quick;       /* only what the ends of the stores tell, without titles */
 };

@@ -6,7 +6,8 @@
 /* abacus log: what agents and people did, from all stores, in one order. */
 
 struct body {
-	int64_t since, limit;
+	int64_t since, until, limit;
+	int kind;
 	struct str agent, bead;
 	bool follow, exact;
 };
@@ -18,6 +19,8 @@ static const struct field fields[] = {
 	  .letter = 'f', .help = "wait for new activity and print it; Ctrl-C ends" },
 	{ "since", &kind_moment, AT(since), .arg = "TIME",
 	  .help = "only activity since then: 30m, 2d, or 2026-01-31T12:00:00Z" },
+	{ "until", &kind_moment, AT(until), .arg = "TIME", .help = "only activity until then" },
+	{ "kind", &kind_word, AT(kind), .words = &act_kinds, .help = "only activity of this kind" },
 	{ "agent", &kind_str, AT(agent), .arg = "NAME", .min = 1, .max = 200,
 	  .help = "only activity of this agent, and messages to it" },
 	{ "bead", &kind_bead, AT(bead), .arg = "ID", .help = "only activity about this bead" },
@@ -49,6 +52,8 @@ static enum err project_log_run(struct call *c, struct stores *s, const void *bo
 	struct activity_ask ask = { .agent = in->agent,
 				    .bead = in->bead,
 				    .since_ms = in->since,
+				    .until_ms = in->until == ABSENT ? 0 : in->until,
+				    .kinds = in->kind < 0 ? 0 : 1U << in->kind,
 				    .limit = (size_t)in->limit };
 	struct act **acts;
 	size_t count;

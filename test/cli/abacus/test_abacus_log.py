@@ -285,3 +285,11 @@ def test_an_agent_is_found_whatever_its_name(busy):
     for name in ('q"uote', "back\\slash", "Zoë"):
         busy.act("comment", busy.bead, f"By {name}", by=name)
         assert [one["text"] for one in log(busy, "--agent", name)] == [f"By {name}"]
+
+
+def test_the_log_can_be_limited_to_a_kind_and_to_a_time(busy):
+    busy.act("post", "Staging is down", program="bb", by="amber-otter")
+    busy.act("comment", busy.bead, "later")
+    assert acts(log(busy, "--kind", "post")) == [("amber-otter", "posted", None, "Staging is down")]
+    until = log(busy, "--kind", "post")[0]["at"]
+    assert [one["what"] for one in log(busy, "--until", until, "-n", "2")] == ["created", "posted"]
