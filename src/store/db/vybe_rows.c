@@ -150,6 +150,19 @@ static struct memory_row *vybe_rows_read_memory(struct call *c, struct stmt *st)
 	return m;
 }
 
+/* Binds the last two parameters, now and the limit, and reads all rows. */
+static enum err vybe_rows_list_memory(struct call *c, struct stmt *st, int64_t limit,
+				      struct memory_row **out)
+{
+	stmt_bind_int(st, c->now_ms);
+	stmt_bind_int(st, limit);
+	while (stmt_row(st)) {
+		*out = vybe_rows_read_memory(c, st);
+		out = &(*out)->next;
+	}
+	return stmt_end(c, st);
+}
+
 enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  int64_t limit, struct memory_row **out)
 {
@@ -165,13 +178,19 @@ enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, s
 		return ERR_OK;
 	stmt_bind_str(st, scope);
 	stmt_bind_str(st, scope_id);
-	stmt_bind_int(st, c->now_ms);
-	stmt_bind_int(st, limit);
-	while (stmt_row(st)) {
-		*out = vybe_rows_read_memory(c, st);
-		out = &(*out)->next;
-	}
-	return stmt_end(c, st);
+	return vybe_rows_list_memory(c, st, limit, out);
+}
+
+enum err vybe_memory_newest(struct call *c, struct vybe_db *v, int64_t limit,
+			    struct memory_row **out)
+{
+	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
+					       " WHERE expires IS NULL OR expires > ?"
+					       " ORDER BY updated DESC, id DESC LIMIT ?") :
+				NULL;
+
+	*out = NULL;
+	return st ? vybe_rows_list_memory(c, st, limit, out) : ERR_OK;
 }
 
 enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,

@@ -41,9 +41,12 @@ struct memory_row {
 	struct memory_row *next;
 };
 
-/* Only entries that have not expired. In a scope, pinned ones come first, then the newest. */
+/* Only entries that have not expired. In a scope, pinned ones come first, then the newest; of all
+ * scopes, the newest. */
 enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  int64_t limit, struct memory_row **out);
+enum err vybe_memory_newest(struct call *c, struct vybe_db *v, int64_t limit,
+			    struct memory_row **out);
 enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  struct str key, struct memory_row **out);
 enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m);

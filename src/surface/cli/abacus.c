@@ -67,6 +67,21 @@ static void view_moved(struct view *v, const struct value *data)
 		  STR_ARG(value_str(data, "store")));
 }
 
+static void view_findings(struct view *v, const struct value *data)
+{
+	if (!data->count)
+		view_line(v, "Nothing found.");
+	for (size_t i = 0; i < data->count; i++) {
+		const struct value *one = &data->item[i];
+		struct str bead = value_str(one, "bead_id"), by = value_str(one, "by"),
+			   key = value_str(one, "key"), name = bead.p ? bead : key;
+
+		view_line(v, STR_FMT "  " STR_FMT "%s" STR_FMT "%s" STR_FMT,
+			  STR_ARG(value_str(one, "kind")), STR_ARG(name), name.n ? "  " : "",
+			  STR_ARG(by), by.n ? ": " : "", STR_ARG(value_str(one, "text")));
+	}
+}
+
 static void view_whoami(struct view *v, const struct value *data)
 {
 	const struct value *claims = value_find(data, "claims"),
@@ -126,6 +141,7 @@ static const struct command commands[] = {
 	{ "conversation", &op_conversation, .view = view_conversation },
 	{ "sessions", &op_sessions, .view = view_sessions },
 	{ "log", &op_project_log, .view = view_activity, .follow = follow_log },
+	{ "search", &op_project_search, .view = view_findings },
 	{ "top", &op_top, .start = top_start },
 	{ "open", &op_open, .view = view_open },
 	{ "whoami", &op_project_whoami, .view = view_whoami },

@@ -1,0 +1,53 @@
+#include "live/search.h"
+#include "base/text/json.h"
+#include "op/op.h"
+#include "ops/ops.h"
+
+/* abacus search: finds texts in all stores. */
+
+struct body {
+	struct str query;
+	int64_t limit;
+};
+
+static const struct field fields[] = {
+	{ "query", &kind_str, offsetof(struct body, query), FIELD_REQUIRED | FIELD_PLACE,
+	  .arg = "WORDS", .min = 1, .max = 500, .help = "words to find; each has to occur" },
+	{ "limit", &kind_int, offsetof(struct body, limit), .role = ROLE_LIMIT, .letter = 'n',
+	  .min = 1, .max = 1000, .preset = "10", .help = "maximum number of results of each kind" },
+	{ 0 },
+};
+
+static const struct prop props[] = {
+	{ "kind", PROP_STR, 0, NULL },
+	{ "text", PROP_STR, 0, NULL },
+	{ "bead_id", PROP_STR, PROP_NULL, NULL },
+	{ "by", PROP_STR, PROP_NULL, NULL },
+	{ "key", PROP_STR, PROP_NULL, NULL },
+	{ "at", PROP_STR, PROP_NULL, NULL },
+	{ 0 },
+};
+
+static enum err project_search_run(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
+{
+	const struct body *in = body;
+
+	(void)s;
+	return search_encode(c, in->query, (size_t)in->limit, reply);
+}
+
+static const char *const examples[] = { "abacus search mandate", NULL };
+
+const struct op op_project_search = {
+	.name = "search",
+	.help = "Search beads, comments, mail, posts, notes and memory",
+	.more = "Each word has to occur; letters match in either case. In beads and their "
+		"comments, a word matches the beginning of a word. The newest results of each "
+		"kind come first.",
+	.examples = examples,
+	.body_size = sizeof(struct body),
+	.fields = fields,
+	.reply = &(const struct prop){ "findings", PROP_OBJECT, PROP_LIST, props },
+	.run = project_search_run,
+};
