@@ -15,8 +15,8 @@ struct attention {
 
 struct attention_entry {
 	const char *kind;
-	struct str agent, bead; /* or absent */
-	int64_t at;             /* since when; 0: not known */
+	struct str agent, bead, scope; /* or absent */
+	int64_t at;                    /* since when; 0: not known */
 	struct str text, command;
 };
 
@@ -28,6 +28,7 @@ static void attention_put(struct attention *a, const struct attention_entry *e)
 	json_put_str(a->j, "kind", str_of(e->kind));
 	json_put_str(a->j, "agent_id", e->agent);
 	json_put_str(a->j, "bead_id", e->bead);
+	json_put_str(a->j, "scope", e->scope);
 	json_put_moment(a->j, "since", e->at);
 	json_put_str(a->j, "text", e->text);
 	json_put_str(a->j, "command", e->command);
@@ -186,6 +187,7 @@ static void attention_add_incursions(struct attention *a)
 					.kind = "incursion",
 					.agent = late->agent,
 					.bead = late->bead,
+					.scope = late->scope,
 					.at = late->created_ms,
 					.text = arena_fmt(
 						&p->c->mem,
@@ -215,6 +217,7 @@ static void attention_add_reservations(struct attention *a)
 				      .kind = "reservation",
 				      .agent = r->agent,
 				      .bead = r->bead,
+				      .scope = r->scope,
 				      .at = expired ? r->expires_ms : 0,
 				      .text = arena_fmt(&p->c->mem,
 							expired ? "the reservation of " STR_FMT

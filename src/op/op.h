@@ -23,6 +23,7 @@ enum op_flags {
 	OP_AGENTS = 1 << 8,     /* uses the agents' files, which are opened for it */
 	OP_VYBE = 1 << 9,       /* uses continuity, which is opened for it */
 	OP_TASKS = 1 << 10,     /* with OP_VYBE: uses tasks; a writer sets up beads if needed */
+	OP_PERSON = 1 << 11,    /* tells about the person who runs the process if none is named */
 	OP_HOST = 1 << 13,      /* for terminals and hosts only: the API does not serve it */
 	OP_WAITS = 1 << 14,     /* may block for a long time */
 	OP_CREATES = 1 << 15,   /* creates beads: a repeat in another clone is recognised */

@@ -11,7 +11,7 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field undo_fields[] = {
-	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
+	{ "dry_run", &kind_bool, AT(dry_run), .role = ROLE_DRY_RUN,
 	  .help = "show what would be undone without undoing it" },
 	{ "force", &kind_bool, AT(options.force), .role = ROLE_FORCE, .letter = 'f',
 	  .help = "overwrite later changes of others, and do not ask" },

@@ -43,6 +43,7 @@ static const struct prop attention_props[] = {
 	{ "kind", PROP_STR, 0, NULL },
 	{ "agent_id", PROP_STR, PROP_NULL, NULL },
 	{ "bead_id", PROP_STR, PROP_NULL, NULL },
+	{ "scope", PROP_STR, PROP_NULL, NULL },
 	{ "since", PROP_STR, PROP_NULL, NULL },
 	{ "text", PROP_STR, 0, NULL },
 	{ "command", PROP_STR, 0, NULL },

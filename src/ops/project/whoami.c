@@ -161,7 +161,7 @@ const struct op op_project_whoami = {
 		"program's own variables (bd: BD_ACTOR, BEADS_ACTOR; bb: BB_AGENT_ID; vybe: "
 		"VYBE_AGENT), else by ABACUS_AGENT, else by the other programs' variables, else "
 		"it is Git's user.name or the login name.",
-	.flags = OP_AGENTS | OP_READER,
+	.flags = OP_AGENTS | OP_READER | OP_PERSON,
 	.reply = &(const struct prop){ "whoami", PROP_OBJECT, 0, props },
 	.run = project_whoami_run,
 };

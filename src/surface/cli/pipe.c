@@ -119,10 +119,10 @@ static enum err pipe_set_texts(struct call *c, struct request *r, const struct v
 static void pipe_identify(struct call *c, const struct op *op, const struct value *said)
 {
 	struct str person = c->actor, agent = value_str(said, "agent");
+	bool personal = (op->flags & OP_PERSON) ||
+			((op->flags & OP_BEADS) && (op->flags & (OP_ACTOR | OP_READER)));
 
-	c->actor = agent.p                                                        ? agent :
-		   (op->flags & OP_BEADS) && (op->flags & (OP_ACTOR | OP_READER)) ? person :
-										    STR_NONE;
+	c->actor = agent.p ? agent : personal ? person : STR_NONE;
 	c->anonymous = !c->actor.p;
 }
 

@@ -130,6 +130,7 @@ def test_expired_and_abandoned_claims_and_reservations_need_attention(crew):
     assert [one["text"] for one in found["attention"]] == [
         f"the claim of amber-otter on {crew.bead} has expired: Fix login",
         "the reservation of src/* by amber-otter has expired"]
+    assert found["attention"][-1]["scope"] == "src/*"
     assert [one["id"] for one in found["ready"]] == [crew.bead, crew.other]
 
 

@@ -104,3 +104,19 @@ def test_the_description_of_all_of_it(repo):
         for method in methods.values():
             assert method["operationId"] and method["responses"]["200"]["description"], path
     assert len({m["operationId"] for p in paths.values() for m in p.values()}) == sum(len(p) for p in paths.values())
+
+
+def test_whoami_is_the_person_who_runs_the_process(repo):
+    (repo.path / ".git" / "config").open("a").write("[user]\n\tname = Jane Doe\n")
+    mine, theirs = ask(repo, {"op": "whoami"}, {"op": "whoami", "params": {"agent": "kimi-01"}})
+    assert (mine["data"]["actor"], theirs["data"]["actor"]) == ("Jane Doe", "kimi-01")
+
+
+def test_an_undo_can_be_looked_at_before_it_is_made(repo):
+    [made] = ask(repo, {"op": "bead create", "params": {"title": "Old"}})
+    bead = made["data"]["id"]
+    _, look, done = ask(repo, {"op": "bead update", "params": {"ids": [bead], "title": "New"}}, {"op": "bead undo", "params": {"dry_run": True}},
+                        {"op": "bead show", "params": {"ids": [bead]}})
+    assert done["data"][0]["title"] == "New" and look["data"]["beads"][0]["id"] == bead
+    ask(repo, {"op": "bead undo", "params": {"write": look["data"]["write"]}})
+    assert repo.show(bead)["title"] == "Old"
