@@ -188,9 +188,9 @@ doc: all
 screens: all
 	$(Q)tools/screens
 
-# Takes screenshots of the page in its tests. Look at them before you commit them.
+# Takes screenshots of every view of the page. Look at them before you commit them.
 shots: all
-	ABACUS_SHOTS=doc/page $(PYTHON) -m pytest -q -p no:cacheprovider test/web/test_page.py -k 'fits or dark'
+	$(PYTHON) test/web/shots.py doc/page
 
 # Compiles for macOS without linking; see `check` for where the headers come from.
 portable:

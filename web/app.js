@@ -1,50 +1,29 @@
-// The frame of the page: addresses, views, the drawer, keyboard shortcuts.
+// The frame of the page: views, the drawer, keyboard shortcuts, the state of the connection.
 import { $, tick } from "./dom.js";
 import { store, subscribe, load, look, missed, start } from "./store.js";
 import { get, invited } from "./api.js";
+import { go, onRoute, route, views as names } from "./route.js";
+import { poke, setTitle } from "./pulse.js";
+import { applyPrefs, help, onPref, settings } from "./prefs.js";
+import { complain, copy } from "./toast.js";
+import * as now from "./now.js";
 import * as sessions from "./sessions.js";
+import * as activity from "./activity.js";
 import * as work from "./work.js";
 import * as files from "./files.js";
 import { Thread } from "./thread.js";
+import { Agent } from "./agent.js";
 import { create } from "./create.js";
+import { palette } from "./palette.js";
 
-const views = { sessions, work, files };
+const views = { now, sessions, activity, work, files };
 
-// --- addresses: #/view?filter=…&task=… ---
-
-export function route() {
-  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const [name, part] = path.split("/");
-  return { view: views[name] ? name : "sessions", part: part ?? "", args: new URLSearchParams(query ?? "") };
-}
-
-export function address(view, part, args) {
-  const query = args.toString();
-  return `#/${view}${part ? `/${part}` : ""}${query ? `?${query}` : ""}`;
-}
-
-// Changes some filters of the current address; an empty value removes a filter.
-export function go(changes, replace = false) {
-  const at = route();
-  for (const [key, value] of Object.entries(changes))
-    if (value) at.args.set(key, value);
-    else at.args.delete(key);
-  const to = address(at.view, at.part, at.args);
-  if (replace) history.replaceState(null, "", to);
-  else location.hash = to;
-  if (replace) show();
-}
-
-export const taskAddress = (id) => {
-  const at = route();
-  at.args.set("task", id);
-  return address(at.view, at.part, at.args);
-};
+applyPrefs();
 
 // --- views ---
 
 const main = $("#main"), drawer = $("#drawer");
-let current = null, name = "", thread = null, opener = null;
+let current = null, name = "", panel = null, opener = null;
 
 function show() {
   const at = route();
@@ -53,27 +32,34 @@ function show() {
     main.replaceChildren();
     name = at.view;
     current = views[at.view].open(main);
-    for (const link of document.querySelectorAll("nav a"))
+    for (const link of document.querySelectorAll("header nav a"))
       if (link.dataset.view === name) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
-    document.title = `${name[0].toUpperCase()}${name.slice(1)} · Abacus`;
+    setTitle(`${name[0].toUpperCase()}${name.slice(1)}`);
   }
   current.update(new Set(["route"]));
-  showTask(at.args.get("task"));
+  showPanel(at.args.get("task") ?? "", at.args.get("agent") ?? "");
 }
 
-function showTask(id) {
-  if (thread?.id === id) return;
-  thread?.close();
-  thread = null;
-  drawer.hidden = !id;
-  document.body.classList.toggle("with-drawer", Boolean(id));
-  if (!id) {
-    opener?.isConnected && opener.focus();
+// The drawer: a bead, an agent, or nothing.
+function showPanel(task, agent) {
+  const key = task ? `task ${task}` : agent ? `agent ${agent}` : "";
+  if ((panel?.key ?? "") === key) return;
+  if (!panel) opener = document.activeElement;
+  panel?.close();
+  panel = null;
+  drawer.hidden = !key;
+  document.body.classList.toggle("with-drawer", Boolean(key));
+  if (!key) {
+    const again = opener?.dataset.card && main.querySelector(`[data-card="${CSS.escape(opener.dataset.card)}"]`);
+    if (opener?.isConnected) opener.focus();
+    else again?.focus();
     return;
   }
-  opener = document.activeElement;
-  thread = new Thread(drawer, id, () => go({ task: "" }));
+  drawer.setAttribute("aria-label", task ? "Bead" : "Agent");
+  const shut = () => go({ task: "", agent: "" });
+  panel = task ? new Thread(drawer, task, shut) : new Agent(drawer, agent, shut);
+  panel.key = key;
 }
 
 // --- keys ---
@@ -86,17 +72,25 @@ function move(step) {
   cards[Math.max(0, Math.min(cards.length - 1, at + step))]?.focus();
 }
 
+const task = () => route().args.get("task");
+
 addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]")) return;
-  if (e.key === "Escape" && thread) return go({ task: "" });
+  if ((e.ctrlKey || e.metaKey) && !e.altKey && e.key.toLowerCase() === "k") {
+    e.preventDefault();
+    return palette();
+  }
+  if (e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") || e.defaultPrevented) return;
+  if (e.key === "Escape" && panel) return go({ task: "", agent: "" });
   if (typing(e.target)) return;
   const act = {
-    1: () => (location.hash = "#/sessions"),
-    2: () => (location.hash = "#/work"),
-    3: () => (location.hash = "#/files"),
+    ...Object.fromEntries(names.map((view, i) => [i + 1, () => (location.hash = `#/${view}`)])),
     j: () => move(1),
     k: () => move(-1),
-    n: create,
+    n: () => create(),
+    "?": help,
+    e: () => $(".edit-title")?.click(),
+    c: () => $(".composer textarea")?.focus(),
+    y: () => task() && copy(task(), task()),
     "/": () => $("input[type=search]")?.focus(),
   }[e.key];
   if (!act) return;
@@ -104,21 +98,12 @@ addEventListener("keydown", (e) => {
   act();
 });
 
-// --- skip link, errors, connection state ---
+// --- skip link, connection state ---
 
 $(".skip").addEventListener("click", (e) => {
   e.preventDefault(); // '#main' would be read as the address of a view
   main.focus();
 });
-
-let hiding = 0;
-export function complain(failure) {
-  const toast = $("#toast");
-  toast.textContent = `${failure.message.replace(/\.?$/, ".")} ${failure.hint ?? ""}`;
-  toast.hidden = false;
-  clearTimeout(hiding);
-  hiding = setTimeout(() => (toast.hidden = true), 8000);
-}
 
 const state = $("#state");
 const words = {
@@ -136,25 +121,34 @@ function setState(to) {
 async function begin() {
   if (!invited) return setState("stranger");
   addEventListener("hashchange", show);
-  $("#create").addEventListener("click", create);
+  onRoute(show);
+  $("#create").addEventListener("click", () => create());
+  $("#find").addEventListener("click", palette);
+  $("#settings").addEventListener("click", settings);
+  $("#help").addEventListener("click", help);
+  if (/Mac|iPhone|iPad/.test(navigator.platform)) $("#find kbd").textContent = "⌘K";
+  onPref(() => current?.update(new Set(["tasks", "route"])));
   subscribe((what) => {
+    poke();
     current?.update(what);
-    thread?.update(what);
+    panel?.update(what);
   });
   setInterval(tick, 5000);
   setInterval(look, 60000);
   show();
+  poke();
   start(setState);
+  get("where").then((stores) => {
+    const path = stores.find((s) => s.store === "agents")?.path ?? "";
+    $("#project").textContent = path.split("/").at(-2) ?? "";
+    setTitle();
+  }).catch(() => {});
   try {
     await load();
   } catch (e) {
     missed(e);
     complain(e);
   }
-  get("where").then((stores) => {
-    const path = stores.find((s) => s.store === "agents")?.path ?? "";
-    $("#project").textContent = path.split("/").at(-2) ?? "";
-  }).catch(() => {});
   performance.mark("loaded");
 }
 

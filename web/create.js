@@ -2,13 +2,14 @@
 import { h } from "./dom.js";
 import { post, requestId } from "./api.js";
 import { store, byPriority } from "./store.js";
-import { complain, go } from "./app.js";
+import { openTask } from "./route.js";
+import { complain } from "./toast.js";
 
 const field = (label, input) => h("label", { class: "field" }, h("span", {}, label), input);
 
-export function create() {
-  const title = h("input", { type: "text", required: true, maxlength: 500 });
-  const description = h("textarea", { rows: 5 });
+export function create(words = "") {
+  const title = h("input", { type: "text", required: true, maxlength: 500, dir: "auto", value: words });
+  const description = h("textarea", { rows: 6, dir: "auto", placeholder: "Markdown" });
   const type = h("select", {}, ["task", "bug", "feature", "epic", "chore"].map((t) => h("option", { value: t }, t)));
   const priority = h("select", {}, [0, 1, 2, 3, 4].map((p) => h("option", { value: p }, `P${p}`)));
   const epics = [...store.tasks.values()].filter((t) => t.type === "epic" && t.status !== "closed").sort(byPriority);
@@ -27,7 +28,7 @@ export function create() {
       const made = await post("bead/create", { title: title.value, type: type.value, priority: Number(priority.value), request_id: id,
         ...(description.value.trim() && { description: description.value }), ...(parent.value && { parent: parent.value }) });
       dialog.close();
-      go({ task: made.id });
+      openTask(made.id);
     } catch (failure) {
       complain(failure);
     }

@@ -2,7 +2,7 @@
 import { h, time } from "./dom.js";
 import { store } from "./store.js";
 import { liveness } from "./task.js";
-import { taskAddress } from "./app.js";
+import { taskAddress } from "./route.js";
 
 function tree(reservations) {
   const root = { name: "/", children: new Map(), held: [], path: "" };

@@ -3,7 +3,7 @@ import { h, svg } from "./dom.js";
 import { get } from "./api.js";
 import { store } from "./store.js";
 import { statusWords } from "./task.js";
-import { go, taskAddress } from "./app.js";
+import { go, taskAddress } from "./route.js";
 
 const W = 190, H = 46, GAP_X = 70, GAP_Y = 16, MOST = 240;
 

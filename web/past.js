@@ -3,7 +3,7 @@ import { h } from "./dom.js";
 import { get } from "./api.js";
 import { LongList } from "./list.js";
 import { statusWords } from "./task.js";
-import { go, route, taskAddress } from "./app.js";
+import { go, route, taskAddress } from "./route.js";
 
 const ROW = 40;
 

@@ -3,7 +3,7 @@ import { h, time } from "./dom.js";
 import { store, epicOf, byPriority } from "./store.js";
 import { LongList } from "./list.js";
 import { card, counts, liveness, status, version } from "./task.js";
-import { go, route, taskAddress } from "./app.js";
+import { go, route, taskAddress } from "./route.js";
 
 const HEAD = 84, CARD = 100, WIDE = 300; // pixels; WIDE is the minimum width of a card
 

@@ -1,13 +1,15 @@
 // The elements that show a bead, shared by all views.
 import { h, time } from "./dom.js";
 import { store } from "./store.js";
-import { taskAddress } from "./app.js";
+import { taskAddress } from "./route.js";
 
 export const statusWords = { open: "Open", in_progress: "In progress", closed: "Closed" };
 
 export function liveness(state) {
   return state ? h("span", { class: `live ${state}` }, state) : null;
 }
+
+export const priority = (task) => (task.priority === undefined ? null : h("span", { class: `priority p${task.priority}`, title: `Priority ${task.priority}` }, `P${task.priority}`));
 
 export function owner(task) {
   if (!task.assignee) return h("span", { class: "owner none" }, "unassigned");
@@ -43,7 +45,7 @@ export function card(task) {
       onclick: (e) => { e.currentTarget.href = taskAddress(task.id); } },
       task.title),
     h("p", { class: "facts" },
-      status(task), h("span", { class: `priority p${task.priority}` }, `P${task.priority}`),
+      status(task), priority(task),
       ...counts(task), task.blockers > 0 && h("span", { class: "count blocked" }, `blocked by ${task.blockers}`),
       h("code", {}, task.id)),
     h("p", { class: "facts small" }, owner(task), lastAct(task.last_act)));

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { store, byPriority, isReady } from "./store.js";
 import { LongList } from "./list.js";
 import { card, statusWords, version } from "./task.js";
-import { go, route, address } from "./app.js";
+import { go, route, address } from "./route.js";
 import { Graph } from "./graph.js";
 import { Past } from "./past.js";
 

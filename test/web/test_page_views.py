@@ -1,0 +1,267 @@
+"""The views of the page, in a browser, on a busy project: by mouse and by keyboard."""
+import json
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from browser import Browser, available
+from conftest import BUILD, Repo
+from demo import Demo
+from test_page import ENTER, ESCAPE, Page
+
+pytestmark = pytest.mark.skipif(not available(), reason="chromium and chromedriver are not at hand")
+CONTROL, DOWN, TAB = "\ue009", "\ue015", "\ue004"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """One project and one window for all tests here: each test uses beads of its own."""
+    demo = Demo(tmp_path_factory.mktemp("demo") / "shop").make()
+    page = Page(Repo(demo.path), Browser())
+    page.demo = demo
+    page.enter("#/now")
+    yield page
+    complaints = [e["message"] for e in page.browser.log()]
+    page.repo.run("serve", "--stop", program="abacus")
+    page.browser.close()
+    assert not [m for m in complaints if "status of 4" not in m and "ERR_" not in m], complaints
+
+
+@pytest.fixture
+def page(shop):
+    shop.browser.run("document.querySelector('dialog')?.close()")
+    shop.go("#/now")
+    shop.browser.until(lambda: shop.browser.run("return document.querySelector('#drawer').hidden && !document.querySelector('dialog')"))
+    shop.browser.run("document.activeElement.blur(); document.querySelector('#toast').hidden = true")
+    return shop
+
+
+def fresh(page, title="A bead to change", **more):
+    return page.demo.at(0, ("bead create", {"title": title, "agent": "ada", **more}))[0]["id"]
+
+
+def open_bead(page, bead):
+    page.go(f"#/now?task={bead}")
+    page.sees(".crumbs code", bead)
+
+
+def chord(browser, modifier, key):
+    browser.ask("POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": [
+        {"type": "keyDown", "value": modifier}, {"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}, {"type": "keyUp", "value": modifier}]}]})
+
+
+def keys(browser, text):
+    """Types into whatever has the focus."""
+    browser.ask("POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": [
+        step for ch in text for step in ({"type": "keyDown", "value": ch}, {"type": "keyUp", "value": ch})]}]})
+
+
+# --- now ---
+
+def test_now_tells_what_every_agent_does(page):
+    row = ".agent-row:has(a[data-card='agent:teal-finch'])"
+    page.sees(row, "Migrate the session table")
+    page.sees(row, "src/release/main.c")
+    page.sees(row, "waits for a newer copy of staging")
+    page.sees(".progress .rows", "lease in")
+    page.sees(".ready .rows", "P0")
+    page.sees(".rail .act", "Staging is down until noon")  # a post without a bead
+    page.sees(".rail .act", "commented on")
+
+
+def test_what_needs_attention_comes_with_its_cure(page):
+    page.sees(".alert.input", "teal-finch needs input from indigo-lynx")
+    expired = page.demo.todo[7]
+    page.sees(".alert.holder", f"on {expired} has expired")
+    page.browser.run("const a = [...document.querySelectorAll('.alert.holder')].find(e => e.textContent.includes(arguments[0]));"
+                     "a.querySelector('button.primary').click()", expired)
+    page.browser.until(lambda: page.repo.show(expired)["status"] == "open")
+    page.browser.until(lambda: expired not in page.browser.text(".attention-sheet"))
+    assert page.repo.show(expired)["assignee"] is None
+
+
+def test_the_tab_carries_the_count(page):
+    count = page.run("status", "--json", program="abacus").json["attention_total"]
+    page.browser.until(lambda: page.browser.run("return document.title").startswith(f"({count}) Now"))
+    sign = f"n{count}" if count < 10 else "more"
+    assert page.browser.run("return document.querySelector('link[rel=icon]').href").endswith(f"/icon.svg#{sign}")
+    assert page.browser.text("#attention") == str(count)
+
+
+def test_now_follows_within_a_second(page):
+    bead = fresh(page, "Work that begins now", priority=0)
+    page.sees(".ready .rows", "Work that begins now", 2)
+    page.run("claim", bead, env={"BD_ACTOR": "coral-kite"})
+    page.soon(".agent-row:has(a[data-card='agent:coral-kite'])", "Work that begins now")
+    page.bb("post", "Nobody's bead", env={"ABACUS_AGENT": "coral-kite"})
+    page.soon(".rail .act", "Nobody's bead")
+
+
+# --- the palette, keys, settings ---
+
+def test_the_palette_goes_acts_and_creates_by_keyboard(page):
+    browser = page.browser
+    chord(browser, CONTROL, "k")
+    browser.find("dialog.palette input")
+    keys(browser, "work: table")
+    page.sees(".palette [aria-selected=true]", "Work: table")
+    browser.press(ENTER)
+    browser.until(lambda: browser.run("return location.hash") == "#/work/table")
+    chord(browser, CONTROL, "k")
+    keys(browser, "A bead from the palette")
+    page.sees(".palette li:last-child", "New bead “A bead from the palette”")
+    browser.run("const all = document.querySelectorAll('.palette li'); for (let i = 1; i < all.length; i++)"
+                " document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))")
+    browser.press(ENTER)
+    browser.find("dialog form")
+    browser.press(ENTER)
+    page.sees(".about h2", "A bead from the palette")
+
+
+def test_the_palette_finds_mail_posts_notes_and_memory(page):
+    note = page.demo.todo[12]
+    page.demo.at(0, ("bead comment", {"id": note, "agent": "ada", "text": "Remember the quokka"}))
+    for words, kind, text in (("week old", "Mail", "Which database"), ("noon", "Post", "Staging is down"), ("cents", "Memory", "Money is an integer"),
+                              ("quokka", "Bead", page.repo.show(note)["title"])):
+        page.browser.click("#find")
+        page.browser.type("dialog.palette input", words)
+        page.browser.until(lambda: page.browser.run(
+            "return [...document.querySelectorAll('.palette li')].some(l => l.textContent.startsWith(arguments[0]) && l.textContent.includes(arguments[1]))", kind, text))
+        page.browser.press(ESCAPE)
+        page.browser.until(lambda: page.browser.run("return !document.querySelector('dialog')"))
+
+
+def test_question_mark_shows_the_keys_and_settings_change_the_look(page):
+    browser = page.browser
+    browser.press("?")
+    page.sees("dialog .keys", "new bead")
+    browser.press(ESCAPE)
+    browser.until(lambda: browser.run("return !document.querySelector('dialog')"))
+    size = browser.run("return getComputedStyle(document.querySelector('.row')).paddingTop")
+    browser.click("#settings")
+    browser.click("dialog input[value=compact]")
+    browser.click("dialog input[value=dark]")
+    assert browser.run("return getComputedStyle(document.querySelector('.row')).paddingTop") != size
+    assert browser.run("return getComputedStyle(document.documentElement).colorScheme") == "dark"
+    browser.click("dialog input[value=comfortable]")
+    browser.click("dialog input[value=auto]")
+    browser.press(ESCAPE)
+
+
+# --- a bead ---
+
+def test_a_bead_is_edited_in_place_and_the_change_can_be_undone(page):
+    bead, browser = fresh(page, "Old title", labels=["infra"]), page.browser
+    open_bead(page, bead)
+    browser.run("document.activeElement.blur()")
+    browser.press("e")
+    browser.find("input.title-input")
+    keys(browser, "New title")
+    browser.press(ENTER)
+    page.sees(".about h2", "New title")
+    assert page.repo.show(bead)["title"] == "New title"
+    browser.click("#toast .undo")
+    page.sees(".about h2", "Old title")
+    browser.run("const s = document.querySelector('[data-field=priority]'); s.value = '0'; s.dispatchEvent(new Event('change'))")
+    browser.until(lambda: page.repo.show(bead)["priority"] == 0)
+    browser.until(lambda: browser.run("return document.querySelector('[data-field=priority]').value === '0'"))
+    browser.type(".add-label", f"urgent{ENTER}")
+    browser.until(lambda: page.repo.show(bead)["labels"] == ["infra", "urgent"])
+    page.sees(".label-chip", "urgent")
+    browser.click("[aria-label='Remove the label infra']")
+    browser.until(lambda: page.repo.show(bead)["labels"] == ["urgent"])
+    browser.click("[data-field=edit-description]")
+    browser.type(".part.description textarea", "Some **words**")
+    browser.click(".part.description button.save")
+    page.sees(".part.description strong", "words")
+
+
+def test_a_bead_shows_what_blocks_it_and_its_children(page):
+    epic = fresh(page, "An epic of its own", type="epic")
+    blocker = fresh(page, "The blocker", parent=epic)
+    bead = fresh(page, "The blocked one", parent=epic)
+    open_bead(page, bead)
+    page.browser.type(".add-blocker", f"{blocker}{ENTER}")
+    page.sees("[aria-label='Blocked by'] .links", "The blocker")
+    page.sees(".readiness.no", f"it is blocked by {blocker}")
+    page.run("close", blocker)
+    page.soon(".readiness.yes", "Ready.")
+    page.browser.click("[aria-label='Remove the dependency on The blocker']")
+    page.browser.until(lambda: [d["id"] for d in page.repo.show(bead)["dependencies"]] == [epic])
+    open_bead(page, epic)
+    page.sees("[aria-label=Children]", "1 of 2 closed")
+
+
+def test_two_browsers_edit_one_bead_and_no_change_is_lost(page):
+    bead = fresh(page, "Seen by two")
+    other = Page(page.repo, Browser())
+    try:
+        other.enter(f"#/now?task={bead}")
+        open_bead(page, bead)
+        other.sees(".about h2", "Seen by two")
+        for window in (page, other):
+            window.browser.run("document.querySelector('.edit-title').click()")
+        page.browser.type(".title-input", f" by one{ENTER}")
+        page.sees(".about h2", "by one")
+        other.browser.type(".title-input", f"by the other{ENTER}")
+        other.sees(".clash", "This bead was changed while you edited it")
+        other.sees(".clash", "by one")
+        assert "by one" in page.repo.show(bead)["title"]
+        other.browser.click(".clash button.primary")
+        page.soon(".about h2", "by the other")
+    finally:
+        other.browser.close()
+
+
+def test_text_of_others_is_only_ever_text_in_every_view(page):
+    evil = '<img src=x onerror="window.pwned=1"> [x](javascript:window.pwned=1) **bold**'
+    bead = fresh(page, evil, description=evil, labels=["<b>label"], priority=0)
+    page.demo.at(0, ("bead comment", {"id": bead, "agent": "<i>agent", "text": evil}), ("board post", {"content": evil, "agent": "teal-finch"}),
+                 ("bead claim", {"ids": [bead], "agent": "<i>agent"}))
+    open_bead(page, bead)
+    page.sees(".about h2", evil)
+    page.sees(".item.note", "<img src=x")
+    page.sees(".item.note strong", "bold")
+    for view in ("#/now", "#/activity", "#/sessions?q=onerror", "#/work?q=onerror", "#/work/table?q=onerror", f"#/now?agent={'<i>agent'}"):
+        page.go(view)
+        page.sees("main", "<img src=x")
+    assert page.browser.run("return window.pwned ?? null") is None
+    assert page.browser.run("return document.querySelectorAll('main img, aside img, a[href^=javascript]').length") == 0
+
+
+# --- activity, agents ---
+
+def test_activity_is_filtered_and_goes_back_to_the_beginning(page):
+    browser = page.browser
+    page.go("#/activity")
+    page.sees(".moments", "posted on the board")
+    browser.run("const s = document.querySelector('[data-key=kind]'); s.value = 'post'; s.dispatchEvent(new Event('change'))")
+    browser.until(lambda: browser.run("return document.querySelectorAll('.act').length > 0 && [...document.querySelectorAll('.act')].every(a => a.classList.contains('k-post'))"))
+    assert "kind=post" in browser.run("return location.hash")
+    page.go("#/activity?by=silver-heron")
+    browser.until(lambda: browser.run("return document.querySelectorAll('.act').length > 3 && [...document.querySelectorAll('.act')].every(a => a.textContent.includes('silver-heron'))"))
+    page.go(f"#/activity?bead={page.demo.todo[0]}")
+    page.sees(".moments", "passed work to")
+    page.go("#/activity")
+    browser.until(lambda: browser.run("const s = document.querySelector('.activity .scroll'); s.scrollTop = s.scrollHeight;"
+                                      "return s.textContent.includes('This is where it began.')"), 20)
+    everything = page.run("log", "-n", "10000", "--json", program="abacus").json
+    assert browser.run("return document.querySelectorAll('.act').length") == len(everything)
+
+
+def test_an_agent_has_a_panel_and_gets_mail_from_the_person(page):
+    browser = page.browser
+    browser.click("a[data-card='agent:amber-otter']")
+    page.sees(".about h2", "amber-otter")
+    page.sees("[aria-label=Beads]", "Replace cron")
+    page.sees("#drawer [aria-label=Reservations]", "src/payments/main.c")
+    page.sees("#drawer [aria-label=Timeline]", "passed work to")
+    browser.type(".composer textarea", "Please look at the log")
+    browser.click(".composer button[type=submit]")
+    page.sees("#drawer [aria-label='Unread and unaccepted messages']", "Please look at the log")
+    [mail] = [m for m in page.agent("inbox", "--agent", "amber-otter") if m["subject"] == "Please look at the log"]
+    assert mail["from_agent"] == "ada" and mail["bead_id"] == page.demo.todo[0]
+    browser.press(ESCAPE)
+    browser.until(lambda: browser.run("return document.activeElement.dataset.card") == "agent:amber-otter")

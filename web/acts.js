@@ -1,0 +1,42 @@
+// One line of the activity: who did what to what, and when.
+import { h, time } from "./dom.js";
+import { agentAddress, taskAddress } from "./route.js";
+
+const words = {
+  created: "created", changed: "changed", claimed: "claimed", released: "released", closed: "closed", reopened: "reopened",
+  commented: "commented on", deleted: "deleted", linked: "linked", unlinked: "unlinked", accepted: "accepted", posted: "posted on the board",
+  set: "is", added: "added", reserved: "reserved", expired: "lost the reservation of", overlapped: "reserved, overlapping another agent,",
+  registered: "registered", resumed: "resumed the work of", noted: "noted",
+};
+const mail = { HANDOFF: "passed work to", BLOCKED: "needs input from", DECISION: "told a decision to", INFO: "wrote to" };
+
+export const kinds = { bead: "Beads", mail: "Mail", post: "Posts", status: "Status", artifact: "Artifacts", reservation: "Reservations", agent: "Agents", note: "Notes" };
+
+const link = (id, title) => h("a", { class: "what", dir: "auto", href: taskAddress(id), "data-card": id,
+  onclick: (e) => { e.currentTarget.href = taskAddress(id); } }, title ?? id);
+const agent = (id) => h("a", { class: "who", href: agentAddress(id), onclick: (e) => { e.currentTarget.href = agentAddress(id); } }, id);
+
+const inline = new Set(["set", "reserved", "expired", "overlapped", "added", "changed", "resumed", "registered"]);
+
+export function act(a) {
+  const verb = a.what === "sent" ? mail[a.category] ?? "wrote to" : words[a.what] ?? a.what;
+  const about = a.bead_id && h("span", {}, a.kind === "bead" ? "" : " about ", link(a.bead_id, a.title));
+  const to = a.to.filter((id) => id !== a.by);
+  return h("li", { class: `act k-${a.kind} ${a.what}${a.category ? ` ${a.category.toLowerCase()}` : ""}` },
+    h("span", { class: "dot", "aria-hidden": "true" }),
+    h("p", { class: "line1" }, a.by ? agent(a.by) : "somebody", ` ${verb} `, to.length > 0 && to.flatMap((id, i) => [i ? ", " : "", agent(id)]),
+      a.text && inline.has(a.what) && h("span", { class: "object" }, ` ${a.text}`), about),
+    time(a.at), a.text && !inline.has(a.what) && h("p", { class: "said", dir: "auto" }, a.text));
+}
+
+// Acts that are not more than GAP apart belong to one moment; the newest first.
+const GAP_MS = 5 * 60000;
+export function moments(acts) {
+  const groups = [];
+  for (const a of [...acts].reverse()) {
+    const at = Date.parse(a.at), last = groups.at(-1);
+    if (last && last.from - at <= GAP_MS && last.day === new Date(at).toDateString()) { last.acts.push(a); last.from = at; }
+    else groups.push({ to: at, from: at, day: new Date(at).toDateString(), acts: [a] });
+  }
+  return groups;
+}

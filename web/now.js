@@ -1,0 +1,160 @@
+// Now: what needs attention, the agents and their work, what is in progress and what is ready, and the
+// activity beside it. All of it is what the service says: see 'abacus status' and 'abacus log'.
+import { h, reconcile, time } from "./dom.js";
+import { get, post, requestId } from "./api.js";
+import { Reader, onPulse, poke, pulse } from "./pulse.js";
+import { act } from "./acts.js";
+import { liveness, priority } from "./task.js";
+import { address, agentAddress, openAgent, openTask, taskAddress } from "./route.js";
+import { complain, copy, say } from "./toast.js";
+
+const RECENT = 60, AGENTS = 40, BEADS = 12, ALERTS = 5;
+
+// --- what needs attention, and what cures it ---
+
+const button = (label, run, primary) => h("button", { type: "button", class: primary ? "do primary" : "do", onclick: run }, label);
+
+function doing(run, told) {
+  return async (e) => {
+    const pressed = e.currentTarget;
+    pressed.disabled = true;
+    try {
+      await run();
+      say(told);
+      poke();
+    } catch (failure) {
+      complain(failure);
+    }
+    pressed.disabled = false;
+  };
+}
+
+const release = (a) => button("Release claim", doing(() =>
+  post("bead/update", { ids: [a.bead_id], status: "open", assignee: "", force: true, request_id: requestId() }), `Released ${a.bead_id}.`), true);
+
+// Acting for another agent is always asked for.
+const releaseScope = (a) => button("Release", (e) =>
+  confirm(`Release ${a.scope} for ${a.agent_id}?`) &&
+    doing(() => post("agent/release", { agent: a.agent_id, scope: a.scope }), `Released ${a.scope}.`)(e), true);
+
+const see = (a) => a.bead_id && button("Open", () => openTask(a.bead_id));
+const write = (a) => a.agent_id && button("Write", () => openAgent(a.agent_id));
+
+const cures = {
+  sync: () => [button("Sync now", doing(() => post("bead/sync", {}), "Synced."), true)],
+  input: (a) => [a.bead_id ? button("Answer", () => openTask(a.bead_id), true) : write(a)],
+  mail: (a) => [see(a)],
+  holder: (a) => [release(a), see(a)],
+  reservation: (a) => [a.scope && releaseScope(a), see(a)],
+  incursion: (a) => [see(a), write(a)],
+  lost_claim: (a) => [see(a)],
+};
+const words = { store: "Store", sync: "Sync", lost_claim: "Lost claim", input: "Needs input", holder: "Claim", incursion: "Incursion",
+  reservation: "Reservation", mail: "Not accepted", stuck: "Stuck", gate: "Gate", conflict: "Conflict" };
+
+function alert(a) {
+  return h("li", { class: `alert ${a.kind}` },
+    h("span", { class: "kind" }, words[a.kind] ?? a.kind.replaceAll("_", " ")),
+    h("p", { class: "words", dir: "auto", title: a.text }, a.text), h("span", { class: "small since" }, a.since && time(a.since)),
+    h("div", { class: "acts-of" }, ...(cures[a.kind] ?? ((x) => [see(x)]))(a).filter(Boolean),
+      h("button", { type: "button", class: "do plain", title: a.command, "aria-label": `Copy the command ${a.command}`,
+        onclick: () => copy(a.command, "the command") }, "Copy")));
+}
+
+// --- rows ---
+
+const bead = (b, ...more) => h("span", { class: "bead" }, priority(b), h("a", { class: "title", dir: "auto", href: taskAddress(b.id), "data-card": b.id,
+  onclick: (e) => { e.currentTarget.href = taskAddress(b.id); } }, b.title), ...more);
+
+const mailCount = (n, sign, words) => n > 0 && h("span", { class: `count ${sign === "!" ? "unacked" : "unread"}`, role: "img", "aria-label": `${n} ${words}`, title: `${n} ${words}` }, `${sign} ${n}`);
+
+function agentRow(a) {
+  const on = a.status && a.status !== "idle" ? a.status : "";
+  const last = a.last_act;
+  return h("li", { class: `row agent-row ${a.liveness ?? "unknown"}${a.blockers || on === "blocked" ? " stuck" : ""}` },
+    h("p", { class: "who" }, liveness(a.liveness), h("a", { href: agentAddress(a.agent_id), "data-card": `agent:${a.agent_id}`,
+      onclick: (e) => { e.currentTarget.href = agentAddress(a.agent_id); } }, a.agent_id), h("span", { class: "small role" }, a.role ?? "")),
+    h("p", { class: "doing" }, a.beads.length ? bead(a.beads[0], a.beads.length > 1 && h("span", { class: "small", title: a.beads.slice(1).map((b) => b.title).join("\n") }, `+${a.beads.length - 1}`)) :
+      h("span", { class: "small" }, "no bead")),
+    h("p", { class: "files", title: a.scopes.join("\n") }, a.scopes.length > 0 && h("code", {}, a.scopes[0]), a.scopes.length > 1 && h("span", { class: "small" }, `+${a.scopes.length - 1}`)),
+    h("p", { class: "state" }, on && h("span", { class: `chip ${on}` }, on), mailCount(a.unread, "✉", "unread"), mailCount(a.to_accept, "!", "to accept"),
+      a.blockers && h("span", { class: "why", title: a.blockers, dir: "auto" }, a.blockers)),
+    h("p", { class: "last small", title: last?.text ?? "" }, last ? [`${last.what === "set" ? "updated" : last.what} `, time(last.at)] :
+      a.last_seen_at ? ["seen ", time(a.last_seen_at)] : ""));
+}
+
+function workRow(b) {
+  return h("li", { class: "row work-row" }, bead(b), h("span", { class: "small end" },
+    b.assignee && h("a", { href: agentAddress(b.assignee) }, b.assignee), " ", liveness(b.owner_liveness),
+    b.lease_ends_at && h("span", {}, " lease ", time(b.lease_ends_at, true))));
+}
+
+function readyRow(b) {
+  return h("li", { class: "row work-row" }, bead(b), h("span", { class: "small end" }, h("button", { type: "button", class: "do",
+    "aria-label": `Copy the command that claims ${b.id}`, onclick: () => copy(`bd claim ${b.id}`, `'bd claim ${b.id}'`) }, h("code", {}, b.id))));
+}
+
+class Section {
+  constructor(title, key, make, most, empty) {
+    Object.assign(this, { title, key, make, most, text: empty });
+    this.head = h("h2", {}, title);
+    this.list = h("ul", { class: "rows" });
+    this.empty = h("p", { class: "quiet" }, empty);
+    this.more = h("button", { type: "button", class: "do plain more", hidden: true, onclick: () => { this.most = Infinity; this.set(this.items, this.total); } });
+    this.el = h("section", { "aria-label": title, class: `sheet ${key}` }, this.head, this.empty, this.list, this.more);
+  }
+
+  set(items, total) {
+    this.items = items;
+    this.total = total;
+    this.head.replaceChildren(this.title, h("span", { class: "tally" }, total > 500 ? "500+" : String(total)));
+    this.empty.hidden = items.length > 0;
+    reconcile(this.list, items.slice(0, this.most), (i) => i.id ?? i.agent_id ?? `${i.kind}${i.text}`, (i) => JSON.stringify(i), this.make);
+    this.more.hidden = items.length <= this.most;
+    this.more.textContent = `Show ${Math.min(items.length, total) - this.most} more`;
+  }
+}
+
+class Now {
+  constructor(root) {
+    this.attention = new Section("Needs attention", "attention-sheet", alert, ALERTS, "Nothing needs attention.");
+    this.agents = new Section("Agents", "agents", agentRow, AGENTS, "No agents yet. Register one with 'bb-init --register NAME', or run 'abacus install' to set up a host.");
+    this.working = new Section("In progress", "progress", workRow, BEADS, "Nothing is in progress. An agent takes work with 'bd ready --claim'.");
+    this.ready = new Section("Ready next", "ready", readyRow, BEADS, "Nothing is ready. Create a bead with the key n, or close a blocker.");
+    this.feed = h("ol", { class: "acts", "aria-label": "Recent activity", tabindex: 0 });
+    this.rail = h("section", { class: "rail", "aria-label": "Activity" },
+      h("h2", {}, h("a", { href: address("activity", "", new URLSearchParams()) }, "Activity"), h("span", { class: "pulse", "aria-hidden": "true" })), this.feed);
+    this.scroller = h("div", { class: "scroll now-main", tabindex: 0, "aria-label": "Now" }, this.attention.el, this.agents.el,
+      h("div", { class: "pair" }, this.working.el, this.ready.el));
+    root.append(h("div", { class: "now" }, this.scroller, this.rail));
+    this.log = new Reader(() => get("log", { limit: RECENT }), (acts) => this.drawFeed(acts));
+    this.off = onPulse(() => this.draw());
+    if (pulse.data) this.draw();
+  }
+
+  update(what) {
+    if (what.has("route")) poke();
+    if (what.has("route") || what.has("threads") || what.has("tasks")) this.log.poke();
+  }
+
+  draw() {
+    const d = pulse.data;
+    this.attention.set(d.attention, d.attention_total);
+    this.agents.set(d.agents, d.agents_total);
+    this.agents.head.append(h("span", { class: "small" }, d.agents_total ? `${d.agents_active} active` : ""));
+    this.working.set(d.in_progress, d.in_progress_total);
+    this.ready.set(d.ready, d.ready_total);
+  }
+
+  drawFeed(acts) {
+    reconcile(this.feed, [...acts].reverse(), (a) => a.id, (a) => `${a.title}|${a.text}`, act);
+    if (!acts.length) this.feed.replaceChildren(h("li", { class: "quiet" }, "Nothing has happened yet."));
+  }
+
+  close() {
+    this.off();
+    this.log.close();
+  }
+}
+
+export const open = (root) => new Now(root);

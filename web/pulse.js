@@ -1,0 +1,88 @@
+// The state of the project on one screen, as 'abacus status' shows it: read again after each event, and
+// now and then while the page is hidden. It also keeps the count in the title and icon of the tab.
+import { get } from "./api.js";
+import { $ } from "./dom.js";
+import { pref } from "./prefs.js";
+
+const GAP_MS = 250, HIDDEN_MS = 30000;
+
+// Reads something from the service again after events: one request at a time, and not more often than GAP_MS.
+export class Reader {
+  constructor(read, take) {
+    this.read = read;
+    this.take = take;
+  }
+
+  poke() {
+    if (this.busy || this.timer) { this.due = true; return; }
+    this.run();
+  }
+
+  async run() {
+    this.busy = true;
+    this.due = false;
+    try {
+      const data = await this.read();
+      if (!this.closed) this.take(data);
+    } catch (failure) {
+      if (!this.closed) this.failed?.(failure);
+    }
+    this.busy = false;
+    this.timer = setTimeout(() => {
+      this.timer = 0;
+      if (this.due && !this.closed) this.run();
+    }, GAP_MS);
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+}
+
+export const pulse = { data: null };
+const listeners = new Set();
+
+export function onPulse(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+const keyOf = (a) => `${a.kind}|${a.agent_id}|${a.bead_id}|${a.text}`;
+let known = null;
+
+// Notifies about what is new since the last reading, if the page is in the background.
+function notify(attention) {
+  const now = new Set(attention.map(keyOf));
+  const fresh = known ? attention.filter((a) => !known.has(keyOf(a))) : [];
+  known = now;
+  if (!fresh.length || !document.hidden || pref("notify") !== "on" || Notification.permission !== "granted") return;
+  new Notification(fresh.length === 1 ? "Needs attention" : `${fresh.length} need attention`,
+    { body: fresh.slice(0, 3).map((a) => a.text).join("\n"), tag: "abacus-attention", icon: "/icon.svg" });
+}
+
+function showCount(count) {
+  const badge = $("#attention");
+  badge.hidden = !count;
+  badge.textContent = count || "";
+  badge.setAttribute("aria-label", `${count} need attention`);
+  $("link[rel=icon]").href = !count ? "/icon.svg" : `/icon.svg#${count < 10 ? `n${count}` : "more"}`;
+  setTitle();
+}
+
+export function setTitle(view) {
+  setTitle.view = view ?? setTitle.view ?? "Now";
+  const count = pulse.data?.attention_total ?? 0;
+  document.title = `${count ? `(${count}) ` : ""}${setTitle.view} · ${$("#project").textContent || "Abacus"}`;
+}
+
+const reader = new Reader(() => get("status", { limit: 200 }), (data) => {
+  pulse.data = data;
+  showCount(data.attention_total);
+  notify(data.attention);
+  for (const listener of listeners) listener();
+});
+
+export const poke = () => reader.poke();
+
+setInterval(() => document.hidden && poke(), HIDDEN_MS);
