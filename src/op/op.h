@@ -44,9 +44,9 @@ struct stores {
 /*
  * An operation, the same for the command line, MCP and HTTP. `run` gets a body that was checked
  * against `fields`, and writes the data of the reply, in the shape of `reply`. `look`, optional for
- * operations on the agents' files and for writes of vybe, runs before the lock is taken: it does
- * what takes long, such as running Git, and leaves the result in `seen`. With the agents' files it
- * does not run for a repeated request.
+ * operations on the agents' files and for writes of beads and of vybe, runs before the lock is
+ * taken: it does what takes long, such as running Git, and leaves the result in `seen`. With the
+ * agents' files it does not run for a repeated request.
  */
 struct op {
 	const char *name;            /* in schemas and docs: "board post" */

@@ -174,6 +174,8 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 		return e;
 	if (when)
 		return beads_run_past(c, r, when, reply);
+	if (write && r->op->look && (e = r->op->look(c, NULL, r->body)))
+		return e;
 	for (int tries = 0;; tries++) {
 		if ((e = beads_open(c, mode, &b))) {
 			if ((e != ERR_DAMAGED && e != ERR_INTERNAL_ERROR) || tries == 2)

@@ -59,6 +59,9 @@ bool place_is_reserved(struct call *c, struct str root, struct str path);
  */
 struct str place_ref(struct call *c, const struct repository *repo, struct str name);
 
+/* The commit that is checked out, read the same way; absent: none, or unknown. */
+struct str place_head(struct call *c, const struct repository *repo);
+
 /*
  * Does a ref of that name exist, readable or not? A failed check counts as yes: an unreadable ref
  * must never be taken for a missing one.

@@ -524,6 +524,21 @@ struct str place_ref(struct call *c, const struct repository *repo, struct str n
 	return found;
 }
 
+struct str place_head(struct call *c, const struct repository *repo)
+{
+	enum { HASH_LEAST = 40 };
+	struct str head, ref = STR("ref: ");
+
+	if (file_read(c, path_join(&c->mem, repo->gitdir, STR("HEAD")), &head)) {
+		call_forgive(c);
+		return STR_NONE;
+	}
+	head = str_trim(head);
+	if (str_starts(head, ref))
+		return place_ref(c, repo, str_skip(head, ref.n));
+	return head.n >= HASH_LEAST ? head : STR_NONE;
+}
+
 bool place_has_ref(struct call *c, const struct repository *repo, struct str name)
 {
 	struct file_found loose;

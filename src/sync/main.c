@@ -13,6 +13,7 @@
  *	exclusive GITDIR …      carry out a request, which standard input has, at the remote first
  *	repair GITDIR …         repair damaged commits
  *	diagnose GITDIR         list problems that would stop a sync
+ *	learn GITDIR …          read which files the new commits changed
  *	pack GITDIR             pack the objects, if there are enough new ones
  *	autosync GITDIR         sync whenever there are changes to publish
  *	mirror GITDIR [--wait]  write .beads/issues.jsonl
@@ -44,6 +45,7 @@
 #include "surface/cli/settings.h"
 #include "sync/commits.h"
 #include "sync/history.h"
+#include "sync/learn.h"
 #include "sync/share.h"
 #include "sync/sync.h"
 
@@ -285,6 +287,17 @@ static enum err sync_main_diagnose(struct sync_main_request *r)
 	return sync_diagnose(r->c, &r->reply);
 }
 
+static enum err learn_commits(struct sync_main_request *r)
+{
+	struct beads b;
+	enum err e = beads_home(r->c, &b);
+
+	if (e || (e = open_repo(r)))
+		return e;
+	b.about.prefix = sync_main_after(r, "--prefix");
+	return learn_history(r->c, &b, r->repo, sync_main_after(r, "--also"), &r->reply);
+}
+
 static enum err run_pack(struct sync_main_request *r)
 {
 	json_null(&r->reply);
@@ -337,6 +350,7 @@ static const struct {
 	{ "diff", 1, tell_diff },
 	{ "sync", 1, sync_once },
 	{ "exclusive", 1, sync_main_exclusive },
+	{ "learn", 1, learn_commits },
 	{ "pack", 1, run_pack },
 	{ "autosync", 1, run_autosync },
 	{ "mirror", 1, run_mirror },

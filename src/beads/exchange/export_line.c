@@ -331,6 +331,7 @@ static void outlet_put_all(struct outlet *o)
 	outlet_put_extension(o, MEMBER_SPEC_ID);
 	outlet_put_extension(o, MEMBER_PINNED);
 	outlet_put_extension(o, MEMBER_METADATA);
+	outlet_put_extension(o, MEMBER_TOUCHES);
 	outlet_put_member(o, "source_repo", MEMBER_SOURCE_REPO);
 	outlet_put_member(o, "labels", MEMBER_LABELS);
 	outlet_put_edges(o);

@@ -215,8 +215,9 @@ bool upstream_key_known(struct str key)
 int upstream_extension(struct str key)
 {
 	static const enum member list[] = {
-		MEMBER_DEFER_UNTIL, MEMBER_DUE_AT, MEMBER_ESTIMATED_MINUTES, MEMBER_METADATA,
-		MEMBER_OWNER,       MEMBER_PINNED, MEMBER_SPEC_ID,           MEMBER_STARTED_AT
+		MEMBER_DEFER_UNTIL, MEMBER_DUE_AT,     MEMBER_ESTIMATED_MINUTES,
+		MEMBER_METADATA,    MEMBER_OWNER,      MEMBER_PINNED,
+		MEMBER_SPEC_ID,     MEMBER_STARTED_AT, MEMBER_TOUCHES
 	};
 
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++)

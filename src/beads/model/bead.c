@@ -365,6 +365,20 @@ struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count)
 	return out;
 }
 
+/* Another program may have written something else than a list of words. */
+struct str *bead_touches(struct arena *mem, const struct bead *b, size_t *count)
+{
+	const struct value *v = bead_parsed(mem, b->member[MEMBER_TOUCHES]);
+	size_t have = v && v->type == VALUE_ARRAY ? v->count : 0;
+	struct str *out = arena_array(mem, have + 1, sizeof *out);
+
+	*count = 0;
+	for (size_t i = 0; i < have; i++)
+		if (v->item[i].type == VALUE_STRING)
+			out[(*count)++] = v->item[i].text;
+	return out;
+}
+
 static const struct str request_key = { "request", 7 };
 
 struct str bead_request(struct arena *mem, const struct bead *b, struct str *args)

@@ -160,6 +160,10 @@ void bead_put_request(struct arena *mem, struct bead *b, struct str key, struct 
 struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count);
 struct str labels_encode(struct arena *mem, struct str *labels, size_t count);
 
+/* The normalised scopes (agents/scope.h) that the bead is expected to change, sorted, without
+ * duplicates. */
+struct str *bead_touches(struct arena *mem, const struct bead *b, size_t *count);
+
 /* "1" or "P1", from 0 to 4. */
 bool priority_parse(struct str text, int64_t *out);
 

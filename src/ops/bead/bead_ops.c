@@ -75,6 +75,9 @@ const struct prop bead_props[] = {
 	{ "container", PROP_BOOL, OPT, NULL },
 	{ "open_children", PROP_INT, OPT, NULL },
 	{ "why", PROP_STR, OPT, NULL },
+	{ "left_out", PROP_BOOL, OPT, NULL },
+	{ "collides_with", PROP_STR, OPT, NULL },
+	{ "score", PROP_INT, OPT, NULL },
 	{ "remap", PROP_OBJECT, OPT | PROP_LIST, NULL },
 /* extensions, where they are set */
 #define EXTENSION(NAME, key, type, flags) PROP_ROW(key, flags, TYPE_##type),

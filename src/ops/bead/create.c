@@ -3,12 +3,14 @@
 #include "beads/plan/plan.h"
 #include "ops/ops.h"
 #include "ops/plan/extension.h"
+#include "ops/work/touches.h"
 
 struct body {
 	struct str title, description, body_file, assignee, id, parent, file;
 	struct str text[MEMBERS]; /* members with an option of their own */
 	struct extension_body extension;
 	struct list labels, deps;
+	struct touches_body touches;
 	int type;
 	int64_t priority;
 	bool dry_run;
@@ -29,6 +31,7 @@ static const struct field fields[] = {
 	  .help = "priority: 0 (most urgent) to 4 (default 2)" },
 	{ "labels", &kind_line, AT(labels), FIELD_LIST | FIELD_COMMAS, .also = "label",
 	  .letter = 'l', .arg = "A,B", .min = 1, .max = MAX_WORD, .help = "labels" },
+	TOUCHES_FIELD(struct body, touches, 0, "files and folders that it will change"),
 	{ "assignee", &kind_line, AT(assignee), .letter = 'a', .arg = "NAME", .max = MAX_NAME,
 	  .help = "assignee" },
 	{ "deps", &kind_str, AT(deps), FIELD_LIST | FIELD_COMMAS, .arg = "KIND:ID",
@@ -75,7 +78,8 @@ static enum err bead_create_draft(struct call *c, struct beads *b, const struct 
 	memcpy(d->text, in->text, sizeof d->text);
 	d->text[MEMBER_TITLE] = in->title;
 	d->text[MEMBER_DESCRIPTION] = in->body_file.p ? in->body_file : in->description;
-	if ((e = extension_values(c, &in->extension, d->extension)))
+	if ((e = extension_values(c, &in->extension, d->extension)) ||
+	    (e = touches_value(c, b, &in->touches.set, &d->extension[MEMBER_TOUCHES])))
 		return e;
 	for (size_t i = 0; i < in->deps.n; i++)
 		if ((e = draft_need_text(c, d, dep[i])))
@@ -99,7 +103,8 @@ static bool bead_create_only_file(const struct body *in)
 	    x->notes.p || x->spec_id.p)
 		return false;
 	return !in->title.p && !in->description.p && !in->body_file.p && !in->assignee.p &&
-	       !in->id.p && !in->labels.n && !in->deps.n && in->type < 0 && in->priority == ABSENT;
+	       !in->id.p && !in->labels.n && !in->deps.n && !in->touches.set.n && in->type < 0 &&
+	       in->priority == ABSENT;
 }
 
 static enum err bead_create_reply(struct call *c, struct beads *b, struct str id,

@@ -6,11 +6,13 @@
 #include "beads/ready.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
+#include "ops/work/parallel.h"
 
 struct body {
 	struct filter_body filter;
 	struct shape_body shape;
-	int64_t limit, lease, timeout;
+	int64_t limit, lease, timeout, parallel;
+	struct list names;
 	int sort, exclusive;
 	bool claim, explain;
 	struct when when;
@@ -46,6 +48,11 @@ static const struct field fields[] = {
 	  .help = "claim the first one, atomically" },
 	{ "lease", &kind_duration, AT(lease), .help = "lease duration, with --claim" },
 	EXCLUSIVE_FIELDS(struct body, exclusive, timeout, 0),
+	{ "parallel", &kind_int, AT(parallel), FIELD_CLI, .arg = "N", .min = 1,
+	  .max = PARALLEL_MOST,
+	  .help = "number of beads that can be worked on at once without touching the same files" },
+	{ "for", &kind_agent, AT(names), FIELD_LIST | FIELD_COMMAS | FIELD_CLI, .arg = "A,B",
+	  .most = PARALLEL_MOST, .help = "agents to claim them for, with --parallel and --claim" },
 	{ "explain", &kind_bool, AT(explain), FIELD_LOOK,
 	  .help = "explain why each bead is ready" },
 	SHAPE_FIELDS(struct body, shape),
@@ -58,6 +65,7 @@ static const char *const examples[] = {
 	"bd ready --claim --lease 30m --json",
 	"bd ready --claim --exclusive",
 	"bd ready -t bug -l backend --explain",
+	"bd ready --parallel 3 --claim --for amber,birch,coral --json",
 	NULL,
 };
 
@@ -103,6 +111,28 @@ static int64_t bead_ready_encode(struct call *c, const struct body *in, const st
 	return count;
 }
 
+static enum err bead_ready_parallel(struct call *c, struct beads *b, const struct body *in,
+				    const struct bead_filter *filter, struct json *reply)
+{
+	struct parallel ask = { .count = in->parallel,
+				.names = in->names,
+				.claim = in->claim,
+				.explain = in->explain };
+	struct shape shape = shape_of(c, &in->shape);
+	enum err e = in->claim ? lease_of(c, b, in->lease, &ask.lease) : ERR_OK;
+
+	return e ? e : parallel_run(c, b, filter, &ask, &shape, reply);
+}
+
+/* Reads new commits before the lock is taken, because other writers must not wait for that. */
+static enum err bead_ready_look(struct call *c, struct stores *s, const void *body)
+{
+	const struct body *in = body;
+
+	(void)s;
+	return in->parallel == ABSENT ? ERR_OK : parallel_look(c);
+}
+
 static enum err bead_ready_run(struct call *c, struct stores *s, const void *body,
 			       struct json *reply)
 {
@@ -137,6 +167,10 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 	filter.lean = !in->claim && shape_lean(&shape);
 	filter.ready = true;
 	filter.limit = in->limit;
+	if (in->names.n && in->parallel == ABSENT)
+		return call_fail(c, ERR_INVALID_INPUT, "--for requires --parallel and --claim");
+	if (!e && in->parallel != ABSENT)
+		return bead_ready_parallel(c, s->beads, in, &filter, reply);
 	if (!e && in->claim && !(e = lease_of(c, s->beads, in->lease, &lease)))
 		e = ready_claim(c, s->beads, &filter, lease, &rows);
 	else if (!e)
@@ -158,11 +192,16 @@ const struct op op_bead_ready = {
 		"`container` and `open_children`, and are never handed out. With --claim, the "
 		"first bead that is not a container is claimed for you; an empty list means that "
 		"none is ready. With --exclusive, the Git remote decides: of all clones that ask at "
-		"the same time, each gets another bead.",
+		"the same time, each gets another bead.\n\n"
+		"With --parallel, the list has N beads that are likely to collide neither with each "
+		"other nor with beads in progress and reservations: see 'bd conflicts'. --claim "
+		"then claims all of them, --for for one agent each, in one step. --explain adds "
+		"the beads that were left out, marked with `left_out`, and the reason.",
 	.examples = examples,
 	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &beads_reply,
 	.run = bead_ready_run,
+	.look = bead_ready_look,
 };

@@ -2,6 +2,7 @@
 #include "beads/claim.h"
 #include "ops/ops.h"
 #include "ops/plan/extension.h"
+#include "ops/work/touches.h"
 
 struct body {
 	struct list ids, add_labels, remove_labels, set_labels;
@@ -9,6 +10,7 @@ struct body {
 	struct str title, description, body_file, note, assignee, parent;
 	struct str text[MEMBERS]; /* members with an option of their own */
 	struct extension_body extension;
+	struct touches_body touches;
 	int status, type;
 	int64_t priority, lease, timeout;
 	int exclusive;
@@ -45,6 +47,9 @@ static const struct field fields[] = {
 	  .flag = "remove-label", .arg = "LABEL", .help = "labels to remove" },
 	{ "set_labels", &kind_line, AT(set_labels), FIELD_LIST | FIELD_COMMAS, .arg = "A,B",
 	  .max = MAX_WORD, .help = "labels that replace the present ones" },
+	TOUCHES_FIELD(struct body, touches, FIELD_CLI,
+		      "files and folders that it will change; \"\" removes all"),
+	TOUCHES_CHANGE_FIELDS(struct body, touches),
 	{ "parent", &kind_str, AT(parent), .arg = "BEAD", .help = "parent bead; \"\" removes it" },
 	{ "claim", &kind_bool, AT(claim), FIELD_CLAIMS, .role = ROLE_CLAIM,
 	  .help = "claim it, as 'bd claim' does" },
@@ -171,7 +176,7 @@ static enum err bead_update_step(struct edit *e, struct state *change, const voi
 				 "--body-file");
 	bead_update_set_texts(e, in);
 	bead_update_set_labels(e, in);
-	if ((err = extension_edit(e, &in->extension)))
+	if ((err = extension_edit(e, &in->extension)) || (err = touches_edit(e, &in->touches)))
 		return err;
 	if (in->claim && in->status >= 0 && in->status != BEAD_IN_PROGRESS)
 		return call_fail(e->c, ERR_INVALID_INPUT,

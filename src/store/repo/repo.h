@@ -95,6 +95,34 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 /* Is `a` the same commit as `b`, or an ancestor of it? */
 bool repo_reaches(struct repo *r, struct str b, struct str a);
 
+/* --- the files that commits change --- */
+
+struct repo_change {
+	struct str name, author, message;
+	int64_t time_ms;
+	const struct str *files; /* none: a merge, or more than `files_most` */
+	size_t file_count;
+};
+typedef enum err repo_change_visit(void *arg, const struct repo_change *change);
+
+/* Which commits to visit: those of all branches, HEAD and `also`, without the history of `known`;
+ * of those the `most` newest. */
+struct repo_changes {
+	struct str also;         /* or absent */
+	const struct str *known; /* commits that are gone are ignored */
+	size_t known_count;
+	size_t most, files_most;
+	repo_change_visit *visit; /* oldest commit first */
+	void *arg;
+	struct str head;  /* set: the commit of HEAD; or absent */
+	struct str *tips; /* set: where the visit began */
+	size_t tip_count;
+};
+
+/* Finds the commits to begin with, then visits. */
+enum err repo_find_tips(struct call *c, struct repo *r, struct repo_changes *changes);
+enum err repo_each_change(struct call *c, struct repo *r, struct repo_changes *changes);
+
 /* How deep folders in a commit may be nested. */
 enum { REPO_DEPTH = 100 };
 

@@ -10,6 +10,7 @@
 #include "surface/upstream/dialect.h"
 #include "surface/upstream/habits.h"
 #include "surface/view/bd_view.h"
+#include "surface/view/work_view.h"
 
 #define AT(member) offsetof(struct globals, member)
 
@@ -73,6 +74,8 @@ static const struct command commands[] = {
 	{ "ready", &op_bead_ready, .view = bd_view_ready,
 	  .fields = ROW ",container,open_children" },
 	{ "why", &op_bead_why, .view = bd_view_why },
+	{ "touches", &op_bead_touches, .view = work_view_touches },
+	{ "conflicts", &op_bead_conflicts, .view = work_view_conflicts },
 	{ "defer", &op_bead_defer, .view = bd_view_updated },
 	{ "undefer", &op_bead_undefer, .view = bd_view_updated },
 	{ "claim", &op_bead_claim, .view = bd_view_claimed },

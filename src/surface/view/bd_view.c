@@ -102,6 +102,13 @@ void bd_view_restored(struct view *v, const struct value *data)
 
 static void bd_view_claimed_one(struct view *v, const struct value *bead)
 {
+	struct str why = value_str(bead, "why");
+
+	if (view_yes(bead, "left_out")) {
+		view_line(v, "Not claimed: " STR_FMT ", " STR_FMT, STR_ARG(value_str(bead, "id")),
+			  STR_ARG(why));
+		return;
+	}
 	bead_put_line(v, "Claimed", bead);
 	bead_put_claim(v, bead);
 }
@@ -302,6 +309,7 @@ static void bead_put_page(struct view *v, const struct value *bead)
 					bead_lease(v, end).p) :
 			      value_str(bead, "assignee"));
 	bead_put_fact(v, "labels", bead_joined(v, value_find(bead, "labels")));
+	bead_put_fact(v, "touches", bead_joined(v, value_find(bead, "touches")));
 	bead_put_fact(v, "parent", value_str(bead, "parent"));
 	bead_put_fact(v, "external", value_str(bead, "external_ref"));
 	bead_put_plan(v, bead);

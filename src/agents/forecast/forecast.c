@@ -1,0 +1,399 @@
+#include "agents/forecast/forecast.h"
+
+#include "base/text/value.h"
+#include "beads/git_process.h"
+#include "store/agent_files.h"
+#include "store/db/bead_query.h"
+
+enum {
+	CHANCE_LEARNED = 80,
+	CHANCE_NAMED = 50,
+	CHANCE_LEAST = 5,  /* of a file that is expected because of history */
+	BORROWED = 2,      /* commits; see together_chance() */
+	COMMITS_SEEN = 64, /* of each scope, the newest */
+	ITEMS_MOST = 300,
+	WORDS_MOST = 40,
+	LEARN_TIMEOUT_MS = 60000,
+};
+
+static const char *const words[] = { "declared", "reserved", "learned", "named", "history" };
+const struct names expectations = { words, sizeof words / sizeof *words, NULL };
+
+/* --- opening --- */
+
+static enum err forecast_learn(struct call *c, const struct beads *b, struct str head)
+{
+	struct git_process h = { .words = { "learn", arena_cstr(&c->mem, b->repo.common),
+					    "--prefix", arena_cstr(&c->mem, b->about.prefix),
+					    "--also", arena_cstr(&c->mem, head) },
+				 .timeout_ms = LEARN_TIMEOUT_MS };
+
+	return git_process_run(c, &h);
+}
+
+void forecast_open_known(struct call *c, const struct beads *b, struct commit_db *out)
+{
+	if (commit_db_open(c, b->home, false, out))
+		call_forgive(c);
+}
+
+static void forecast_open_history(struct call *c, const struct beads *b, struct commit_db *out)
+{
+	struct str head = place_head(c, &b->repo), why;
+
+	forecast_open_known(c, b, out);
+	if (b->writing || !head.p || (out->db && commit_db_has_tip(c, out, head)))
+		return;
+	commit_db_close(out);
+	if (forecast_learn(c, b, head)) {
+		why = c->message;
+		call_forgive(c);
+		call_warn(c, "the forecast lacks the repository's history: " STR_FMT, STR_ARG(why));
+	}
+	forecast_open_known(c, b, out);
+}
+
+enum err forecast_open(struct call *c, struct beads *b, struct forecast *out)
+{
+	struct agent_files files;
+	enum err e;
+
+	*out = (struct forecast){ .b = b, .together.mem = &c->mem };
+	if ((e = agent_files_open(c, AGENTS_READ, &files)))
+		return e;
+	if (files.home.p)
+		e = reservation_shown(c, &files, STR_NONE, STR_NONE, false, &out->reservations);
+	agent_files_close(&files);
+	if (!e)
+		forecast_open_history(c, b, &out->history);
+	return e;
+}
+
+void forecast_close(struct forecast *f)
+{
+	commit_db_close(&f->history);
+}
+
+/* --- what a bead is expected to change --- */
+
+/* The likeliest reason for a scope counts. */
+static void prospect_add(struct call *c, struct prospect *p, struct expected one)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (str_eq(p->item[i].scope, one.scope)) {
+			if (p->item[i].chance < one.chance)
+				p->item[i] = one;
+			return;
+		}
+	if (p->count == ITEMS_MOST)
+		return;
+	p->item = arena_room(&c->mem, p->item, p->count, sizeof one);
+	p->item[p->count++] = one;
+}
+
+static struct str forecast_scope(struct str declared)
+{
+	return str_is(declared, "/") ? STR("") : declared;
+}
+
+static void prospect_add_declared(struct call *c, struct prospect *p, const struct value *line)
+{
+	const struct value *list = value_find(line, "touches");
+
+	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++)
+		if (list->item[i].type == VALUE_STRING)
+			prospect_add(c, p,
+				     (struct expected){ forecast_scope(list->item[i].text), 100,
+							EXPECT_DECLARED, STR_NONE });
+}
+
+static void prospect_add_reserved(struct call *c, const struct forecast *f, struct prospect *p)
+{
+	for (const struct reservation *r = f->reservations; r; r = r->next)
+		if (str_eq(r->bead, p->id)) {
+			prospect_add(c, p,
+				     (struct expected){ r->key, 100, EXPECT_RESERVED, STR_NONE });
+			p->agent = p->agent.p ? p->agent : r->agent;
+		}
+}
+
+static enum err prospect_add_learned(struct call *c, struct forecast *f, struct prospect *p)
+{
+	struct commit_file *file = NULL;
+	size_t count = 0;
+	enum err e = commit_db_touched(c, &f->history, p->id, &file, &count);
+
+	for (size_t i = 0; !e && i < count; i++)
+		prospect_add(c, p,
+			     (struct expected){ file[i].path, CHANCE_LEARNED, EXPECT_LEARNED,
+						STR_NONE });
+	return e;
+}
+
+static bool forecast_in_path(char ch)
+{
+	return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+	       (ch && strchr("/._-+@", ch)) || (unsigned char)ch >= 0x80;
+}
+
+/* Words with a slash or a dot that are the path of a file in the history. */
+static void prospect_add_named(struct call *c, struct forecast *f, struct prospect *p,
+			       struct str text)
+{
+	size_t start = 0, seen = 0;
+
+	for (size_t i = 0; i <= text.n && seen < WORDS_MOST; i++) {
+		struct str word = { text.p + start, i - start };
+
+		if (i < text.n && forecast_in_path(text.p[i]))
+			continue;
+		start = i + 1;
+		while (word.n && (word.p[word.n - 1] == '.' || word.p[word.n - 1] == '/'))
+			word.n--;
+		if (!word.n || (!memchr(word.p, '/', word.n) && !memchr(word.p, '.', word.n)))
+			continue;
+		seen++;
+		if (commit_db_knows(c, &f->history, word))
+			prospect_add(
+				c, p,
+				(struct expected){ word, CHANCE_NAMED, EXPECT_NAMED, STR_NONE });
+	}
+}
+
+/* --- files that changed together --- */
+
+/* What the last commits that changed a scope have changed; by number of the file. */
+struct together {
+	struct commit_file *file;
+	size_t count;
+	int64_t commits;
+};
+
+static enum err together_of(struct call *c, struct forecast *f, struct str scope,
+			    const struct together **out)
+{
+	void **known = map_put(&f->together, scope);
+	struct together *made = *known;
+	enum err e = ERR_OK;
+
+	if (!made) {
+		*known = made = arena_new(&c->mem, struct together);
+		e = commit_db_together(c, &f->history, scope, COMMITS_SEEN, &made->file,
+				       &made->count, &made->commits);
+	}
+	*out = made;
+	return e;
+}
+
+static int64_t together_count(const struct together *t, int64_t file)
+{
+	size_t from = 0, to = t->count;
+
+	while (from < to) {
+		size_t middle = (from + to) / 2;
+
+		if (t->file[middle].file == file)
+			return t->file[middle].commits;
+		if (t->file[middle].file < file)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return 0;
+}
+
+/*
+ * The chance, in percent, that a commit which changes a scope also changes the file: of the last
+ * commits, and of two imaginary ones that behave like those of the scope's folder. So a new file
+ * borrows from its folder, and a file with many commits speaks for itself.
+ */
+static int together_chance(const struct together *own, const struct together *folder, int64_t file)
+{
+	int64_t lent = together_count(folder, file) * 10000 / (folder->commits + BORROWED);
+	int64_t chance =
+		(together_count(own, file) * 10000 + BORROWED * lent) / (own->commits + BORROWED);
+
+	return (int)((chance + 50) / 100);
+}
+
+static void prospect_add_together(struct call *c, struct prospect *p, struct expected from,
+				  const struct together *own, const struct together *folder)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct together *t = i ? folder : own;
+
+		for (size_t k = 0; k < t->count; k++) {
+			const struct commit_file *file = &t->file[k];
+			int chance = from.chance * together_chance(own, folder, file->file) / 100;
+
+			if (chance >= CHANCE_LEAST &&
+			    scope_overlap(file->path, from.scope) == OVERLAP_DISJOINT)
+				prospect_add(c, p,
+					     (struct expected){ file->path, chance, EXPECT_HISTORY,
+								from.scope });
+		}
+	}
+}
+
+static struct str forecast_folder(struct str scope)
+{
+	while (scope.n && scope.p[scope.n - 1] != '/')
+		scope.n--;
+	return scope.n ? str_head(scope, scope.n - 1) : STR("");
+}
+
+/* The files that changed together with those that are expected for another reason. */
+static enum err prospect_add_history(struct call *c, struct forecast *f, struct prospect *p)
+{
+	static const struct together none;
+	size_t known = p->count;
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < known; i++) {
+		struct expected from = p->item[i];
+		struct str folder = forecast_folder(from.scope);
+		const struct together *own, *around = &none;
+
+		if (!from.scope.n)
+			continue;
+		if ((e = together_of(c, f, from.scope, &own)) ||
+		    (folder.n && (e = together_of(c, f, folder, &around))))
+			return e;
+		prospect_add_together(c, p, from, own, around);
+	}
+	return e;
+}
+
+enum err forecast_bead(struct call *c, struct forecast *f, struct bead_row *row,
+		       struct prospect *out)
+{
+	const struct value *line = value_read(&c->mem, row->line);
+	enum err e = ERR_OK;
+
+	*out = (struct prospect){ .id = row->id,
+				  .title = row->title,
+				  .agent = row->status == BEAD_IN_PROGRESS ? row->assignee :
+									     STR_NONE,
+				  .in_progress = row->status == BEAD_IN_PROGRESS &&
+						 (!row->lease || row->lease > c->now_ms),
+				  .priority = row->priority,
+				  .row = row };
+	prospect_add_declared(c, out, line);
+	prospect_add_reserved(c, f, out);
+	if (!f->history.db)
+		return e;
+	prospect_add_named(c, f, out, row->title);
+	prospect_add_named(c, f, out, value_str(line, "description"));
+	e = prospect_add_learned(c, f, out);
+	return e ? e : prospect_add_history(c, f, out);
+}
+
+/* --- what is being worked on --- */
+
+bool prospect_listed(const struct prospect *list, struct str id)
+{
+	for (; list; list = list->next)
+		if (str_eq(list->id, id))
+			return true;
+	return false;
+}
+
+enum err forecast_busy(struct call *c, struct forecast *f, struct prospect **out)
+{
+	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS };
+	struct prospect **tail = out;
+	struct bead_row *rows;
+	enum err e = query_each(c, &f->b->cache, &filter, &rows);
+
+	*out = NULL;
+	for (; !e && rows; rows = rows->next) {
+		if (rows->lease && rows->lease <= c->now_ms)
+			continue;
+		*tail = arena_new(&c->mem, struct prospect);
+		if ((e = forecast_bead(c, f, rows, *tail)))
+			return e;
+		tail = &(*tail)->next;
+	}
+	for (const struct reservation *r = f->reservations; !e && r; r = r->next) {
+		if (!r->bead.n || prospect_listed(*out, r->bead))
+			continue;
+		*tail = arena_new(&c->mem, struct prospect);
+		**tail = (struct prospect){ .id = r->bead, .in_progress = true };
+		prospect_add_reserved(c, f, *tail);
+		tail = &(*tail)->next;
+	}
+	return e;
+}
+
+/* --- two beads --- */
+
+static void collision_add(struct collision *x, struct shared_scope one)
+{
+	size_t i = x->count;
+
+	if (x->count < SHARED_MOST)
+		x->count++;
+	else if (x->shared[--i].chance >= one.chance)
+		return;
+	for (; i && x->shared[i - 1].chance < one.chance; i--)
+		x->shared[i] = x->shared[i - 1];
+	x->shared[i] = one;
+}
+
+void forecast_compare(const struct prospect *a, const struct prospect *b, struct collision *out)
+{
+	enum { ONE = 100 * 100, FINE = 100000 };
+	int64_t apart = (int64_t)ONE * FINE; /* the chance that they never meet */
+
+	*out = (struct collision){ .a = a, .b = b };
+	for (size_t i = 0; i < a->count; i++)
+		for (size_t k = 0; k < b->count; k++) {
+			const struct expected *x = &a->item[i], *y = &b->item[k];
+			int chance;
+
+			if (scope_overlap(x->scope, y->scope) == OVERLAP_DISJOINT)
+				continue;
+			chance = x->chance * y->chance;
+			apart = apart / ONE * (ONE - chance);
+			collision_add(out, (struct shared_scope){
+						   x->scope.n >= y->scope.n ? x->scope : y->scope,
+						   chance / 100, x, y });
+		}
+	out->score = (int)((ONE - apart / FINE + 50) / 100);
+}
+
+static struct str expected_phrase(struct arena *mem, struct str id, const struct expected *x)
+{
+	struct str scope = x->scope.n ? x->scope : STR("/");
+
+	switch (x->why) {
+	case EXPECT_DECLARED:
+		return arena_fmt(mem, STR_FMT " declares " STR_FMT, STR_ARG(id), STR_ARG(scope));
+	case EXPECT_RESERVED:
+		return arena_fmt(mem, STR_FMT " is reserved for " STR_FMT, STR_ARG(scope),
+				 STR_ARG(id));
+	case EXPECT_LEARNED:
+		return arena_fmt(mem, "a commit of " STR_FMT " changed " STR_FMT, STR_ARG(id),
+				 STR_ARG(scope));
+	case EXPECT_NAMED:
+		return arena_fmt(mem, STR_FMT " names " STR_FMT, STR_ARG(id), STR_ARG(scope));
+	case EXPECT_HISTORY:
+		break;
+	}
+	return arena_fmt(mem, STR_FMT " changes " STR_FMT ", and " STR_FMT " often changes with it",
+			 STR_ARG(id), STR_ARG(x->with.n ? x->with : STR("/")), STR_ARG(scope));
+}
+
+struct str collision_reason(struct arena *mem, const struct collision *x)
+{
+	const struct shared_scope *m = x->shared;
+
+	if (!x->count)
+		return STR("");
+	if (m->a->why == EXPECT_DECLARED && m->b->why == EXPECT_DECLARED &&
+	    str_eq(m->a->scope, m->b->scope))
+		return arena_fmt(mem, "both declare " STR_FMT,
+				 STR_ARG(m->scope.n ? m->scope : STR("/")));
+	return arena_fmt(mem, STR_FMT "; " STR_FMT, STR_ARG(expected_phrase(mem, x->a->id, m->a)),
+			 STR_ARG(expected_phrase(mem, x->b->id, m->b)));
+}

@@ -1,0 +1,78 @@
+#include "surface/view/work_view.h"
+
+#include "surface/view/view.h"
+
+/* "3 commits" */
+static void work_view_count(struct view *v, const char *before, int64_t n, const char *what)
+{
+	buf_fmt(&v->out, "%s%lld %s%s", before, (long long)n, what, n == 1 ? "" : "s");
+}
+
+static void work_view_learned(struct view *v, const struct value *one)
+{
+	int64_t commits = view_number(one, "commits"), reserved = view_number(one, "reservations");
+
+	buf_fmt(&v->out, "  learned   " STR_FMT " (", STR_ARG(value_str(one, "path")));
+	if (commits)
+		work_view_count(v, "", commits, "commit");
+	if (reserved)
+		work_view_count(v, commits ? ", " : "", reserved, "reservation");
+	view_line(v, ")");
+}
+
+void work_view_touches(struct view *v, const struct value *data)
+{
+	const struct value *declared = value_find(data, "declared"),
+			   *reserved = value_find(data, "reserved"),
+			   *learned = value_find(data, "learned");
+	struct str id = value_str(data, "id");
+
+	view_paint(v, PAINT_BOLD, id);
+	view_line(v, " " STR_FMT, STR_ARG(value_str(data, "title")));
+	for (size_t i = 0; i < declared->count; i++)
+		view_line(v, "  declared  " STR_FMT, STR_ARG(declared->item[i].text));
+	for (size_t i = 0; i < reserved->count; i++)
+		view_line(v, "  reserved  " STR_FMT " by " STR_FMT ", ends " STR_FMT,
+			  STR_ARG(value_str(&reserved->item[i], "scope")),
+			  STR_ARG(value_str(&reserved->item[i], "agent_id")),
+			  STR_ARG(view_age(v, value_str(&reserved->item[i], "expires_at"))));
+	for (size_t i = 0; i < learned->count; i++)
+		work_view_learned(v, &learned->item[i]);
+	if (!declared->count && !reserved->count && !learned->count)
+		view_line(v,
+			  "  Nothing is known yet. Declare it: bd update " STR_FMT
+			  " --touches PATH",
+			  STR_ARG(id));
+}
+
+static void work_view_side(struct view *v, const struct value *side)
+{
+	struct str agent = value_str(side, "agent");
+
+	buf_put(&v->out, STR("   "));
+	view_paint(v, PAINT_BOLD, value_str(side, "id"));
+	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(side, "title")));
+	if (view_yes(side, "in_progress"))
+		buf_fmt(&v->out, " (in progress%s" STR_FMT ")", agent.p ? ", " : "",
+			STR_ARG(agent));
+	view_line(v, "%s", "");
+}
+
+static void work_view_conflict(struct view *v, const struct value *one)
+{
+	int64_t score = view_number(one, "score");
+
+	view_paint(v, score >= 80 ? PAINT_RED : PAINT_YELLOW,
+		   arena_fmt(v->out.mem, "%lld%%", (long long)score));
+	view_line(v, " " STR_FMT, STR_ARG(value_str(one, "reason")));
+	work_view_side(v, value_find(one, "a"));
+	work_view_side(v, value_find(one, "b"));
+}
+
+void work_view_conflicts(struct view *v, const struct value *data)
+{
+	if (!data->count)
+		view_line(v, "No two beads are likely to collide. 'bd touches ID' shows what is "
+			     "known about a bead.");
+	view_each(v, data, work_view_conflict);
+}
