@@ -106,9 +106,12 @@ static enum err continuity_open_here(struct call *c, enum vybe_mode mode, struct
 	}
 	if (!e && mode != VYBE_READ)
 		e = continuity_make_home(c, out);
-	if (e)
-		return e;
-	return home_explain(c, vybe_db_open(c, out->path, mode, &out->db), path_parent(out->path));
+	if (!e)
+		e = vybe_db_open(c, out->path, mode, &out->db);
+	if (e == ERR_READ_ONLY && !out->common.p)
+		return call_step(c, "Pass a file that can be written with --db-path, or set "
+				    "XDG_DATA_HOME to a folder that can be written.");
+	return home_explain(c, e, path_parent(out->path));
 }
 
 /* The store may be moved between the search and the lock. */

@@ -22,6 +22,11 @@ bool field_on_wire(const struct field *f)
 		f->kind != &kind_path && f->kind != &kind_ref);
 }
 
+bool field_can_be_handed(const struct field *f)
+{
+	return field_on_wire(f) || f->kind != &kind_path;
+}
+
 const char *field_label(struct call *c, const struct field *f)
 {
 	if (c->wire)

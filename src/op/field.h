@@ -138,6 +138,10 @@ static inline bool field_required_cli(const struct field *f)
  * line. */
 bool field_on_wire(const struct field *f);
 
+/* Can a command hand the field over to another process? Not if that process would have to read a
+ * file that the command line names. */
+bool field_can_be_handed(const struct field *f);
+
 /* The field's flag without its dashes; allocated if it is derived from the name. */
 struct str field_flag(struct arena *mem, const struct field *f);
 

@@ -530,6 +530,14 @@ static void moment_to_json(struct json *j, const struct field *f, const void *at
 	json_str(j, v == ABSENT ? STR_NONE : moment_format(j->out.mem, v));
 }
 
+static void later_to_json(struct json *j, const struct field *f, const void *at)
+{
+	if (*(const int64_t *)at)
+		moment_to_json(j, f, at);
+	else
+		json_str(j, STR(""));
+}
+
 const struct kind kind_later = {
 	.type = "string",
 	.arg = "TIME",
@@ -537,7 +545,7 @@ const struct kind kind_later = {
 	.clear = int_clear,
 	.from_text = later_from_text,
 	.from_json = string_from_json,
-	.to_json = moment_to_json,
+	.to_json = later_to_json,
 };
 
 const struct kind kind_moment = {

@@ -110,6 +110,9 @@ enum err request_set(struct call *c, struct request *r, size_t i, struct str tex
 /* Sets all fields from a JSON object; an unknown member is an error. */
 enum err request_decode(struct call *c, struct request *r, const struct value *object);
 
+/* The same for a request that was parsed from a command line and is handed over to this process. */
+enum err request_decode_handed(struct call *c, struct request *r, const struct value *object);
+
 /* Sets the presets of fields that were not given; a required field that is missing is an error. */
 enum err request_check(struct call *c, struct request *r);
 

@@ -83,14 +83,15 @@ static bool request_decode_call(struct call *c, const struct op *op, const struc
 	return text || member->type == VALUE_NULL;
 }
 
-static enum err request_decode_member(struct call *c, struct request *r, const struct value *member)
+static enum err request_decode_member(struct call *c, struct request *r, const struct value *member,
+				      bool (*takes)(const struct field *f))
 {
 	const struct field *fields = r->op->fields;
 
 	if (request_decode_call(c, r->op, member))
 		return ERR_OK;
 	for (size_t i = 0; fields && fields[i].name; i++) {
-		if (!field_on_wire(&fields[i]) || !str_is(member->key, fields[i].name))
+		if (!takes(&fields[i]) || !str_is(member->key, fields[i].name))
 			continue;
 		if (member->type != VALUE_NULL)
 			r->given |= UINT64_C(1) << i;
@@ -100,15 +101,27 @@ static enum err request_decode_member(struct call *c, struct request *r, const s
 			 r->called ? r->called : r->op->name, STR_ARG(member->key));
 }
 
-enum err request_decode(struct call *c, struct request *r, const struct value *object)
+static enum err request_decode_members(struct call *c, struct request *r,
+				       const struct value *object,
+				       bool (*takes)(const struct field *f))
 {
 	enum err e;
 
-	c->wire = true;
 	for (size_t i = 0; object && i < object->count; i++)
-		if ((e = request_decode_member(c, r, &object->item[i])))
+		if ((e = request_decode_member(c, r, &object->item[i], takes)))
 			return e;
 	return ERR_OK;
+}
+
+enum err request_decode(struct call *c, struct request *r, const struct value *object)
+{
+	c->wire = true;
+	return request_decode_members(c, r, object, field_on_wire);
+}
+
+enum err request_decode_handed(struct call *c, struct request *r, const struct value *object)
+{
+	return request_decode_members(c, r, object, field_can_be_handed);
 }
 
 enum err request_check(struct call *c, struct request *r)

@@ -111,11 +111,47 @@ static bool api_waits(const struct http_request *r, const struct op *op, bool po
 		(post && ((op->flags & OP_CLAIMS) || (r->n && str_has(body, STR("\"claim"))))));
 }
 
+/* Gives the line of the job to a worker. */
+static enum MHD_Result api_put_job(struct http_request *r, struct MHD_Connection *connection,
+				   bool waits)
+{
+	r->job.connection = connection;
+	r->begun = true;
+	MHD_suspend_connection(connection);
+	if (!workers_put(waits ? r->h->with.waiters : r->h->with.workers, &r->job)) {
+		r->job.refused = true;
+		MHD_resume_connection(connection);
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result api_not_json(struct http_request *r, struct MHD_Connection *connection)
+{
+	return answer_refuse(r, connection,
+			     &(const struct refusal){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+						      "the body is not JSON",
+						      "Send one JSON object." });
+}
+
+enum MHD_Result begin_handed_over(struct http_request *r, struct MHD_Connection *connection)
+{
+	const struct value *body = value_read(&r->mem, (struct str){ r->body, r->n });
+	const struct op *op = pipe_find(value_str(body, "op"));
+	struct json j = json_new(&r->mem);
+
+	if (!body || body->type != VALUE_OBJECT)
+		return api_not_json(r, connection);
+	json_value(&j, body);
+	buf_char(&j.out, '\n');
+	r->job.line = buf_str(&j.out);
+	return api_put_job(r, connection, api_waits(r, op, true));
+}
+
 enum MHD_Result begin_job(struct http_request *r, struct MHD_Connection *connection,
 			  const char *path, bool post)
 {
 	const struct op *op = pipe_find(str_of(path + sizeof "/api/" - 1));
-	struct workers *workers = api_waits(r, op, post) ? r->h->with.waiters : r->h->with.workers;
+	bool waits = api_waits(r, op, post);
 
 	if (op && (op->flags & OP_WRITE) && !post)
 		return answer_refuse(
@@ -125,20 +161,10 @@ enum MHD_Result begin_job(struct http_request *r, struct MHD_Connection *connect
 
 	r->job.line = api_line_of(r, connection, path, post);
 	if (!r->job.line.p)
-		return answer_refuse(r, connection,
-				     &(const struct refusal){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
-							      "the body is not JSON",
-							      "Send one JSON object." });
-	r->job.connection = connection;
+		return api_not_json(r, connection);
 	r->job.mem = post && !r->nonce[0] ? NULL : &r->mem;
-	r->begun = true;
 	r->plain = !strcmp(path, "/api/" OPENAPI);
-	MHD_suspend_connection(connection);
-	if (!workers_put(workers, &r->job)) {
-		r->job.refused = true;
-		MHD_resume_connection(connection);
-	}
-	return MHD_YES;
+	return api_put_job(r, connection, waits);
 }
 
 static unsigned api_status_of(struct http_request *r, struct str reply)

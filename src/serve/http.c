@@ -81,7 +81,7 @@ static enum MHD_Result send_proof(struct http_request *r, struct MHD_Connection 
 	return send_text(r, connection, MHD_HTTP_OK, json_text(&j), json_type);
 }
 
-/* --- commands of 'abacus open' and 'abacus serve --stop' --- */
+/* --- commands of 'abacus open' and 'abacus serve --stop', and handed-over requests --- */
 
 /* `browse`: with a file that redirects a browser. */
 static enum MHD_Result send_invitation(struct http_request *r, struct MHD_Connection *connection,
@@ -128,6 +128,8 @@ static enum MHD_Result answer_command(struct http_request *r, struct MHD_Connect
 		return send_invitation(r, connection, true);
 	if (!strcmp(path, "/service/stop"))
 		return send_stopping(r, connection);
+	if (!strcmp(path, "/service/run"))
+		return begin_handed_over(r, connection);
 	return answer_refuse(r, connection,
 			     &(const struct refusal){ MHD_HTTP_NOT_FOUND, "NOT_FOUND",
 						      "there is no such command",

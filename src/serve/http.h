@@ -123,6 +123,8 @@ struct refusal check_request(const struct http_request *r, struct MHD_Connection
 /* --- operations: serve/api.c --- */
 
 bool is_api(const char *path);
+/* Runs a request that a command has handed over (surface/service/handoff.h). */
+enum MHD_Result begin_handed_over(struct http_request *r, struct MHD_Connection *connection);
 enum MHD_Result begin_job(struct http_request *r, struct MHD_Connection *connection,
 			  const char *path, bool post);
 enum MHD_Result send_reply(struct http_request *r, struct MHD_Connection *connection, bool get);

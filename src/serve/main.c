@@ -26,8 +26,8 @@
 #include "serve/serve.h"
 #include "store/db/db.h"
 #include "surface/cli/out.h"
-#include "surface/cli/service.h"
 #include "surface/cli/settings.h"
+#include "surface/service/service.h"
 
 /*
  * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. The call of

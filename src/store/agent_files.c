@@ -7,6 +7,7 @@
 #include "base/text/value.h"
 #include "store/agent_pending.h"
 #include "store/folder.h"
+#include "store/home.h"
 #include "store/place.h"
 
 enum { WAIT_MS = 10000, WAIT_BRIEF_MS = 250 };
@@ -45,7 +46,7 @@ static enum err as_io(struct call *c, enum err e, enum err io)
 {
 	if (e == ERR_INTERNAL_ERROR)
 		c->code = io;
-	return c->code;
+	return home_explain(c, c->code, STR(".beadboard"));
 }
 
 /* Reads the clock again after the wait, so that the times of writes follow the order of the lock. */

@@ -167,7 +167,7 @@ enum err home_explain(struct call *c, enum err e, struct str home)
 {
 	if (e != ERR_READ_ONLY)
 		return e;
-	if (home_in_workspace(home))
+	if (!str_is(path_name(home), "abacus"))
 		return call_step(c, "This process may not write there; a sandbox may forbid it. "
 				    "Run 'abacus serve' outside of the sandbox, and commands here "
 				    "use that service; or run 'abacus install codex --write' "
@@ -175,6 +175,6 @@ enum err home_explain(struct call *c, enum err e, struct str home)
 	return call_step(c, "This process may not write there; a sandbox may forbid it. Outside of "
 			    "the sandbox, run one of these: 'abacus move-store workspace' moves "
 			    "the store to a folder that the sandbox lets you write to; 'abacus "
-			    "serve' starts a service that commands here then use; 'abacus install "
+			    "serve' starts a service that commands here use; 'abacus install "
 			    "codex --write' lets Codex write to the store.");
 }

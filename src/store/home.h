@@ -50,7 +50,7 @@ enum err home_refuse_workspace(struct call *c, struct str common);
 enum err home_lock(struct call *c, struct str common, struct lock *out);
 
 /* Adds the ways to write to a store that cannot be written from here to the failure READ_ONLY; any
- * other failure is passed on. */
+ * other failure is passed on. The folder may also be `.bb` or `.beadboard`. */
 enum err home_explain(struct call *c, enum err e, struct str home);
 
 #endif

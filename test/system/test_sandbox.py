@@ -8,6 +8,7 @@ import pytest
 from conftest import BIN, Repo, environment, git
 from harness import STRACE, needs_strace
 from sandbox import Sandbox, needs_sandbox
+from service import services  # noqa: F401
 
 pytestmark = needs_sandbox
 
@@ -178,6 +179,46 @@ def test_a_write_names_three_ways_to_make_the_store_writable(repo):
     assert error["code"] == "read_only" and str(repo.home) in error["message"]
     for way in ("abacus move-store workspace", "abacus serve", "abacus install codex --write"):
         assert way in error["hint"]
+
+
+# --- a service that writes for the sandbox ---
+
+def test_a_service_of_the_user_carries_out_what_a_sandbox_may_not_write(repo, services, tmp_path):
+    commit(repo)
+    repo.run("init", program="abacus").ok()
+    git(repo.path, "worktree", "add", "-q", "-b", "feature", str(tmp_path / "linked"))
+    services(repo).start()
+    box = Sandbox(repo, ".")
+    first = box.json("create", "one", "-p", "1", "--label", "a,b", "--due", "2030-01-01", "--as", "zed",
+                     "--request-id", "r1")
+    assert (first["created_by"], first["labels"], first["priority"]) == ("zed", ["a", "b"], 1)
+    assert box.json("create", "one", "-p", "1", "--label", "a,b", "--due", "2030-01-01", "--as", "zed",
+                    "--request-id", "r1")["id"] == first["id"]
+    assert box.run("claim", first["id"], "--as", "zed").ok().out.startswith(f"Claimed {first['id']}")
+    refused = box.run("--json", "claim", first["id"], "--as", "amy")
+    same = repo.run("--json", "claim", first["id"], "--as", "amy")
+    assert (refused.code, refused.json) == (same.code, same.json) and same.error["code"] == "already_claimed"
+    box.shell(SESSION).ok()
+    linked = Sandbox(repo, repo.path, tmp_path / "linked", cwd=tmp_path / "linked")
+    assert linked.json("create", "two")["created_on_branch"] == "feature"
+    assert linked.json("sync")["durability"] == "local"
+
+
+def test_a_service_carries_out_nothing_for_another_project(repo, services, tmp_path):
+    service = services(repo).start()
+    git(tmp_path, "init", "-q", "other")
+    Repo(tmp_path / "other").run("init").ok()
+    request = {"op": "bead create", "dir": str(tmp_path / "other"), "params": {"title": "x"}}
+    error = service.post("/service/run", request).error
+    assert error["code"] == "invalid_argument" and "another project" in error["message"], error
+    assert Repo(tmp_path / "other").ids("list") == []
+
+
+def test_the_loopback_carries_out_nothing_for_a_sandbox(repo, services):
+    service = services(repo).start("--port", "0")
+    answer = service.page("POST", "/service/run", {"Content-Type": "application/json"},
+                          {"op": "bead create", "dir": str(repo.path), "params": {"title": "x"}})
+    assert answer.status == 404 and repo.ids("list") == []
 
 
 # --- moving ---

@@ -74,7 +74,7 @@ const struct op op_move_store = {
 		"commands may run meanwhile: they wait, and continue in the new place. If the move "
 		"is killed, the store is in one of the two places, and complete.",
 	.examples = examples,
-	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct move_store),
 	.fields = fields,
 	.reply = &(const struct prop){ "moved", PROP_OBJECT, 0, props },

@@ -11,6 +11,7 @@
 #include "store/db/db_salvage.h"
 #include "store/db/receipt_db.h"
 #include "store/folder.h"
+#include "store/home.h"
 #include "store/owner.h"
 #include "store/place.h"
 
@@ -166,10 +167,10 @@ static enum err board_db_take_lock(struct call *c, struct board *b)
 		if (found.kind != FILE_FOLDER)
 			return board_db_not_initialized(c);
 		if (!(e = lock_take(c, path, WAIT_MS, &b->lock)) || e == ERR_DATABASE_BUSY ||
-		    file_exists(&c->mem, path))
+		    e == ERR_READ_ONLY || file_exists(&c->mem, path))
 			break;
 	}
-	return e;
+	return home_explain(c, e, board_db_folder(c, b->root));
 }
 
 /*
@@ -491,7 +492,7 @@ enum err board_make(struct call *c, struct str root, enum board_made *made, stru
 	board_sweep(c, root);
 	do { /* repeated if the board is destroyed in between */
 		if ((e = file_make_dir(c, board_db_folder(c, root), 0700)))
-			return e;
+			return home_explain(c, e, board_db_folder(c, root));
 	} while ((e = board_db_take_lock(c, &b)) == ERR_NOT_INITIALIZED);
 	if (!e) {
 		call_forgive(c);

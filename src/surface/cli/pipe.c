@@ -5,6 +5,8 @@
 #include "surface/cli/pipe.h"
 
 #include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
 #include "base/system/platform.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
@@ -13,6 +15,7 @@
 #include "surface/cli/face.h"
 #include "surface/docs/openapi.h"
 #include "surface/mcp/rpc.h"
+#include "surface/service/service.h"
 
 static char pipe_plain(char ch)
 {
@@ -126,19 +129,44 @@ static void pipe_identify(struct call *c, const struct op *op, const struct valu
 	c->anonymous = !c->actor.p;
 }
 
+/*
+ * A command that was handed over (handoff.h) ran in another folder of this project. A process in a
+ * sandbox must not reach another project this way.
+ */
+static enum err pipe_change_folder(struct call *c, struct str dir, struct str project)
+{
+	struct service_place here, there;
+	enum err e = service_find(c, &here);
+
+	c->seen = (struct call_seen){ 0 };
+	c->dir = c->real = path_real(&c->mem, dir);
+	c->project = project;
+	if (e || !c->dir.p || (e = service_find(c, &there)))
+		return e ? e : file_fail(c, "look at", dir);
+	if (str_eq(here.dir, there.dir))
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' belongs to another project",
+			 STR_ARG(dir));
+}
+
 static enum err pipe_run(struct call *c, const struct op *op, const struct value *v,
 			 struct json *data)
 {
 	const struct value *params = value_find(v, "params"), *args = value_find(v, "args");
+	struct str dir = value_str(v, "dir");
 	struct request r;
 	enum err e;
 
+	if (dir.p && (e = pipe_change_folder(c, dir, value_str(v, "project"))))
+		return e;
 	if (params && params->type != VALUE_OBJECT)
 		return call_fail(c, ERR_INVALID_INPUT, "the parameters of '%s' are not an object",
 				 op->name);
 	r = request_new(c, op);
 	pipe_identify(c, op, args ? args : params);
-	e = args ? pipe_set_texts(c, &r, args) : request_decode(c, &r, params);
+	e = args  ? pipe_set_texts(c, &r, args) :
+	    dir.p ? request_decode_handed(c, &r, params) :
+		    request_decode(c, &r, params);
 	if (!e && args && request_writes(&r))
 		e = call_fail(c, ERR_INVALID_INPUT, "'%s' may write, so it requires POST",
 			      op->name);

@@ -1,5 +1,7 @@
+#include "base/text/json.h"
 #include "base/text/value.h"
 #include "op/op.h"
+#include "ops/ops.h"
 #include "unit/test.h"
 
 struct body {
@@ -77,12 +79,69 @@ static void refuses_what_the_rows_do_not_allow(void **state)
 	call_release(&c);
 }
 
+/* Texts of which each field of an operation takes at least one. */
+static const char *const samples[] = { "amber-otter",
+				       "7",
+				       "30m",
+				       "[1700000000000,3]",
+				       "tt:issue:42",
+				       "true",
+				       "2030-01-02T03:04:05.006Z",
+				       "",
+				       "1",
+				       "src/a" };
+
+static struct str shown(struct call *c, const struct field *f, const void *body)
+{
+	struct json j = json_new(&c->mem);
+
+	field_to_json(&j, f, body);
+	return json_text(&j);
+}
+
+/* A value as a command line gives it, sent as JSON to another process and decoded there. */
+static bool survives(struct call *c, const struct op *one, const struct field *f, const char *text)
+{
+	struct request sent = request_new(c, one), got = request_new(c, one);
+	struct str json;
+
+	if (field_from_text(c, f, str_of(f->words ? names_word(f->words, 0) : text), sent.body)) {
+		call_forgive(c);
+		return false;
+	}
+	json = shown(c, f, sent.body);
+	if (field_from_json(c, f, value_read(&c->mem, json), got.body))
+		fail_msg("%s %s: %s: " STR_FMT, one->name, f->name, json.p, STR_ARG(c->message));
+	assert_str(shown(c, f, got.body), json.p);
+	return true;
+}
+
+static void the_parameters_of_every_operation_survive_being_handed_over(void **state)
+{
+	struct call c = { .now_ms = 1700000000000, .dir = STR("/") };
+	size_t taken;
+
+	(void)state;
+	for (const struct op *const *one = ops; *one; one++)
+		for (const struct field *f = (*one)->fields; f && f->name; f++) {
+			if (!field_can_be_handed(f) || f->kind == &kind_input)
+				continue;
+			taken = 0;
+			for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+				taken += survives(&c, *one, f, samples[i]);
+			if (!taken)
+				fail_msg("no sample for %s of %s", f->name, (*one)->name);
+		}
+	call_release(&c);
+}
+
 int request_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_missing_has_the_fields_own_error),
 		cmocka_unit_test(a_preset_stands_for_what_is_not_given),
 		cmocka_unit_test(refuses_what_the_rows_do_not_allow),
+		cmocka_unit_test(the_parameters_of_every_operation_survive_being_handed_over),
 	};
 
 	return cmocka_run_group_tests_name("request", tests, NULL, NULL);

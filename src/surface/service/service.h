@@ -1,5 +1,5 @@
-#ifndef SURFACE_CLI_SERVICE_H
-#define SURFACE_CLI_SERVICE_H
+#ifndef SURFACE_SERVICE_SERVICE_H
+#define SURFACE_SERVICE_SERVICE_H
 
 #include "op/op.h"
 
@@ -8,7 +8,8 @@ struct view;
 
 /*
  * The client side of the local service, `abacus-serve`: where its files are, and how to send it a
- * request. No other command needs the service.
+ * request. No other command needs the service; one that may not write to the stores hands its
+ * request over to it (handoff.h).
  */
 struct service_place {
 	struct str dir;     /* the service's folder, private to its user */
@@ -17,7 +18,22 @@ struct service_place {
 	struct str socket;  /* a Unix socket with a path short enough for every system */
 	struct str page;    /* prefix of the files that redirect a browser to the page */
 };
-enum err service_place(struct call *c, struct service_place *out);
+enum err service_place(struct call *c, struct service_place *out); /* creates the folders */
+enum err service_find(struct call *c, struct service_place *out);  /* creates nothing */
+
+/* A request to the service. */
+struct service_message {
+	const char *path;
+	struct str body;
+	int patience_s; /* how long to wait for the reply; 0: for ever */
+};
+
+/*
+ * Sends a request to the running service over its socket. False: no service of this user runs for
+ * the project, or it cannot be reached. True with an absent reply: it may have run the request.
+ */
+bool service_send(struct call *c, const struct service_place *at, const struct service_message *m,
+		  struct str *reply);
 
 /*
  * Sends a request to the running service over its socket. The reply is a line of JSON, or absent if

@@ -1,4 +1,4 @@
-#include "surface/cli/service.h"
+#include "surface/service/service.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
