@@ -112,6 +112,17 @@ void *arena_room(struct arena *a, void *list, size_t count, size_t size)
 	return arena_grow(a, list, count * size, (count ? 2 * count : 1) * size);
 }
 
+size_t arena_size(const struct arena *a)
+{
+	size_t pages = 0;
+
+	for (const struct arena_page *page = a->page; page; page = page->next)
+		pages++;
+	for (const struct arena_page *page = a->large; page; page = page->next)
+		pages++;
+	return pages * PAGE;
+}
+
 /* Pages are chained from the newest to the oldest. */
 static void free_pages_until(struct arena_page *page, const struct arena_page *kept)
 {

@@ -91,18 +91,18 @@ struct search_mail {
 static void search_take_mail(struct call *c, const struct mail *m, void *arg)
 {
 	struct search_mail *all = arg;
-	struct search_hit *f;
+	struct arena *mem = &all->s->c->mem; /* the message itself is freed after this call */
 
+	(void)c;
 	if (!search_matches(all->s, m->subject, m->body) || map_find(&all->seen, m->id))
 		return;
-	map_put(&all->seen, arena_copy(&c->mem, m->id));
-	all->found = arena_room(&c->mem, all->found, all->count, sizeof *all->found);
-	f = &all->found[all->count++];
-	*f = (struct search_hit){ .kind = "mail",
-				  .bead = arena_copy(&c->mem, m->bead),
-				  .by = arena_copy(&c->mem, m->from),
-				  .text = arena_copy(&c->mem, m->subject),
-				  .at = m->created_ms };
+	map_put(&all->seen, arena_copy(mem, m->id));
+	all->found = arena_room(mem, all->found, all->count, sizeof *all->found);
+	all->found[all->count++] = (struct search_hit){ .kind = "mail",
+							.bead = arena_copy(mem, m->bead),
+							.by = arena_copy(mem, m->from),
+							.text = arena_copy(mem, m->subject),
+							.at = m->created_ms };
 }
 
 static int search_newer(const void *a, const void *b)

@@ -226,7 +226,7 @@ static void pipe_begin(const struct call *start, const struct rpc_input *in, str
 
 int pipe_start(struct call *c, const struct request *r)
 {
-	enum { LARGE = 256 * 1024 }; /* bytes; a larger reply took much memory to make */
+	enum { LARGE = 1024 * 1024 }; /* bytes of a request that are given back at once */
 	struct rpc_input in;
 	struct rpc_message *m;
 	bool heard = true;
@@ -237,12 +237,14 @@ int pipe_start(struct call *c, const struct request *r)
 	rpc_open(&in);
 	while (heard && (m = rpc_next(&in))) {
 		struct str reply;
+		bool large;
 
 		pipe_begin(c, &in, &m->call);
 		reply = pipe_answer(&m->call, m);
 		heard = rpc_send(reply);
+		large = reply.n > LARGE / 4 || arena_size(&m->call.mem) > LARGE;
 		rpc_release(m);
-		if (reply.n > LARGE)
+		if (large)
 			platform_give_back();
 	}
 	rpc_close(&in);
