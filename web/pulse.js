@@ -81,6 +81,7 @@ const reader = new Reader(() => get("status", { limit: 200 }), (data) => {
   showCount(data.attention_total);
   notify(data.attention);
   for (const listener of listeners) listener();
+  if (!performance.getEntriesByName("now").length) performance.mark("now");
 });
 
 export const poke = () => reader.poke();
