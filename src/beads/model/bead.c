@@ -368,7 +368,7 @@ struct str *bead_labels(struct arena *mem, const struct bead *b, size_t *count)
 /* Another program may have written something else than a list of words. */
 struct str *bead_touches(struct arena *mem, const struct bead *b, size_t *count)
 {
-	const struct value *v = bead_parsed(mem, b->member[MEMBER_TOUCHES]);
+	const struct value *v = bead_parsed(mem, bead_member(b, MEMBER_TOUCHES));
 	size_t have = v && v->type == VALUE_ARRAY ? v->count : 0;
 	struct str *out = arena_array(mem, have + 1, sizeof *out);
 

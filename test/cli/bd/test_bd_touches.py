@@ -36,7 +36,7 @@ def pairs(repo, *args):
 
 def test_create_declares_scopes_sorted_once_and_normalised(repo):
     bead = repo.json("create", "Parser", "--touches", "src/parser/*,doc/x.md,./src/parser/,doc//x.md")
-    assert bead["touches"] == ["doc/x.md", "src/parser"]
+    assert bead["touches"] == ["doc/x.md", "src/parser"] == touches(repo, bead["id"])["declared"]
     assert "touches     doc/x.md, src/parser" in repo.bd("show", bead["id"]).out
 
 
