@@ -201,7 +201,7 @@ static struct reservation *reservation_renewed(struct call *c, const struct rese
 			   .created_ms = c->now_ms,
 			   .epoch = epoch,
 		   };
-	r->text = STR_NONE;
+	r->text = r->via = STR_NONE;
 	r->state = RESERVATION_ACTIVE;
 	r->bead = ask->bead;
 	r->expires_ms = c->now_ms + ask->minutes * 60000;
@@ -275,7 +275,7 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 
 		*old = *r;
 		reservation_expire(old);
-		r->text = STR_NONE;
+		r->text = r->via = r->machine = STR_NONE;
 		r->state = RESERVATION_ACTIVE;
 		r->id = id_mint(&c->mem, "res", c->now_ms);
 		r->agent = to;
@@ -337,7 +337,7 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 		return reservation_not_yours(c, *out);
 	if (epoch && epoch != (*out)->epoch)
 		return reservation_other_epoch(c, *out, epoch);
-	(*out)->text = STR_NONE;
+	(*out)->text = (*out)->via = STR_NONE;
 	(*out)->state = RESERVATION_RELEASED;
 	(*out)->request = mark;
 	(*out)->released_ms = /* never before it was made, even if the clock was set back */

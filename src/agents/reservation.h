@@ -17,7 +17,8 @@ enum reservation_state {
 	RESERVATION_ACTIVE,
 	RESERVATION_RELEASED,
 	RESERVATION_EXPIRED,
-	RESERVATION_OTHER, /* another program's word; the reservation counts as ended */
+	RESERVATION_CONTESTED, /* an earlier one of another machine overlaps it: it grants nothing */
+	RESERVATION_OTHER,     /* another program's word; the reservation counts as ended */
 };
 extern const struct names reservation_states; /* without RESERVATION_OTHER */
 
@@ -27,6 +28,8 @@ struct reservation {
 	enum reservation_state state;
 	int64_t created_ms, expires_ms, released_ms, epoch;
 	struct str request; /* receipts_mark() of the release; or absent */
+	struct str machine; /* the name of the machine that it was made on; absent: this one */
+	struct str via;     /* the id of the machine that its line came from; or absent */
 	struct str text;    /* its line in the file; absent if it is new or has changed */
 	struct reservation *next;
 };
@@ -58,6 +61,14 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
  * caller has made sure that `from` has ended. */
 enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from, struct str to,
 			   int64_t minutes, struct reservation **out);
+
+/*
+ * Brings the reservations in line with those of all machines: `list` has each of them in the state
+ * that it has among all. `missed`: a reservation that was made here since is not in the list, and one
+ * of the list has to wait for it.
+ */
+enum err reservation_join(struct call *c, struct agent_files *f, const struct reservation *list,
+			  bool *missed);
 
 /* The reservations whose time is not over, by scope; absent: of all agents, beads. */
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent, struct str bead,

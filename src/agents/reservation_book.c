@@ -420,6 +420,13 @@ static void book_raise_epoch(struct book *b, int64_t epoch)
 		b->epoch = epoch;
 }
 
+static bool book_row_is(struct call *c, const struct book_row *row, struct str id)
+{
+	struct reservation r;
+
+	return reservation_parse(c, row->line, row->key, &r) && str_eq(r.id, id);
+}
+
 static void book_put(struct call *c, struct book *b, const struct reservation *r)
 {
 	size_t at = book_place(b, r->key);
@@ -427,7 +434,7 @@ static void book_put(struct call *c, struct book *b, const struct reservation *r
 
 	book_raise_epoch(b, r->epoch);
 	if (r->state != RESERVATION_ACTIVE) {
-		if (found)
+		if (found && book_row_is(c, &b->row[at], r->id))
 			memmove(&b->row[at], &b->row[at + 1], (--b->count - at) * sizeof *b->row);
 		return;
 	}

@@ -17,6 +17,7 @@ static const char *const state_words[] = {
 	[RESERVATION_ACTIVE] = "active",
 	[RESERVATION_RELEASED] = "released",
 	[RESERVATION_EXPIRED] = "expired",
+	[RESERVATION_CONTESTED] = "contested",
 };
 const struct names reservation_states = { state_words, RESERVATION_OTHER, NULL };
 
@@ -57,6 +58,8 @@ static void reservation_put_members(struct json *j, const struct reservation *r)
 	json_put_moment(j, "expires_at", r->expires_ms);
 	json_put_moment(j, "released_at", r->released_ms);
 	json_put_int(j, "epoch", r->epoch);
+	if (r->machine.p)
+		json_put_str(j, "machine", r->machine);
 }
 
 void reservation_put(struct json *j, const struct call *c, const struct reservation *r)
@@ -82,6 +85,8 @@ struct str reservation_line(struct call *c, const struct reservation *r)
 	reservation_put_members(&j, r);
 	if (r->request.p)
 		json_put_str(&j, "request", r->request);
+	if (r->via.p)
+		json_put_str(&j, "via", r->via);
 	json_end(&j);
 	return json_text(&j);
 }
@@ -151,7 +156,9 @@ static bool reservation_read(const struct value *v, struct reservation *out)
 				     .scope = value_str(v, "scope"),
 				     .agent = value_str(v, "agent_id"),
 				     .bead = value_str(v, "bead_id"),
-				     .request = value_str(v, "request") };
+				     .request = value_str(v, "request"),
+				     .machine = value_str(v, "machine"),
+				     .via = value_str(v, "via") };
 	return v && out->id.n && out->agent.n && out->bead.n &&
 	       reservation_read_state(value_str(v, "state"), &out->state) &&
 	       moment_parse(value_str(v, "created_at"), &out->created_ms) &&
@@ -179,7 +186,7 @@ bool reservation_parse(struct call *c, struct str line, struct str key, struct r
 	line = str_trim(line); /* an editor may have added blanks */
 	well = reservation_scan(line, out) ||
 	       reservation_read(agent_line_parse(&c->mem, line), out);
-	out->text = line;
+	out->text = out->via.p ? STR_NONE : line; /* a reply does not have all of its members */
 	out->key = key;
 	if (well && reservation_epoch_valid(out->epoch) &&
 	    (key.p || reservation_find_key(c, out->scope, &out->key)))

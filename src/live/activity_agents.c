@@ -79,7 +79,7 @@ static int64_t see_reservation_line(struct activity *a, const struct value *v)
 	bool active = state == RESERVATION_ACTIVE, released = state == RESERVATION_RELEASED;
 	int64_t at = line_time(v, active ? "created_at" : released ? "released_at" : "expires_at");
 
-	if (state < 0)
+	if (state < 0 || state == RESERVATION_CONTESTED)
 		return 0;
 	activity_add(a, &(struct act){ .at.ms = at,
 				       .key = arena_fmt(&a->c->mem, "%s " STR_FMT,

@@ -1,6 +1,6 @@
 #include "machines/apply.h"
 
-#include "machines/share.h"
+#include "base/number.h"
 
 struct str apply_machine(struct applying *k, struct str id)
 {
@@ -30,6 +30,58 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 	return e;
 }
 
+const struct fact *apply_last(const struct fact *list)
+{
+	const struct fact *last = list;
+
+	for (; list; list = list->next)
+		if (fact_cmp(list, last) > 0)
+			last = list;
+	return last;
+}
+
+/* Without a value here, one that is remembered was deleted here. */
+static enum err apply_is_known(struct applying *k, struct str kind, struct str key, struct str here,
+			       bool *out)
+{
+	struct value_row *v;
+	enum err e;
+
+	if (here.p)
+		return value_row_find(k->c, &k->m->db, kind, key, here, out);
+	if ((e = value_row_each(k->c, &k->m->db, kind, &v)))
+		return e;
+	while (v && !str_eq(v->key, key))
+		v = v->next;
+	*out = !v;
+	return ERR_OK;
+}
+
+enum err apply_know(struct applying *k, const char *kind, struct str key, struct str here,
+		    struct str value)
+{
+	struct str of = str_of(kind);
+	bool known;
+	enum err e = apply_is_known(k, of, key, here, &known);
+
+	k->postponed = !e && !known;
+	if (e || k->postponed)
+		return e;
+	if ((e = value_row_drop(k->c, &k->m->db, of, key)) || !value.p)
+		return e;
+	return value_row_put(k->c, &k->m->db, of, key, value);
+}
+
+enum err apply_has_open(struct applying *k, const char *kind, bool *out)
+{
+	struct fact_filter filter = { .kind = str_of(kind), .open = true, .limit = 1 };
+	struct fact_row *row;
+	enum err e = fact_row_each(k->c, &k->m->db, &filter, &row);
+
+	*out = row;
+	return e;
+}
+
 void apply_done(struct applying *k, const struct fact *f)
 {
 	struct str key = fact_global(&k->c->mem, f->machine, f->seq);
@@ -41,20 +93,16 @@ void apply_done(struct applying *k, const struct fact *f)
 	*map_put(&k->done, key) = row;
 }
 
-/* The stores have the facts durably; after a crash before this, they are joined once more. */
 static enum err apply_settle(struct applying *k)
 {
-	struct call *c = k->c;
-	enum err e = machine_db_begin(c, &k->m->db);
+	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < k->done.count; i++) {
 		const struct fact_row *row = k->done.entry[i].value;
 
-		e = fact_row_done(c, &k->m->db, row->machine, row->seq);
+		e = fact_row_done(k->c, &k->m->db, row->machine, row->seq);
 	}
-	if (!e)
-		e = machine_db_commit(c, &k->m->db);
-	k->applied += e ? 0 : (int64_t)k->done.count;
+	k->applied = (int64_t)k->done.count;
 	return e;
 }
 
@@ -64,26 +112,59 @@ static enum err apply_to_agents(struct applying *k)
 
 	if (e)
 		return e;
-	if (!(e = agent_files_begin(k->c, &k->files)) && !(e = apply_registry(k)))
-		e = apply_mail(k);
+	if (!(e = agent_files_begin(k->c, &k->files)) && !(e = apply_registry(k)) &&
+	    !(e = apply_mail(k)) && !(e = apply_events(k)))
+		e = apply_reservations(k);
 	agent_files_close(&k->files);
 	return e;
 }
 
+static enum err apply_all(struct applying *k)
+{
+	struct call *c = k->c;
+	enum err e;
+
+	if ((e = machine_row_each(c, &k->m->db, &k->rows)) ||
+	    (e = registrations_read(c, &k->m->db, &k->agents)) || (e = apply_to_agents(k)) ||
+	    (e = apply_board(k)) || (e = apply_vybe(k)))
+		return e;
+	return apply_settle(k);
+}
+
+/* Is there anything to do: new facts, local reservations, or the end of one that contests another? */
+static enum err apply_is_due(struct call *c, struct machines *m, bool *out)
+{
+	struct fact_filter open = { .open = true, .limit = 1 };
+	struct fact_row *any;
+	int64_t due = 0;
+	struct str text;
+	enum err e = fact_row_each(c, &m->db, &open, &any);
+
+	if (e || (e = place_row_find(c, &m->db, STR("contested until"), &text)))
+		return e;
+	if (text.p && number_int(text, &due) && due && due <= c->now_ms)
+		m->reserved = true;
+	*out = any || m->reserved;
+	return ERR_OK;
+}
+
+/*
+ * One transaction: if the process dies in it, the stores have some of the facts, which are joined
+ * once more, with the same result.
+ */
 enum err machines_apply(struct call *c, struct machines *m, int64_t *applied)
 {
 	struct applying k = { .c = c, .m = m, .done.mem = &c->mem };
-	struct fact_filter open = { .open = true, .limit = 1 };
-	struct fact_row *any;
-	enum err e = fact_row_each(c, &m->db, &open, &any);
+	bool due;
+	enum err e = apply_is_due(c, m, &due);
 
 	*applied = 0;
-	if (e || !any)
+	if (e || !due || (e = machine_db_begin(c, &m->db)))
 		return e;
-	if ((e = machine_row_each(c, &m->db, &k.rows)) ||
-	    (e = registrations_read(c, &m->db, &k.agents)) || (e = apply_to_agents(&k)) ||
-	    (k.done.count && (e = apply_settle(&k))))
+	if ((e = apply_all(&k)) || (e = machine_db_commit(c, &m->db))) {
+		machine_db_rollback(&m->db);
 		return e;
+	}
 	*applied = k.applied;
 	return ERR_OK;
 }

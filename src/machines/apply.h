@@ -14,6 +14,7 @@ struct applying {
 	struct agent_files files;
 	struct map done; /* of "machine:seq" of the facts that are in the stores: struct fact_row */
 	int64_t applied;
+	bool postponed; /* the last register was set here since the collection: it is joined later */
 };
 
 /* The name by which people call a machine here; absent: this one. */
@@ -28,5 +29,23 @@ void apply_done(struct applying *k, const struct fact *f);
 
 enum err apply_registry(struct applying *k);
 enum err apply_mail(struct applying *k);
+enum err apply_reservations(struct applying *k);
+enum err apply_events(struct applying *k);
+enum err apply_board(struct applying *k);
+enum err apply_vybe(struct applying *k);
+
+/* The last write of a register, among the facts about it; NULL: there is none. */
+const struct fact *apply_last(const struct fact *list);
+
+/*
+ * For a register that is about to be set to a value of another machine: remembers that value, so
+ * that it is not exported. If `here`, its present value, was set since the last collection, the
+ * register is postponed instead; absent: it has none.
+ */
+enum err apply_know(struct applying *k, const char *kind, struct str key, struct str here,
+		    struct str value);
+
+/* Is there a fact of this kind that is not done? */
+enum err apply_has_open(struct applying *k, const char *kind, bool *out);
 
 #endif

@@ -50,7 +50,8 @@ static enum err collect_all(struct collecting *k)
 	struct machines *m = k->m;
 	enum err e;
 
-	if ((e = collect_agents(k)) || (e = collect_seen(k)))
+	if ((e = collect_agents(k)) || (e = collect_board(k)) || (e = collect_vybe(k)) ||
+	    (e = collect_seen(k)))
 		return e;
 	if (k->first && (e = log_append(k->c, &m->db, &m->me.self, k->first)))
 		return e;

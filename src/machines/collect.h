@@ -6,6 +6,7 @@
 
 struct agent_files;
 struct json;
+struct value;
 
 /* Declarations shared by the files that collect local acts, one for each store. */
 struct collecting {
@@ -28,6 +29,23 @@ enum err collect_set_place(struct collecting *k, struct str source, int64_t at);
 enum err collect_is_known(struct collecting *k, const char *kind, struct str key, struct str value,
 			  bool *out);
 
+/*
+ * Calls `each` for every new line of a record. A record that has become shorter was repaired, and
+ * is read again: the same fact twice is one.
+ */
+typedef void collect_line(struct collecting *k, struct agent_files *f, const struct value *v,
+			  void *arg);
+enum err collect_lines(struct collecting *k, struct agent_files *f, struct str file,
+		       collect_line *each, void *arg);
+
+/* Was a line written by a command here? A line that came from another machine says so ("via"). */
+bool collect_is_local(const struct value *v);
+int64_t collect_moment(const struct value *v, const char *key); /* 0: none */
+
+enum err collect_reservations(struct collecting *k, struct agent_files *f);
+enum err collect_events(struct collecting *k, struct agent_files *f);
+enum err collect_board(struct collecting *k);
+enum err collect_vybe(struct collecting *k);
 enum err collect_agents(struct collecting *k);
 enum err collect_seen(struct collecting *k);
 

@@ -1,4 +1,4 @@
-/* Local acts in the records of the agents: a line that came from another machine says so ("via"). */
+/* Local acts in the records of the agents: registrations and mail. */
 #include "agents/mailbox.h"
 #include "agents/registry.h"
 #include "base/moment.h"
@@ -9,15 +9,13 @@
 
 enum { SEEN_ALONE_MS = 5 * 60 * 1000, SEEN_BESIDE_MS = 30 * 1000 };
 
-typedef void collect_line(struct collecting *k, struct agent_files *f, const struct value *v,
-			  void *arg);
+bool collect_is_local(const struct value *v)
+{
+	return !value_find(v, "via");
+}
 
-/*
- * Calls `each` for every new line of a record that was written by a command here. A record that
- * has become shorter was repaired, and is read again: the same fact twice is one.
- */
-static enum err collect_lines(struct collecting *k, struct agent_files *f, struct str file,
-			      collect_line *each, void *arg)
+enum err collect_lines(struct collecting *k, struct agent_files *f, struct str file,
+		       collect_line *each, void *arg)
 {
 	struct call *c = k->c;
 	int64_t from, begin, size;
@@ -33,7 +31,7 @@ static enum err collect_lines(struct collecting *k, struct agent_files *f, struc
 		while (agent_line_next(&text, &line)) {
 			const struct value *v = agent_line_parse(&c->mem, line);
 
-			if (v && !value_find(v, "via"))
+			if (v)
 				each(k, f, v, arg);
 		}
 	}
@@ -42,7 +40,7 @@ static enum err collect_lines(struct collecting *k, struct agent_files *f, struc
 	return collect_set_place(k, file, from);
 }
 
-static int64_t collect_moment(const struct value *v, const char *key)
+int64_t collect_moment(const struct value *v, const char *key)
 {
 	int64_t ms = 0;
 
@@ -57,6 +55,8 @@ static void collect_registered(struct collecting *k, struct agent_files *f, cons
 	struct json j = json_new(&k->c->mem);
 
 	(void)f, (void)arg;
+	if (!collect_is_local(v))
+		return;
 	json_object(&j);
 	json_put_str(&j, "agent", value_str(v, "agent_id"));
 	json_put_int(&j, "created", collect_moment(v, "created_at"));
@@ -81,7 +81,8 @@ static void collect_mail_state(struct collecting *k, struct agent_files *f, cons
 	struct collect_box *box = arg;
 
 	(void)k, (void)f;
-	*map_put(&box->last, value_str(v, "message_id")) = (void *)v;
+	if (collect_is_local(v))
+		*map_put(&box->last, value_str(v, "message_id")) = (void *)v;
 }
 
 /* Mail that was settled long ago is not exported when sharing begins. */
@@ -137,7 +138,7 @@ static void collect_mail(struct collecting *k, struct agent_files *f, const stru
 	const struct collect_box *box = arg;
 
 	(void)f;
-	if (collect_mail_is_old(k, box, value_str(v, "message_id")))
+	if (!collect_is_local(v) || collect_mail_is_old(k, box, value_str(v, "message_id")))
 		return;
 	switch (names_exact(&mail_states, value_str(v, "state"))) {
 	case MAIL_UNREAD:
@@ -185,7 +186,9 @@ static enum err collect_files(struct collecting *k, struct agent_files *f)
 		return e;
 	for (size_t i = 0; !e && i < count; i++)
 		e = collect_box(k, f, agents[i]);
-	return e;
+	if (e || (e = collect_reservations(k, f)))
+		return e;
+	return collect_events(k, f);
 }
 
 enum err collect_agents(struct collecting *k)

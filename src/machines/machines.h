@@ -11,7 +11,8 @@ struct machines {
 	struct str home;
 	struct machine_db db;
 	struct identity me;
-	bool acted; /* applying has made local acts, which the next collection exports */
+	bool reserved; /* a collected act concerns reservations */
+	bool acted;    /* applying has made local acts, which the next collection exports */
 };
 
 enum err machines_open(struct call *c, struct str home, struct machines *out);

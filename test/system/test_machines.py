@@ -231,3 +231,135 @@ def test_forgetting_a_machine_deletes_its_log_until_it_shares_again(tmp_path):
     settle(a, b)
     assert sorted(refs(remote)) == sorted([a.ref, b.ref])
     assert len(inbox(b, "bold-fox")) == 1
+
+
+# --- reservations ---
+
+def reserve(repo, agent, scope, *args, **kw):
+    return repo.agent("reserve", "--agent", agent, "--scope", scope, "--bead", "bd-1", *args, **kw)
+
+
+def held(repo):
+    return {(r["agent_id"], r["scope"]) for r in repo.agent("status")["reservations"]}
+
+
+def guard(repo, agent, path):
+    return repo.run("agent", "guard", path, "--agent", agent, program="bb").code
+
+
+def test_a_reservation_of_another_machine_is_respected(tmp_path):
+    remote, a, b = pair(tmp_path)
+    reserve(a, "amber-otter", "src/parser")
+    settle(a, b)
+    [seen] = b.agent("status")["reservations"]
+    assert (seen["agent_id"], seen["machine"]) == ("amber-otter", "laptop")
+    error = b.fails("agent", "reserve", "--agent", "bold-fox", "--scope", "src/parser", "--bead", "bd-1", program="bb")
+    assert error["reason"] == "RESERVATION_CONFLICT" if "reason" in error else error["code"] == "RESERVATION_CONFLICT"
+    a.agent("release", "--agent", "amber-otter", "--scope", "src/parser")
+    settle(a, b)
+    assert held(b) == set()
+    assert reserve(b, "bold-fox", "src/parser")["epoch"] > seen["epoch"]
+
+
+@pytest.mark.parametrize("mine", ["src/parser", "src/parser/lexer.c", "src"])
+def test_of_two_reservations_that_meet_the_earlier_one_holds(tmp_path, mine):
+    remote, a, b = pair(tmp_path)
+    reserve(b, "bold-fox", mine)
+    time.sleep(0.002)
+    reserve(a, "amber-otter", "src/parser")
+    settle(a, b)
+    assert held(a) == held(b) == {("bold-fox", mine)}
+    events = a.agent("events", "--type", "INCURSION")
+    assert [(e["from_agent"], e["to_agent"]) for e in events] == [("amber-otter", "bold-fox")]
+    assert [e["id"] for e in events] == [e["id"] for e in b.agent("events", "--type", "INCURSION")]
+    [told] = inbox(a, "amber-otter")
+    assert told["from_agent"] == "abacus" and told["subject"].startswith("Reservation contested")
+    target = "src/parser/lexer.c"
+    assert [guard(repo, who, target) for repo in (a, b) for who in ("amber-otter", "bold-fox")] == [1, 0, 1, 0]
+    settle(a, b)
+    assert len(inbox(a, "amber-otter")) == 1
+    b.agent("release", "--agent", "bold-fox", "--scope", mine)
+    settle(b, a, b)
+    assert held(a) == held(b) == {("amber-otter", "src/parser")}
+
+
+def test_a_takeover_on_another_machine_ends_the_old_reservation(tmp_path):
+    remote, a, b = pair(tmp_path, ABACUS_NOW="2026-11-01T00:00:00Z")
+    first = reserve(a, "amber-otter", "src/parser", "--ttl", "600")
+    settle(a, b)
+    for one in (a, b):
+        one.env["ABACUS_NOW"] = "2026-11-01T01:00:00Z"
+    taken = reserve(b, "bold-fox", "src/parser", "--takeover-stale")
+    assert taken["epoch"] > first["epoch"]
+    settle(b, a)
+    assert held(a) == held(b) == {("bold-fox", "src/parser")}
+
+
+# --- the board ---
+
+def test_a_post_and_its_replies_cross_by_global_ids(tmp_path):
+    remote, a, b = pair(tmp_path)
+    b.bb("post", "Only here", "--agent", "bold-fox")  # ids differ from now on
+    first = a.bb("post", "How do we parse?", "--agent", "amber-otter", "--priority", "high", "--tag", "parser")
+    settle(a, b)
+    [seen] = [m for m in b.bb("log") if m["content"] == "How do we parse?"]
+    assert seen["id"] != first["id"] and (seen["priority"], seen["tags"]) == ("high", ["parser"])
+    b.bb("post", "By hand", "--agent", "bold-fox", "--reply-to", str(seen["id"]))
+    settle(b, a)
+    thread = a.bb("message", str(first["id"]))
+    assert [(m["from_agent"], m["content"]) for m in thread] == [("amber-otter", "How do we parse?"),
+                                                                ("bold-fox", "By hand")]
+
+
+def test_a_status_and_an_artifact_cross(tmp_path):
+    remote, a, b = pair(tmp_path)
+    (a.path / "out.txt").write_text("x")
+    a.bb("status", "set", "Parser", "--status", "coding", "--progress", "40", "--agent", "amber-otter")
+    a.bb("artifact", "add", "out.txt", "The grammar", "--agent", "amber-otter")
+    settle(a, b)
+    [status] = b.bb("status", "get", "amber-otter")
+    assert (status["status"], status["current_task"], status["progress"]) == ("coding", "Parser", 40)
+    assert [x["path"] for x in b.bb("artifacts")] == ["out.txt"]
+    b.bb("status", "set", "--status", "testing", "--agent", "amber-otter")
+    settle(b, a)
+    assert a.bb("status", "get", "amber-otter")[0]["status"] == "testing"
+
+
+# --- continuity ---
+
+def remember(repo, key, value, n, *args):
+    repo.vybe("memory", "set", "--key", key, "--value", value, "--agent", "amber-otter", "--request-id", str(n), *args)
+
+
+def recall(repo, key):
+    done = repo.run("memory", "get", "--key", key, "--agent", "amber-otter", program="vybe")
+    return done.json["data"]["value"] if done.code == 0 else None
+
+
+def test_a_memory_crosses_and_the_last_writer_wins(tmp_path):
+    remote, a, b = pair(tmp_path)
+    remember(a, "style", "tabs", 1)
+    settle(a, b)
+    assert recall(b, "style") == "tabs"
+    assert "tabs" in b.run("resume", "--agent", "bold-fox", "--request-id", "9", program="vybe").out
+    remember(b, "style", "spaces", 2)
+    settle(b, a)
+    assert recall(a, "style") == "spaces"
+    a.vybe("memory", "delete", "--key", "style", "--agent", "amber-otter", "--request-id", "3")
+    settle(a, b)
+    assert recall(b, "style") is None
+
+
+def progress(repo):
+    events = repo.vybe("events", "list", "--agent", "amber-otter")["data"]["events"]
+    return [e["message"] for e in events if e["kind"] == "progress"]
+
+
+def test_an_event_of_a_task_crosses(tmp_path):
+    remote, a, b = pair(tmp_path)
+    a.vybe("push", "--agent", "amber-otter", "--request-id", "1", "--json",
+           '{"event":{"kind":"progress","message":"half of the grammar"}}')
+    settle(a, b)
+    assert progress(b) == ["half of the grammar"]
+    settle(a, b, a, b)
+    assert progress(a) == ["half of the grammar"]

@@ -55,7 +55,7 @@ static const struct field status_fields[] = {
 		{ "agent_id", PROP_STR, 0, NULL }, { "bead_id", PROP_STR, 0, NULL },               \
 		{ "state", PROP_STR, 0, NULL }, { "created_at", PROP_STR, 0, NULL },               \
 		{ "expires_at", PROP_STR, 0, NULL }, { "released_at", PROP_STR, PROP_NULL, NULL }, \
-		{ "epoch", PROP_INT, 0, NULL },                                                    \
+		{ "epoch", PROP_INT, 0, NULL }, { "machine", PROP_STR, PROP_OPTIONAL, NULL },      \
 	{                                                                                          \
 		"expired", PROP_BOOL, 0, NULL                                                      \
 	}

@@ -249,6 +249,45 @@ enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_
 	return stmt_run(c, st);
 }
 
+enum err vybe_memory_all(struct call *c, struct vybe_db *v, struct memory_row **out)
+{
+	*out = NULL;
+	if (!v->db)
+		return ERR_OK;
+
+	AUTO_STMT *st = db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory ORDER BY id");
+
+	while (stmt_row(st)) {
+		*out = vybe_rows_read_memory(c, st);
+		out = &(*out)->next;
+	}
+	return stmt_end(c, st);
+}
+
+enum err vybe_memory_replace(struct call *c, struct vybe_db *v, const struct memory_row *m)
+{
+	AUTO_STMT *st = db_stmt(
+		v->db, "INSERT INTO memory (scope, scope_id, key, value, type, kind, pinned,"
+		       " expires, created, updated)"
+		       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+		       " ON CONFLICT (scope, scope_id, key) DO UPDATE SET"
+		       " value = excluded.value, type = excluded.type, kind = excluded.kind,"
+		       " pinned = excluded.pinned, expires = excluded.expires,"
+		       " created = excluded.created, updated = excluded.updated");
+
+	stmt_bind_str(st, m->scope);
+	stmt_bind_str(st, m->scope_id);
+	stmt_bind_str(st, m->key);
+	stmt_bind_str(st, m->value);
+	stmt_bind_str(st, m->type);
+	stmt_bind_str(st, m->kind);
+	stmt_bind_int(st, m->pinned);
+	bind_or_null(st, m->expires);
+	stmt_bind_int(st, m->created);
+	stmt_bind_int(st, m->updated);
+	return stmt_run(c, st);
+}
+
 enum err vybe_memory_pin(struct call *c, struct vybe_db *v, int64_t id, bool pinned)
 {
 	AUTO_STMT *st = db_stmt(v->db, "UPDATE memory SET pinned = ?, updated = ? WHERE id = ?");

@@ -50,6 +50,10 @@ enum err vybe_memory_newest(struct call *c, struct vybe_db *v, int64_t limit,
 enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  struct str key, struct memory_row **out);
 enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m);
+
+/* For sharing: all entries, expired ones too; an entry exactly as it is on another machine. */
+enum err vybe_memory_all(struct call *c, struct vybe_db *v, struct memory_row **out);
+enum err vybe_memory_replace(struct call *c, struct vybe_db *v, const struct memory_row *m);
 enum err vybe_memory_pin(struct call *c, struct vybe_db *v, int64_t id, bool pinned);
 enum err vybe_memory_drop(struct call *c, struct vybe_db *v, int64_t id);
 enum err vybe_memory_collect(struct call *c, struct vybe_db *v, int64_t limit, int64_t *count);

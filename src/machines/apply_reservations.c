@@ -1,0 +1,308 @@
+/*
+ * Reservations of all machines. Where two that were made apart overlap, the earlier one holds and
+ * the later one is contested, until the earlier one ends: a function of the facts and the time, so
+ * every machine finds the same.
+ */
+#include "agents/mail.h"
+#include "agents/protocol.h"
+#include "agents/reservation.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
+#include "machines/apply.h"
+
+struct holding {
+	struct reservation r;
+	struct str machine; /* the one that made it */
+	struct stamp at;    /* of the act that made it: a renewal keeps it */
+	struct fact last;   /* the last fact that set its end */
+	bool made, ended;
+	const struct holding *by; /* the earlier one that contests it; or NULL */
+	struct holding *next;
+};
+
+struct holding_set {
+	struct map all; /* by id: struct holding */
+	struct holding **order;
+	size_t count;
+};
+
+static struct holding *holding_of(struct applying *k, struct holding_set *h, struct str id)
+{
+	void **at = map_put(&h->all, id);
+
+	if (!*at)
+		*at = arena_new(&k->c->mem, struct holding);
+	return *at;
+}
+
+/* The same bounds as for a reservation that is made here. */
+static bool holding_read(struct applying *k, const struct fact *f, struct reservation *r)
+{
+	*r = (struct reservation){ .id = f->subject,
+				   .scope = value_str(f->data, "scope"),
+				   .bead = value_str(f->data, "bead"),
+				   .machine = apply_machine(k, f->machine) };
+	r->agent = registrations_name(&k->agents, f->machine, value_str(f->data, "agent"), 0);
+	return id_is_minted(r->id, "res") && registry_id_valid(r->agent) && r->scope.n &&
+	       r->scope.n <= 4096 && !utf8_has_control(r->scope) && r->bead.n && r->bead.n <= 500 &&
+	       !utf8_has_control(r->bead) && value_int(f->data, "created", &r->created_ms) &&
+	       r->created_ms > 0 && value_int(f->data, "expires", &r->expires_ms) &&
+	       r->expires_ms > 0 && value_int(f->data, "epoch", &r->epoch) && r->epoch >= 0 &&
+	       r->epoch < INT64_MAX / 4 &&
+	       scope_parse(&k->c->mem, STR("/"), r->scope, &r->key) == SCOPE_FINE;
+}
+
+static void holding_made(struct applying *k, struct holding_set *h, const struct fact *f)
+{
+	struct holding *one = holding_of(k, h, f->subject);
+	struct str takes = value_str(f->data, "takes");
+	struct reservation r;
+
+	if (!holding_read(k, f, &r))
+		return;
+	if (!one->made || stamp_cmp(f->at, one->at) < 0) {
+		one->at = f->at;
+		one->machine = f->machine;
+	}
+	if (!one->made || fact_cmp(f, &one->last) > 0) {
+		struct str first = one->made ? one->r.machine : r.machine;
+
+		one->r = r;
+		one->r.machine = first;
+		one->last = *f;
+	}
+	one->made = true;
+	if (takes.n)
+		holding_of(k, h, takes)->ended = true;
+}
+
+static enum err holdings_read(struct applying *k, struct holding_set *h)
+{
+	static const char *const ends[] = { "reservation.released", "reservation.expired" };
+	struct fact *f;
+	enum err e = apply_facts(k, STR("reservation.made"), STR_NONE, false, &f);
+
+	*h = (struct holding_set){ .all.mem = &k->c->mem };
+	for (; !e && f; f = f->next) {
+		holding_made(k, h, f);
+		apply_done(k, f);
+	}
+	for (size_t i = 0; !e && i < 2; i++) {
+		e = apply_facts(k, str_of(ends[i]), STR_NONE, false, &f);
+		for (; !e && f; f = f->next) {
+			struct holding *one = holding_of(k, h, f->subject);
+
+			one->ended = true;
+			one->r.state = i ? RESERVATION_EXPIRED : RESERVATION_RELEASED;
+			if (!i)
+				value_int(f->data, "when", &one->r.released_ms);
+			apply_done(k, f);
+		}
+	}
+	return e;
+}
+
+static int holding_cmp(const struct holding *a, const struct holding *b)
+{
+	int order = stamp_cmp(a->at, b->at);
+
+	if (!order)
+		order = str_cmp(a->machine, b->machine);
+	return order ? order : str_cmp(a->r.id, b->r.id);
+}
+
+/* The live ones, the earliest first. */
+static void holdings_sort(struct applying *k, struct holding_set *h)
+{
+	h->order = arena_array(&k->c->mem, h->all.count + 1, sizeof *h->order);
+	for (size_t i = 0; i < h->all.count; i++) {
+		struct holding *one = h->all.entry[i].value;
+		size_t at = h->count;
+
+		if (!one->made || one->ended || one->r.expires_ms <= k->c->now_ms)
+			continue;
+		for (; at && holding_cmp(h->order[at - 1], one) > 0; at--)
+			h->order[at] = h->order[at - 1];
+		h->order[at] = one;
+		h->count++;
+	}
+}
+
+static void holdings_contest(struct holding_set *h)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		struct holding *one = h->order[i];
+
+		one->r.state = RESERVATION_ACTIVE;
+		for (size_t n = 0; n < i && !one->by; n++) {
+			const struct holding *other = h->order[n];
+
+			if (!other->by && !str_eq(other->machine, one->machine) &&
+			    !str_eq(other->r.agent, one->r.agent) &&
+			    scope_overlap(other->r.key, one->r.key) != OVERLAP_DISJOINT) {
+				one->by = other;
+				one->r.state = RESERVATION_CONTESTED;
+			}
+		}
+	}
+}
+
+/* --- telling the later one --- */
+
+static struct str incursion_mark(struct applying *k, const struct holding *one)
+{
+	struct str zero = { "", 1 }, pieces[] = { one->r.id, zero, one->by->r.id };
+
+	return str_head(sha256_pieces(&k->c->mem, pieces, 3), 16);
+}
+
+static enum err incursion_note(struct applying *k, const struct holding *one, struct str mark)
+{
+	const struct holding *by = one->by;
+	struct protocol_event event = {
+		.type = EVENT_INCURSION,
+		.mark = mark,
+		.bead = one->r.bead,
+		.from = one->r.agent,
+		.to = by->r.agent,
+		.scope = one->r.scope,
+		.overlap = scope_overlap(by->r.key, one->r.key),
+		.owner = reservation_owner(k->c, &k->files, &by->r),
+		.action = STR("Reserved earlier on another machine. Agree by message before "
+			      "changing files there."),
+	};
+
+	return protocol_record(k->c, &k->files, &event);
+}
+
+static enum err incursion_send(struct applying *k, const struct holding *one, struct str mark)
+{
+	const struct holding *by = one->by;
+	struct str where = by->r.machine.p ? by->r.machine : k->m->me.self.name;
+	struct call *c = k->c;
+	struct str before = c->request_id;
+	struct mail_draft draft = {
+		.from = STR("abacus"),
+		.to = one->r.agent,
+		.bead = one->r.bead,
+		.category = CATEGORY_INFO,
+		.urgency = -1,
+		.system = true,
+		.subject = arena_fmt(&c->mem, "Reservation contested: " STR_FMT,
+				     STR_ARG(utf8_shorten(&c->mem, one->r.scope, 300))),
+	};
+	struct mail *sent;
+	enum err e;
+
+	draft.body =
+		arena_fmt(&c->mem,
+			  STR_FMT " reserved " STR_FMT " earlier, on the machine '" STR_FMT
+				  "'. Your reservation of " STR_FMT
+				  " grants nothing until that one ends. Stop changing files "
+				  "there, or agree with " STR_FMT ": bb agent send --to " STR_FMT,
+			  STR_ARG(by->r.agent), STR_ARG(by->r.scope), STR_ARG(where),
+			  STR_ARG(one->r.scope), STR_ARG(by->r.agent), STR_ARG(by->r.agent));
+	c->request_id = arena_fmt(&c->mem, "incursion:" STR_FMT, STR_ARG(mark));
+	e = mail_send(c, &k->files, &draft, &sent);
+	c->request_id = before;
+	k->files.unsettled = NULL;
+	return e == ERR_UNKNOWN_RECIPIENT ? call_forgive(c) : e;
+}
+
+/* The machine that made the later reservation tells its agent, once. */
+static enum err incursion_tell(struct applying *k, const struct holding *one)
+{
+	struct str mark, kind = STR("incursion");
+	bool told;
+	enum err e;
+
+	if (!one->by || !str_eq(one->machine, k->m->me.self.id))
+		return ERR_OK;
+	mark = incursion_mark(k, one);
+	if ((e = value_row_find(k->c, &k->m->db, kind, one->r.id, mark, &told)) || told ||
+	    (e = incursion_note(k, one, mark)) || (e = incursion_send(k, one, mark)))
+		return e;
+	k->m->acted = true;
+	return value_row_put(k->c, &k->m->db, kind, one->r.id, mark);
+}
+
+/* --- bringing the files in line --- */
+
+/* A contested reservation is noted once in the record. */
+static enum err holding_note(struct applying *k, struct holding *one)
+{
+	struct str kind = STR("contested");
+	bool noted;
+	enum err e;
+
+	if (one->r.state != RESERVATION_CONTESTED)
+		return value_row_drop(k->c, &k->m->db, kind, one->r.id);
+	if ((e = value_row_find(k->c, &k->m->db, kind, one->r.id, STR("1"), &noted)))
+		return e;
+	if (noted)
+		one->r.text = STR("{}"); /* not written again */
+	return value_row_put(k->c, &k->m->db, kind, one->r.id, STR("1"));
+}
+
+static enum err holdings_join(struct applying *k, struct holding_set *h)
+{
+	struct reservation *list = NULL, **tail = &list;
+	int64_t until = 0;
+	bool missed;
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < h->all.count; i++) {
+		struct holding *one = h->all.entry[i].value;
+
+		if (!one->made)
+			continue;
+		if (one->ended && one->r.state != RESERVATION_RELEASED)
+			one->r.state = RESERVATION_EXPIRED;
+		else if (!one->ended && one->r.expires_ms <= k->c->now_ms)
+			continue; /* every writer ends it by itself */
+		one->r.via = one->machine;
+		e = holding_note(k, one);
+		if (one->by && (!until || one->by->r.expires_ms < until))
+			until = one->by->r.expires_ms;
+		*tail = &one->r;
+		tail = &one->r.next;
+	}
+	*tail = NULL;
+	if (e || (e = reservation_join(k->c, &k->files, list, &missed)))
+		return e;
+	until = missed ? 1 : until; /* again in the next round, which knows that one */
+	return place_row_put(k->c, &k->m->db, STR("contested until"),
+			     arena_fmt(&k->c->mem, "%lld", (long long)until));
+}
+
+static enum err reservations_are_open(struct applying *k, bool *out)
+{
+	static const char *const kinds[] = { "reservation.made", "reservation.released",
+					     "reservation.expired" };
+	enum err e = ERR_OK;
+
+	*out = k->m->reserved;
+	for (size_t i = 0; !e && !*out && i < 3; i++)
+		e = apply_has_open(k, kinds[i], out);
+	return e;
+}
+
+enum err apply_reservations(struct applying *k)
+{
+	struct holding_set h;
+	bool open;
+	enum err e = reservations_are_open(k, &open);
+
+	if (e || !open || (e = holdings_read(k, &h)))
+		return e;
+	holdings_sort(k, &h);
+	holdings_contest(&h);
+	if ((e = holdings_join(k, &h)))
+		return e;
+	for (size_t i = 0; !e && i < h.count; i++)
+		e = incursion_tell(k, h.order[i]);
+	k->m->reserved = false;
+	return e;
+}

@@ -1,0 +1,366 @@
+/* Posts, statuses and artifacts: local ones become facts, and facts of others become rows. */
+#include "base/hash.h"
+#include "base/number.h"
+#include "base/text/json.h"
+#include "base/text/utf8.h"
+#include "base/text/value.h"
+#include "machines/apply.h"
+#include "machines/collect.h"
+#include "store/board/board_agents.h"
+#include "store/board/board_artifacts.h"
+#include "store/board/board_db.h"
+#include "store/board/board_messages.h"
+#include "store/db/shared_rows.h"
+
+enum { CONTENT_MOST = 1 << 20, NAME_MOST = 500, ROUND_MOST = 1000 };
+
+static const char post_kind[] = "post";
+
+/* --- posts --- */
+
+/* The global name of a post here; absent: it is not one. */
+static enum err post_global(struct collecting *k, struct board *b, int64_t id, struct str *out)
+{
+	struct str machine, name;
+	int64_t number;
+	enum err e = shared_row_origin(k->c, b->db, post_kind, id, &machine, &number, &name);
+
+	*out = !id       ? STR_NONE :
+	       machine.p ? fact_global(&k->c->mem, machine, number) :
+			   fact_global(&k->c->mem, k->m->me.self.id, id);
+	return e;
+}
+
+static enum err collect_post(struct collecting *k, struct board *b, const struct message *m)
+{
+	struct json j = json_new(&k->c->mem);
+	struct str machine, name, reply;
+	int64_t number;
+	enum err e = shared_row_origin(k->c, b->db, post_kind, m->id, &machine, &number, &name);
+
+	if (e || machine.p || m->created_at < k->since_ms ||
+	    (e = post_global(k, b, m->in_reply_to, &reply)))
+		return e;
+	json_object(&j);
+	json_put_int(&j, "id", m->id);
+	json_put_str(&j, "agent", m->from_agent);
+	json_put_str(&j, "content", m->content);
+	json_put_int(&j, "created", m->created_at);
+	json_put_word(&j, "priority", &priorities, m->priority);
+	json_put_raw(&j, "refs", m->refs);
+	json_put_raw(&j, "tags", m->tags);
+	if (reply.p)
+		json_put_str(&j, "reply", reply);
+	json_end(&j);
+	collect_add(k, FACT_POST, m->created_at, m->from_agent, &j);
+	return ERR_OK;
+}
+
+static enum err collect_posts(struct collecting *k, struct board *b)
+{
+	struct message_filter filter = { .min_priority = -1,
+					 .oldest_first = true,
+					 .limit = ROUND_MOST };
+	struct str source = STR("board/messages");
+	struct message *m;
+	int64_t from, last;
+	enum err e;
+
+	if ((e = collect_place(k, source, &from)))
+		return e;
+	filter.after = last = from;
+	if ((e = message_each(k->c, b, &filter, &m)))
+		return e;
+	for (; !e && m; m = m->next) {
+		e = collect_post(k, b, m);
+		last = m->id;
+	}
+	return e || last == from ? e : collect_set_place(k, source, last);
+}
+
+/* --- registers --- */
+
+static struct str board_digest(struct arena *mem, struct json *j)
+{
+	return str_head(sha256_hex(mem, json_text(j)), 32);
+}
+
+/* An agent goes offline by time, on every machine by itself: that is no change of its status. */
+static struct json status_data(struct call *c, const struct agent *a)
+{
+	struct json j = json_new(&c->mem);
+	enum agent_status otherwise = a->blockers.n ? AGENT_BLOCKED : AGENT_IDLE;
+
+	json_object(&j);
+	json_put_str(&j, "agent", a->id);
+	json_put_str(&j, "blockers", a->blockers);
+	json_put_int(&j, "progress", a->progress);
+	json_put_str(&j, "task", a->current_task);
+	json_put_int(&j, "updated", a->updated_at);
+	json_put_word(&j, "status", &agent_statuses,
+		      a->status == AGENT_OFFLINE ? (int)otherwise : a->status);
+	json_end(&j);
+	return j;
+}
+
+static enum err collect_statuses(struct collecting *k, struct board *b)
+{
+	struct agent *a;
+	enum err e = agent_each(k->c, b, &a);
+
+	for (; !e && a; a = a->next) {
+		struct json j = status_data(k->c, a);
+		bool known;
+
+		e = collect_is_known(k, "status", a->id, board_digest(&k->c->mem, &j), &known);
+		if (!e && !known)
+			collect_add(k, FACT_STATUS, a->updated_at, a->id, &j);
+	}
+	return e;
+}
+
+static struct json artifact_data(struct call *c, const struct artifact *a)
+{
+	struct json j = json_new(&c->mem);
+
+	json_object(&j);
+	json_put_str(&j, "path", a->path);
+	json_put_str(&j, "by", a->produced_by);
+	json_put_str(&j, "description", a->description);
+	json_put_str(&j, "version", a->version);
+	json_put_raw(&j, "refs", a->refs);
+	json_put_int(&j, "created", a->created_at);
+	json_end(&j);
+	return j;
+}
+
+static enum err collect_artifacts(struct collecting *k, struct board *b)
+{
+	struct artifact_filter all = { 0 };
+	struct artifact *a;
+	enum err e = artifact_each(k->c, b, &all, &a);
+
+	for (; !e && a; a = a->next) {
+		struct json j = artifact_data(k->c, a);
+		bool known;
+
+		e = collect_is_known(k, "artifact", a->path, board_digest(&k->c->mem, &j), &known);
+		if (!e && !known)
+			collect_add(k, FACT_ARTIFACT, a->created_at, a->produced_by, &j);
+	}
+	return e;
+}
+
+enum err collect_board(struct collecting *k)
+{
+	struct board b;
+	enum err e;
+
+	if (board_open(k->c, BOARD_READ, &b))
+		return call_forgive(k->c); /* there is none, or the next round reads it */
+	if (!(e = collect_posts(k, &b)) && !(e = collect_statuses(k, &b)))
+		e = collect_artifacts(k, &b);
+	board_close(&b);
+	return e;
+}
+
+/* --- applying --- */
+
+static struct str board_json(struct applying *k, const struct value *list)
+{
+	struct json j = json_new(&k->c->mem);
+
+	if (!list || list->type != VALUE_ARRAY)
+		return STR("[]");
+	json_value(&j, list);
+	return json_text(&j);
+}
+
+static struct str board_agent(struct applying *k, const struct fact *f, const char *key)
+{
+	return registrations_name(&k->agents, f->machine, value_str(f->data, key), 0);
+}
+
+static bool board_name_fits(struct str name)
+{
+	return str_trim(name).n && name.n <= NAME_MOST && !utf8_has_control(name);
+}
+
+/* "<machine>:<number>" of a post, as its id here; 0: it has not arrived yet. */
+static enum err post_find(struct applying *k, struct board *b, struct str global, int64_t *id)
+{
+	struct str rest = global, machine;
+	int64_t number;
+	struct message *m;
+	enum err e;
+
+	*id = 0;
+	if (!str_next(&rest, ':', &machine) || !number_int(rest, &number) || number < 1)
+		return ERR_OK;
+	if (!str_eq(machine, k->m->me.self.id))
+		return shared_row_find(k->c, b->db, post_kind, machine, number, id);
+	if ((e = message_find(k->c, b, number, &m)) == ERR_NOT_FOUND)
+		return call_forgive(k->c);
+	*id = e ? 0 : number;
+	return e;
+}
+
+static bool post_read_fact(struct applying *k, const struct fact *f, struct message *m)
+{
+	int priority = names_exact(&priorities, value_str(f->data, "priority"));
+
+	*m = (struct message){ .from_agent = board_agent(k, f, "agent"),
+			       .content = value_str(f->data, "content"),
+			       .tags = board_json(k, value_find(f->data, "tags")),
+			       .refs = board_json(k, value_find(f->data, "refs")),
+			       .priority = priority };
+	return priority >= 0 && board_name_fits(m->from_agent) && m->content.n &&
+	       m->content.n <= CONTENT_MOST && value_int(f->data, "created", &m->created_at) &&
+	       m->created_at > 0;
+}
+
+/* A reply waits for the post that it answers. */
+static enum err apply_post(struct applying *k, struct board *b, const struct fact *f, bool *waits)
+{
+	struct str reply = value_str(f->data, "reply");
+	int64_t number = 0, here;
+	struct message m;
+	enum err e;
+
+	*waits = false;
+	value_int(f->data, "id", &number);
+	if (!post_read_fact(k, f, &m))
+		return ERR_OK;
+	if ((e = shared_row_find(k->c, b->db, post_kind, f->machine, number, &here)) || here)
+		return e;
+	if (reply.p && (e = post_find(k, b, reply, &m.in_reply_to)))
+		return e;
+	*waits = reply.p && !m.in_reply_to;
+	if (*waits || (e = message_put(k->c, b, &m)))
+		return e;
+	return shared_row_put(k->c, b->db, post_kind, f->machine, number, m.id,
+			      apply_machine(k, f->machine));
+}
+
+/* Replies may come before their posts, so this is repeated while it finds something. */
+static enum err apply_posts(struct applying *k, struct board *b)
+{
+	struct fact *list;
+	bool some = true;
+	enum err e = apply_facts(k, STR("post"), STR_NONE, true, &list);
+
+	while (!e && some) {
+		some = false;
+		for (struct fact **at = &list; !e && *at;) {
+			bool waits;
+
+			if ((e = apply_post(k, b, *at, &waits)) || waits) {
+				at = &(*at)->next;
+				continue;
+			}
+			apply_done(k, *at);
+			*at = (*at)->next;
+			some = true;
+		}
+	}
+	return e;
+}
+
+static enum err apply_status(struct applying *k, struct board *b, const struct fact *f)
+{
+	int status = names_exact(&agent_active_statuses, value_str(f->data, "status"));
+	struct agent a = { .id = board_agent(k, f, "agent"),
+			   .current_task = value_str(f->data, "task"),
+			   .blockers = value_str(f->data, "blockers"),
+			   .status = status },
+		     *here;
+	struct json now, before;
+	enum err e;
+
+	if (status < 0 || !board_name_fits(a.id) || a.current_task.n > CONTENT_MOST ||
+	    a.blockers.n > CONTENT_MOST || !value_int(f->data, "progress", &a.progress) ||
+	    a.progress < 0 || a.progress > 100 || !value_int(f->data, "updated", &a.updated_at) ||
+	    a.updated_at <= 0)
+		return ERR_OK;
+	a.current_task = a.current_task.p ? a.current_task : STR("");
+	if ((e = agent_find(k->c, b, a.id, &here)))
+		return e;
+	a.last_seen = here && here->last_seen > a.updated_at ? here->last_seen : a.updated_at;
+	now = status_data(k->c, &a);
+	if (here)
+		before = status_data(k->c, here);
+	e = apply_know(k, "status", a.id, here ? board_digest(&k->c->mem, &before) : STR_NONE,
+		       board_digest(&k->c->mem, &now));
+	return e || k->postponed ? e : agent_put(k->c, b, &a);
+}
+
+static enum err apply_artifact(struct applying *k, struct board *b, const struct fact *f)
+{
+	struct artifact a = { .path = f->subject,
+			      .produced_by = board_agent(k, f, "by"),
+			      .description = value_str(f->data, "description"),
+			      .version = value_str(f->data, "version"),
+			      .refs = board_json(k, value_find(f->data, "refs")) },
+			*here;
+	struct json now, before;
+	enum err e;
+
+	if (a.path.n > 4096 || utf8_has_control(a.path) || a.path.p[0] == '/' ||
+	    str_has(a.path, STR("..")) || !board_name_fits(a.produced_by) ||
+	    a.description.n > CONTENT_MOST || a.version.n > NAME_MOST ||
+	    !value_int(f->data, "created", &a.created_at) || a.created_at <= 0)
+		return ERR_OK;
+	a.description = a.description.p ? a.description : STR("");
+	if ((e = artifact_find(k->c, b, a.path, &here)))
+		return e;
+	now = artifact_data(k->c, &a);
+	if (here)
+		before = artifact_data(k->c, here);
+	e = apply_know(k, "artifact", a.path, here ? board_digest(&k->c->mem, &before) : STR_NONE,
+		       board_digest(&k->c->mem, &now));
+	return e || k->postponed ? e : artifact_put(k->c, b, &a);
+}
+
+/* The last writer wins; a value that was set here is there already. */
+static enum err apply_registers(struct applying *k, struct board *b, const char *kind,
+				enum err (*put)(struct applying *k, struct board *b,
+						const struct fact *f))
+{
+	struct fact *open, *all;
+	enum err e = apply_facts(k, str_of(kind), STR_NONE, true, &open);
+
+	for (; !e && open; open = open->next) {
+		const struct fact *last;
+
+		if ((e = apply_facts(k, str_of(kind), open->subject, false, &all)))
+			break;
+		last = apply_last(all);
+		k->postponed = false;
+		if (!str_eq(last->machine, k->m->me.self.id))
+			e = put(k, b, last);
+		if (!k->postponed)
+			apply_done(k, open);
+	}
+	return e;
+}
+
+enum err apply_board(struct applying *k)
+{
+	static const char *const kinds[] = { "post", "status", "artifact" };
+	bool open = false;
+	struct board b;
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && !open && i < 3; i++)
+		e = apply_has_open(k, kinds[i], &open);
+	if (e || !open)
+		return e;
+	if ((e = board_open(k->c, BOARD_WRITE, &b)))
+		return e == ERR_NOT_INITIALIZED ? call_forgive(k->c) : e;
+	if (!(e = shared_rows_begin(k->c, b.db)) && !(e = apply_posts(k, &b)) &&
+	    !(e = apply_registers(k, &b, "status", apply_status)) &&
+	    !(e = apply_registers(k, &b, "artifact", apply_artifact)))
+		e = board_commit(k->c, &b);
+	board_close(&b);
+	return e;
+}

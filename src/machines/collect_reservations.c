@@ -1,0 +1,142 @@
+/* Local acts in the records of reservations and protocol events. */
+#include "agents/protocol.h"
+#include "agents/reservation.h"
+#include "base/map.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "machines/collect.h"
+
+struct collect_book {
+	struct map last;            /* by reservation: its last line */
+	const struct value *before; /* the line before the present one */
+};
+
+static bool collect_ends(int state)
+{
+	return state == RESERVATION_RELEASED || state == RESERVATION_EXPIRED;
+}
+
+static int collect_state(const struct value *v)
+{
+	return names_exact(&reservation_states, value_str(v, "state"));
+}
+
+static void collect_last_line(struct collecting *k, struct agent_files *f, const struct value *v,
+			      void *arg)
+{
+	struct collect_book *book = arg;
+
+	(void)k, (void)f;
+	*map_put(&book->last, value_str(v, "reservation_id")) = (void *)v;
+}
+
+/* `takes` is the reservation that this one has taken over; or absent. */
+static void collect_made(struct collecting *k, const struct value *v, struct str takes)
+{
+	struct json j = json_new(&k->c->mem);
+	int64_t epoch = 0;
+
+	value_int(v, "epoch", &epoch);
+	json_object(&j);
+	json_put_str(&j, "id", value_str(v, "reservation_id"));
+	json_put_str(&j, "agent", value_str(v, "agent_id"));
+	json_put_str(&j, "bead", value_str(v, "bead_id"));
+	json_put_str(&j, "scope", value_str(v, "scope"));
+	json_put_int(&j, "created", collect_moment(v, "created_at"));
+	json_put_int(&j, "expires", collect_moment(v, "expires_at"));
+	json_put_int(&j, "epoch", epoch);
+	if (takes.n)
+		json_put_str(&j, "takes", takes);
+	json_end(&j);
+	collect_add(k, FACT_RESERVATION_MADE, collect_moment(v, "created_at"),
+		    value_str(v, "agent_id"), &j);
+}
+
+static void collect_ended(struct collecting *k, const struct value *v, bool released)
+{
+	struct json j = json_new(&k->c->mem);
+	int64_t when = collect_moment(v, released ? "released_at" : "expires_at");
+
+	json_object(&j);
+	json_put_str(&j, "id", value_str(v, "reservation_id"));
+	json_put_int(&j, "when", when);
+	json_end(&j);
+	collect_add(k, released ? FACT_RESERVATION_RELEASED : FACT_RESERVATION_EXPIRED, when,
+		    value_str(v, "agent_id"), &j);
+}
+
+/* A takeover writes the end of the old reservation right before the new one of the same scope. */
+static struct str collect_taken(const struct value *before, const struct value *v)
+{
+	struct str id = value_str(before, "reservation_id");
+
+	return before && collect_state(before) == RESERVATION_EXPIRED &&
+			       str_eq(value_str(before, "scope"), value_str(v, "scope")) &&
+			       !str_eq(id, value_str(v, "reservation_id")) ?
+		       id :
+		       STR_NONE;
+}
+
+static void collect_reservation(struct collecting *k, struct agent_files *f, const struct value *v,
+				void *arg)
+{
+	struct collect_book *book = arg;
+	void **last = map_find(&book->last, value_str(v, "reservation_id"));
+	const struct value *before = book->before;
+	int state = collect_state(v);
+
+	(void)f;
+	book->before = v;
+	if (!collect_is_local(v) || state < 0 ||
+	    (last && collect_ends(collect_state(*last)) &&
+	     collect_moment(v, "created_at") < k->since_ms))
+		return;
+	k->m->reserved = true;
+	if (state == RESERVATION_ACTIVE)
+		collect_made(k, v, collect_taken(before, v));
+	else if (collect_ends(state))
+		collect_ended(k, v, state == RESERVATION_RELEASED);
+}
+
+/* Two passes: the first finds the last state of each reservation. */
+enum err collect_reservations(struct collecting *k, struct agent_files *f)
+{
+	struct str file = STR("reservations/history.jsonl");
+	struct collect_book book = { .last.mem = &k->c->mem };
+	int64_t from, size;
+	enum err e;
+
+	if ((e = collect_place(k, file, &from)) || (e = agent_file_size(k->c, f, file, &size)) ||
+	    from == size)
+		return e;
+	if ((e = collect_lines(k, f, file, collect_last_line, &book)) ||
+	    (e = collect_set_place(k, file, from)))
+		return e;
+	return collect_lines(k, f, file, collect_reservation, &book);
+}
+
+/* --- events --- */
+
+static void collect_event(struct collecting *k, struct agent_files *f, const struct value *v,
+			  void *arg)
+{
+	struct json j = json_new(&k->c->mem);
+	int64_t created = collect_moment(v, "created_at");
+
+	(void)f, (void)arg;
+	if (!collect_is_local(v) || created < k->since_ms || v->type != VALUE_OBJECT)
+		return;
+	json_object(&j);
+	for (size_t i = 0; i < v->count; i++)
+		if (!str_is(v->item[i].key, "project_root")) {
+			json_key(&j, v->item[i].key);
+			json_value(&j, &v->item[i]);
+		}
+	json_end(&j);
+	collect_add(k, FACT_EVENT, created, value_str(v, "from_agent"), &j);
+}
+
+enum err collect_events(struct collecting *k, struct agent_files *f)
+{
+	return collect_lines(k, f, STR("events.jsonl"), collect_event, NULL);
+}
