@@ -137,10 +137,9 @@ static enum err home_refuse_other(struct call *c, struct str home)
 
 static enum err home_explain_new(struct call *c, struct str workspace)
 {
-	return call_step(c,
-			 "This process may not write there; a sandbox may forbid it. Run this "
-			 "outside of the sandbox: %s",
-			 workspace.p ? "abacus init --store workspace" : "abacus init");
+	return call_step(
+		c, "A sandbox or the permissions forbid it. Run this outside of the sandbox: %s",
+		workspace.p ? "abacus init --store workspace" : "abacus init");
 }
 
 enum err home_make(struct call *c, struct str common, enum home_kind kind, struct str *home)
@@ -168,13 +167,17 @@ enum err home_explain(struct call *c, enum err e, struct str home)
 	if (e != ERR_READ_ONLY)
 		return e;
 	if (!str_is(path_name(home), "abacus"))
-		return call_step(c, "This process may not write there; a sandbox may forbid it. "
-				    "Run 'abacus serve' outside of the sandbox, and commands here "
-				    "use that service; or run 'abacus install codex --write' "
-				    "there, which lets Codex write to the store.");
-	return call_step(c, "This process may not write there; a sandbox may forbid it. Outside of "
-			    "the sandbox, run one of these: 'abacus move-store workspace' moves "
-			    "the store to a folder that the sandbox lets you write to; 'abacus "
-			    "serve' starts a service that commands here use; 'abacus install "
-			    "codex --write' lets Codex write to the store.");
+		return call_step(
+			c,
+			"A sandbox or the permissions forbid it. Outside of the sandbox, run 'abacus "
+			"serve': commands here use that service, if they may connect to "
+			"its socket; or 'abacus install codex --sandbox --user "
+			"--write': Codex may write to the store then.");
+	return call_step(
+		c,
+		"A sandbox or the permissions forbid it. Outside of the sandbox, run 'abacus move-store "
+		"workspace': the store is in the project's folder then; or 'abacus "
+		"serve': commands here use that service, if they may connect to its "
+		"socket; or 'abacus install codex --sandbox --user --write': Codex may "
+		"write to the store then.");
 }

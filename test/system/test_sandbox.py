@@ -177,8 +177,35 @@ def test_reads_of_a_fetched_ref_work_where_nothing_can_be_written(plain_repo, tm
 def test_a_write_names_three_ways_to_make_the_store_writable(repo):
     error = Sandbox(repo, ".git").fails("create", "x")
     assert error["code"] == "read_only" and str(repo.home) in error["message"]
-    for way in ("abacus move-store workspace", "abacus serve", "abacus install codex --write"):
+    for way in ("abacus move-store workspace", "abacus serve", "abacus install codex --sandbox --user --write"):
         assert way in error["hint"]
+
+
+def test_codex_is_told_which_folders_its_sandbox_may_write(repo, tmp_path):
+    config, home = tmp_path / ".codex" / "config.toml", {"HOME": str(tmp_path)}
+    config.parent.mkdir()
+    before = '[sandbox_workspace_write]\nnetwork_access = false\nwritable_roots = [ "/x", # mine\n  "/y" ]\n\n[other]\na = 1\n'
+    config.write_text(before)
+    repo.run("install", "codex", "--sandbox", "--user", "--write", program="abacus", env=home).ok()
+    assert f'writable_roots = ["{repo.home}",  "/x", # mine\n  "/y" ]\n' in config.read_text()
+    again = repo.json("install", "codex", "--sandbox", "--user", "--write", program="abacus", env=home)
+    assert again[0]["result"] == "unchanged"
+    moved = repo.run("move-store", "workspace", program="abacus", env=home).ok()
+    assert "writable_roots" in moved.err and str(repo.home) in moved.err
+    repo.run("install", "codex", "--user", "--remove", program="abacus", env=home).ok()
+    assert config.read_text() == before
+    shown = repo.run("install", "codex", "--sandbox", "--user", program="abacus", env=home).ok()
+    assert "writable_roots" not in shown.out and "in the workspace" in shown.err
+    assert repo.fails("install", "codex", "--sandbox", program="abacus", env=home)["code"] == "INVALID_INPUT"
+
+
+def test_codex_is_told_the_folders_of_the_main_worktree_in_a_linked_one(repo, tmp_path):
+    commit(repo)
+    repo.run("init", program="abacus").ok()
+    git(repo.path, "worktree", "add", "-q", str(tmp_path / "linked"))
+    (codex,) = repo.json("install", "codex", "--sandbox", "--user", program="abacus", cwd=tmp_path / "linked")
+    for folder in (repo.home, repo.path / ".bb", repo.path / ".beadboard"):
+        assert f'"{folder}"' in codex["snippet"]
 
 
 # --- a service that writes for the sandbox ---

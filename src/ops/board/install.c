@@ -3,13 +3,14 @@
 #include "base/text/json.h"
 #include "hosts/host.h"
 #include "hosts/installer.h"
+#include "hosts/sandbox.h"
 #include "op/op.h"
 #include "ops/ops.h"
 #include "store/place.h"
 
 struct body {
 	int host;
-	bool write, remove, user, project, print, all;
+	bool write, remove, user, project, print, all, sandbox;
 	struct str agent;
 };
 
@@ -32,6 +33,8 @@ static const struct field fields[] = {
 		  "project or in your home directory" },
 	{ "project", &kind_bool, AT(project), .help = "use the project's file (default)" },
 	{ "user", &kind_bool, AT(user), .help = "use the user's file" },
+	{ "sandbox", &kind_bool, AT(sandbox),
+	  .help = "also let the sandbox of Codex write to the stores of this project, with --user" },
 	{ "agent", &kind_agent, AT(agent), .help = "fixed agent name of the server" },
 	{ 0 },
 };
@@ -59,18 +62,22 @@ static const char *const examples[] = {
 struct outcome {
 	const char *result;
 	struct str path, backup, snippet, diff;
+	struct sandbox_roots roots; /* to allow, or to forbid again */
 };
 
 struct ours {
 	enum host_id host;
 	const struct host_server *server;
+	const struct sandbox_roots *roots;
 };
 
 static enum err board_install_add(struct call *c, struct str text, const void *arg, struct str *out)
 {
 	const struct ours *o = arg;
 
-	return host_add(c, o->host, text, o->server, out);
+	enum err e = host_add(c, o->host, text, o->server, out);
+
+	return e || !o->roots->count ? e : sandbox_allow(c, *out, o->roots, out);
 }
 
 static enum err board_install_drop(struct call *c, struct str text, const void *arg,
@@ -78,7 +85,9 @@ static enum err board_install_drop(struct call *c, struct str text, const void *
 {
 	const struct ours *o = arg;
 
-	return host_drop(c, o->host, text, o->server, out);
+	enum err e = host_drop(c, o->host, text, o->server, out);
+
+	return e || !o->roots->count ? e : sandbox_forbid(c, *out, o->roots, out);
 }
 
 static enum err board_install_no_file(struct call *c, enum host_id host, enum host_scope scope,
@@ -114,7 +123,7 @@ static enum err board_install_diff(struct call *c, const struct install_edit *ed
 static enum err board_install_act(struct call *c, const struct body *in, enum host_id host,
 				  const struct host_server *server, struct outcome *o)
 {
-	struct ours ours = { host, server };
+	struct ours ours = { host, server, &o->roots };
 	struct install_edit edit = { board_install_add, board_install_drop, &ours };
 	struct install_outcome done;
 	enum err e;
@@ -123,7 +132,7 @@ static enum err board_install_act(struct call *c, const struct body *in, enum ho
 	    (!o->path.p || (e = board_install_diff(c, &edit, in->remove, o)) || in->print))
 		return o->path.p ? e : ERR_OK;
 	if (!in->write && !in->remove)
-		return o->path.p ? host_add(c, host, STR_NONE, server, &o->snippet) : ERR_OK;
+		return o->path.p ? board_install_add(c, STR_NONE, &ours, &o->snippet) : ERR_OK;
 	if (!o->path.p)
 		return board_install_no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
 	e = in->write ? install_add(c, o->path, &edit, &done) :
@@ -147,6 +156,20 @@ static enum err not_on_path(struct call *c, const char *program)
 	return call_step(c, "Install abacus again, or add the folder of '%s' to PATH.", program);
 }
 
+/* The paths are those of this machine, so they belong into the user's file. */
+static enum err board_install_roots(struct call *c, const struct body *in, enum host_id host,
+				    struct str root, struct sandbox_roots *out)
+{
+	enum err e;
+
+	if (host != HOST_CODEX || !in->user || (!in->sandbox && !in->remove))
+		return ERR_OK;
+	if (!(e = sandbox_roots(c, root, in->remove, out)) && in->sandbox && !out->count)
+		call_warn(c, "the stores of this project are in the workspace, where the sandbox "
+			     "of Codex allows writes");
+	return e;
+}
+
 static enum err board_install_one(struct call *c, const struct body *in, const struct offer *offer,
 				  enum host_id host, struct str root, struct json *reply)
 {
@@ -164,7 +187,8 @@ static enum err board_install_one(struct call *c, const struct body *in, const s
 		o.result = "use its own command";
 	if (o.path.p && scope == HOST_PROJECT && (e = install_check(c, o.path, root)))
 		return e;
-	if ((e = board_install_act(c, in, host, &server, &o)))
+	if ((e = board_install_roots(c, in, host, root, &o.roots)) ||
+	    (e = board_install_act(c, in, host, &server, &o)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "host", str_of(names_word(&hosts, (int)host)));
@@ -237,6 +261,8 @@ static enum err board_install_install(struct call *c, const struct body *in,
 
 	if (in->write + in->remove + in->print > 1)
 		return call_fail(c, ERR_USAGE, "--write, --remove and --print can't be combined");
+	if (in->sandbox && (!in->user || in->host != HOST_CODEX))
+		return call_fail(c, ERR_USAGE, "--sandbox is for codex, and requires --user");
 	if (in->user && in->project)
 		return call_fail(c, ERR_USAGE, "--user and --project can't be combined");
 	if ((in->write || in->remove) && in->host < 0 && !in->all)
@@ -274,9 +300,13 @@ static enum err board_install_run_all(struct call *c, struct stores *s, const vo
 }
 
 static const char *const all_examples[] = {
-	"abacus install claude --write",  "abacus install codex --user --write --agent codex-01",
-	"abacus install claude --remove", "abacus install --all",
-	"abacus install --all --write",   NULL,
+	"abacus install claude --write",
+	"abacus install codex --user --write --agent codex-01",
+	"abacus install claude --remove",
+	"abacus install --all",
+	"abacus install --all --write",
+	"abacus install codex --sandbox --user --write",
+	NULL,
 };
 
 const struct op op_project_install = {
@@ -285,7 +315,8 @@ const struct op op_project_install = {
 	.more = "Like 'bb install', but for the server with beads, agents and continuity as well "
 		"as the board. It replaces an existing entry of the board's server. --all shows "
 		"what would change for each host that is found; with --write, all files are "
-		"changed or none.",
+		"changed or none. --sandbox adds the folders of this project's stores that the "
+		"sandbox of Codex protects to its writable_roots.",
 	.examples = all_examples,
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),

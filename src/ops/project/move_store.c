@@ -1,6 +1,7 @@
 #include "base/system/file.h"
 #include "base/text/json.h"
 #include "beads/beads.h"
+#include "hosts/sandbox.h"
 #include "op/op.h"
 #include "ops/ops.h"
 #include "store/home_move.h"
@@ -58,6 +59,12 @@ static enum err move_store_run(struct call *c, struct stores *s, const void *bod
 	    (e = home_move(c, b.repo.common, (enum home_kind)in->to, &done)))
 		return e;
 	c->home = STR_NONE;
+	if (!str_eq(done.from, done.to) && sandbox_lists(c, done.from))
+		call_warn(c,
+			  "the configuration of Codex lists '" STR_FMT
+			  "' in writable_roots, and its sandbox fails where a listed folder is "
+			  "missing; remove it there",
+			  STR_ARG(done.from));
 	json_object(reply);
 	json_put_str(reply, "result", str_eq(done.from, done.to) ? STR("unchanged") : STR("moved"));
 	json_put_str(reply, "from", done.from);
