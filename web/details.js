@@ -6,7 +6,8 @@ import { store, taskOf } from "./store.js";
 import { counts, liveness, owner, priority, status, statusWords } from "./task.js";
 import { markdown } from "./markdown.js";
 import { taskAddress } from "./route.js";
-import { complain, copy, done } from "./toast.js";
+import { complain, copy } from "./toast.js";
+import { insist, offerUndo } from "./write.js";
 
 const types = ["task", "bug", "feature", "epic", "chore"];
 const texts = [["description", "Description", "description"], ["acceptance_criteria", "Acceptance criteria", "acceptance"], ["design", "Design", "design"]];
@@ -49,15 +50,7 @@ export class Details {
   async save(change, what, more = {}) {
     const bead = this.bead, hash = more.hash ?? bead.content_hash;
     const send = (force) => post("bead/update", { ids: [bead.id], ...change, if_hash: hash, ...force, request_id: requestId() });
-    return this.run(() => this.insist(send, "Change it anyway?"), what, (failure) => this.conflict(change, what, failure));
-  }
-
-  // A person may override another agent's claim, open blockers and open children, if asked.
-  insist(send, question) {
-    return send({}).catch((failure) => {
-      if (!["already_claimed", "blocked"].includes(failure.code) || !confirm(`${failure.message}. ${question}`)) throw failure;
-      return send({ force: true });
-    });
+    return this.run(() => insist(send, "Change it anyway?"), what, (failure) => this.conflict(change, what, failure));
   }
 
   async run(write, what, changed) {
@@ -67,23 +60,13 @@ export class Details {
       this.clash.hidden = true;
       this.shown = null;
       this.thread.read();
-      this.offerUndo(what);
+      offerUndo(this.bead.id, what, () => this.thread.read());
       return true;
     } catch (failure) {
       if (failure.status === 412 && changed) changed(failure);
       else complain(failure);
       return false;
     }
-  }
-
-  // Undoes exactly this write: if one has changed something else since, the service refuses.
-  async offerUndo(what) {
-    try {
-      const { write, beads, dependencies } = await post("bead/undo", { dry_run: true });
-      const mine = this.bead.id;
-      if (beads.some((b) => b.id === mine) || dependencies.some((d) => d.from === mine || d.to === mine))
-        done(what, () => post("bead/undo", { write, request_id: requestId() }).then(() => this.thread.read()));
-    } catch { /* a comment cannot be undone */ }
   }
 
   async conflict(change, what, failure) {
@@ -153,7 +136,7 @@ export class Details {
       const pressed = e.currentTarget, words = this.thread.composer.words;
       pressed.disabled = true;
       const send = (force) => post(`bead/${op}`, { ids: [facts.id], ...more(words.value.trim()), ...force, request_id: requestId() });
-      if (await this.run(() => this.insist(send, `${op === "close" ? "Close" : "Reopen"} the bead anyway?`), op === "close" ? "Closed the bead." : "Reopened the bead.")) {
+      if (await this.run(() => insist(send, `${op === "close" ? "Close" : "Reopen"} the bead anyway?`), op === "close" ? "Closed the bead." : "Reopened the bead.")) {
         if (op === "close") words.value = "";
       } else pressed.disabled = false;
     };

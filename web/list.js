@@ -9,6 +9,7 @@ export class LongList {
   constructor(scroller, attributes) {
     this.scroller = scroller;
     this.room = h("div", { class: "room", ...attributes });
+    this.isList = attributes.role === "list";
     this.lines = [];
     this.tops = [];
     this.height = 0;
@@ -57,8 +58,11 @@ export class LongList {
       const el = this.room.children[i - from];
       el.style.top = `${this.tops[i]}px`;
       el.style.height = `${this.lines[i].height}px`;
-      el.setAttribute("aria-setsize", this.lines.length);
-      el.setAttribute("aria-posinset", i + 1);
+      if (this.isList) {
+        el.setAttribute("role", "listitem");
+        el.setAttribute("aria-setsize", this.lines.length);
+        el.setAttribute("aria-posinset", i + 1);
+      } else el.setAttribute("aria-rowindex", i + 2); // the head of the table is the first row
     }
   }
 

@@ -10,7 +10,7 @@ const HEAD = 84, CARD = 100, WIDE = 300; // pixels; WIDE is the minimum width of
 class Sessions {
   constructor(root) {
     this.list = new LongList(this.scroller = h("section", { class: "feed", "aria-label": "Epics and their beads", tabindex: 0 }),
-      { role: "feed" });
+      { role: "list" });
     this.search = h("input", { type: "search", placeholder: "Search sessions", "aria-label": "Search sessions",
       oninput: () => go({ q: this.search.value }, true) });
     this.closed = h("input", { type: "checkbox", onchange: () => go({ closed: this.closed.checked ? "1" : "" }, true) });
@@ -81,7 +81,7 @@ class Sessions {
         const some = g.tasks.slice(i, i + columns);
         lines.push({ key: `t-${some[0].id}-${columns}`, height: CARD, version: some.map(version).join("/"),
           make: () => {
-            const line = h("div", { class: "cards", role: "presentation" }, some.map(card));
+            const line = h("div", { class: "cards" }, some.map(card));
             line.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
             return line;
           } });

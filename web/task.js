@@ -28,8 +28,8 @@ export function counts(one) {
   ];
 }
 
-function lastAct(act) {
-  return act ? h("span", { class: "act" }, `${act.by ?? "unknown"} ${act.what} `, time(act.at)) : null;
+function lastAct(act, owner) {
+  return act ? h("span", { class: "did" }, act.by && act.by === owner ? "" : `${act.by ?? "unknown"} `, `${act.what} `, time(act.at)) : null;
 }
 
 // The facts that a card shows, as text. A card is drawn again only when this text changes.
@@ -48,5 +48,5 @@ export function card(task) {
       status(task), priority(task),
       ...counts(task), task.blockers > 0 && h("span", { class: "count blocked" }, `blocked by ${task.blockers}`),
       h("code", {}, task.id)),
-    h("p", { class: "facts small" }, owner(task), lastAct(task.last_act)));
+    h("p", { class: "facts small" }, owner(task), lastAct(task.last_act, task.assignee)));
 }

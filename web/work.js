@@ -1,14 +1,12 @@
-// Work: the board by status, the ready queue, the dependency graph, the history. Filters are in the address.
+// Work: the board, the table, the ready queue, the dependency graph, the history. Filters are in the address.
 import { h } from "./dom.js";
 import { get } from "./api.js";
-import { store, byPriority, isReady } from "./store.js";
-import { LongList } from "./list.js";
-import { card, statusWords, version } from "./task.js";
+import { store } from "./store.js";
+import { Board, Ready } from "./board.js";
+import { Table } from "./table.js";
 import { go, route, address } from "./route.js";
 import { Graph } from "./graph.js";
 import { Past } from "./past.js";
-
-const CARD = 100;
 
 // --- filters ---
 
@@ -74,67 +72,12 @@ class Filters {
   }
 }
 
-// --- the board and the ready queue ---
-
-const lineOf = (task) => ({ key: task.id, version: version(task), height: CARD, make: () => h("div", { class: "cards" }, card(task)) });
-
-class Column {
-  constructor(title, hint) {
-    this.head = h("h2", {}, title);
-    this.title = title;
-    this.scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": title });
-    this.list = new LongList(this.scroller, { role: "feed" });
-    this.empty = h("p", { class: "quiet" }, hint);
-    this.scroller.append(this.empty, this.list.room);
-    this.el = h("section", { class: "column", "aria-label": title }, this.head, this.scroller);
-  }
-
-  set(tasks) {
-    this.head.textContent = `${this.title} (${tasks.length})`;
-    this.empty.hidden = tasks.length > 0;
-    this.list.set(tasks.map(lineOf));
-  }
-
-  close() { this.list.close(); }
-}
-
-class Board {
-  constructor() {
-    this.columns = Object.entries(statusWords).map(([status, title]) => [status, new Column(title, "No beads.")]);
-    this.el = h("div", { class: "columns" }, this.columns.map(([, c]) => c.el));
-  }
-
-  update(args) {
-    const fits = filter(args), by = { open: [], in_progress: [], closed: [] };
-    for (const task of store.tasks.values()) if (fits(task)) by[task.status]?.push(task);
-    by.closed.sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1));
-    by.open.sort(byPriority);
-    by.in_progress.sort(byPriority);
-    for (const [status, column] of this.columns) column.set(by[status]);
-  }
-
-  close() { for (const [, c] of this.columns) c.close(); }
-}
-
-class Ready {
-  constructor() {
-    this.column = new Column("Ready", "No beads are ready to claim.");
-    this.el = h("div", { class: "columns one" }, this.column.el);
-  }
-
-  update(args) {
-    const fits = filter(args), now = Date.now();
-    this.column.set([...store.tasks.values()].filter((t) => isReady(t, now) && fits(t)).sort(byPriority));
-  }
-
-  close() { this.column.close(); }
-}
-
 // --- the view ---
 
 const parts = {
-  board: ["Board", () => new Board()],
-  ready: ["Ready", () => new Ready()],
+  board: ["Board", () => new Board(filter)],
+  table: ["Table", () => new Table(filter)],
+  ready: ["Ready", () => new Ready(filter)],
   graph: ["Graph", () => new Graph(filter)],
   history: ["History", () => new Past()],
 };

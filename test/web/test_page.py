@@ -462,7 +462,7 @@ def test_the_focus_stays_where_it_is(story):
     assert story.browser.run("return document.activeElement.textContent") == "Parser fails still"
     story.go("#/work/board")
     story.sees(".tabs", "Graph")
-    story.browser.run("document.querySelectorAll('.tabs a')[2].focus()")
+    story.browser.run("document.querySelectorAll('.tabs a')[3].focus()")
     story.run("update", story.bug, "--title", "Parser fails no more")
     story.soon(".card", "Parser fails no more")
     assert story.browser.run("return document.activeElement.textContent") == "Graph"
@@ -483,8 +483,8 @@ def test_mail_is_counted_though_it_came_with_its_bead(page):
 def test_the_board_the_queue_and_filters_in_the_address(story):
     story.enter()
     story.go("#/work")
-    story.sees(".column:nth-child(1)", "Write the release notes")
-    story.sees(".column:nth-child(2)", "Parser fails on empty input")
+    story.sees("[aria-label=Blocked]", "Write the release notes")
+    story.sees("[aria-label='In progress']", "Parser fails on empty input")
     story.go("#/work?q=release")
     story.browser.until(lambda: "Parser" not in story.browser.text(".columns"))
     story.go("#/work?q=stumbles")  # only in its description: the store finds it
@@ -518,8 +518,8 @@ def test_dependencies_are_drawn(story):
     story.sees("svg .node", "Parser fails")
     assert story.browser.run("return document.querySelectorAll('svg .node').length") == 2
     assert story.browser.run("return document.querySelectorAll('svg .edges path').length") == 1
-    left = story.browser.run("return [...document.querySelectorAll('svg .node')].map(n => [n.getAttribute('aria-label'), n.getBoundingClientRect().left])")
-    at = {name.split(",")[0]: x for name, x in left}
+    left = story.browser.run("return [...document.querySelectorAll('svg .node')].map(n => [n.dataset.title, n.getBoundingClientRect().left])")
+    at = dict(left)
     assert at["Parser fails on empty input"] < at["Write the release notes"]
     other = story.repo.create("One more")
     story.run("dep", "add", other, story.notes)

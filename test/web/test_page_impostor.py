@@ -59,9 +59,9 @@ try:
     servers.append(Server6(("::1", port), Handler))
 except OSError:
     pass  # no IPv6 here
+print("ready", flush=True)  # before the first request: the servers listen already
 for one in servers[1:]:
     threading.Thread(target=one.serve_forever, daemon=True).start()
-print("ready", flush=True)
 servers[0].serve_forever()
 """
 

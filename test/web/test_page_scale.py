@@ -154,7 +154,7 @@ def test_the_board_and_the_thread_are_as_light(crowd, window):
     window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
     window.until(lambda: window.run("return window.abacus?.store.loaded"), 10)
     window.run("location.hash = '#/work'")
-    window.wait_text(".column h2", "Open (10", 5)
+    window.wait_text(".column h2", "Ready 9", 5)
     assert window.run("return document.querySelectorAll('*').length") < 1500
     window.run("location.hash = '#/work/graph'")
     window.wait_text(".graph-view .summary", "No dependencies to show", 5)

@@ -1,18 +1,15 @@
 """The views of the page, in a browser, on a busy project: by mouse and by keyboard."""
 import json
-import pathlib
-import subprocess
-import time
 
 import pytest
 
 from browser import Browser, available
-from conftest import BUILD, Repo
+from conftest import Repo
 from demo import Demo
 from test_page import ENTER, ESCAPE, Page
 
 pytestmark = pytest.mark.skipif(not available(), reason="chromium and chromedriver are not at hand")
-CONTROL, DOWN, TAB = "\ue009", "\ue015", "\ue004"
+CONTROL = "\ue009"
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +228,43 @@ def test_text_of_others_is_only_ever_text_in_every_view(page):
     assert page.browser.run("return document.querySelectorAll('main img, aside img, a[href^=javascript]').length") == 0
 
 
+# --- work ---
+
+def test_a_card_is_moved_by_keyboard_and_by_dragging(page):
+    browser, bead, other = page.browser, fresh(page, "Card to move", priority=0), fresh(page, "Card to drag", priority=0)
+    page.go("#/work?q=Card%20to")
+    page.sees("[aria-label=Ready]", "Card to move")
+    browser.run("document.querySelector(`[data-card='${arguments[0]}']`).focus()", bead)
+    browser.press("]")
+    page.sees("[aria-label='In progress']", "Card to move")
+    browser.run("document.querySelector(`[data-card='${arguments[0]}']`).focus()", bead)
+    browser.press("-")
+    browser.until(lambda: page.repo.show(bead)["priority"] == 1)
+    drag = """
+        const data = new DataTransfer(), from = document.querySelector(`[data-id='${arguments[0]}']`), to = document.querySelector(arguments[1]);
+        for (const [el, type] of [[from, 'dragstart'], [to, 'dragover'], [to, 'drop']])
+            el.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));"""
+    browser.run(drag, other, "[aria-label=Closed]")
+    page.sees("[aria-label=Closed]", "Card to drag")
+    assert page.repo.show(other)["status"] == "closed"
+    browser.click("#toast .undo")
+    page.sees("[aria-label=Ready]", "Card to drag")
+
+
+def test_the_table_sorts_and_groups_and_the_address_tells(page):
+    browser = page.browser
+    page.go("#/work/table?label=payments")
+    page.sees(".table", "Store the mandate")
+    titles = "return [...document.querySelectorAll('.table .c-title a')].map(a => a.textContent)"
+    browser.click("[data-sort=title]")
+    browser.until(lambda: browser.run(titles) == sorted(browser.run(titles), key=str.lower) != [])
+    browser.click("[data-sort=title]")
+    browser.until(lambda: browser.run(titles) == sorted(browser.run(titles), key=str.lower, reverse=True) != [])
+    assert "sort=-title" in browser.run("return location.hash")
+    browser.run("const s = document.querySelector('[aria-label=\"Group by\"]'); s.value = 'assignee'; s.dispatchEvent(new Event('change'))")
+    page.sees(".group-row", "Unassigned")
+
+
 # --- activity, agents ---
 
 def test_activity_is_filtered_and_goes_back_to_the_beginning(page):
@@ -265,3 +299,37 @@ def test_an_agent_has_a_panel_and_gets_mail_from_the_person(page):
     assert mail["from_agent"] == "ada" and mail["bead_id"] == page.demo.todo[0]
     browser.press(ESCAPE)
     browser.until(lambda: browser.run("return document.activeElement.dataset.card") == "agent:amber-otter")
+
+
+# --- for everybody ---
+
+AXE = """
+    const done = arguments[arguments.length - 1];
+    axe.run(document, { resultTypes: ['violations'] }).then(found => done(found.violations.filter(v => ['serious', 'critical'].includes(v.impact))
+        .map(v => `${v.id}: ${v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? '')).join(' | ')}`)));"""
+
+
+def test_axe_finds_no_serious_violation_in_light_and_dark(page):
+    from test_mcp_clients import CACHE, npm
+    script = CACHE / "node_modules/axe-core/axe.min.js"
+    if not script.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        npm("axe-core@4", cache=CACHE)
+    browser, found = page.browser, {}
+    browser.run(script.read_text() + "; window.axe = axe")
+    try:
+        for scheme in ("light", "dark"):
+            browser.scheme(scheme)
+            for view, sign in (("#/now", ".row"), (f"#/now?task={page.demo.todo[0]}", ".item"), ("#/now?agent=amber-otter", ".moment"), ("#/activity", ".moment"),
+                               ("#/sessions", ".card"), ("#/work", ".column .card"), ("#/work/table", ".table-row"), ("#/work/graph", ".node"), ("#/files", ".tree li")):
+                page.go(view)
+                browser.find(f"main {sign}, #drawer {sign}")
+                for one in browser.ask("POST", "/execute/async", {"args": [], "script": AXE}):
+                    found.setdefault(one, []).append(f"{view} {scheme}")
+            browser.run("document.querySelector('#find').click()")
+            for one in browser.ask("POST", "/execute/async", {"args": [], "script": AXE}):
+                found.setdefault(one, []).append(f"palette {scheme}")
+            browser.press(ESCAPE)
+    finally:
+        browser.scheme("light")
+    assert not found, json.dumps(found, indent=1)

@@ -1,0 +1,79 @@
+// The table of all beads: sorted by a column, grouped by epic, agent, label or status; both are in the address.
+import { h, time } from "./dom.js";
+import { store, epicOf, byPriority } from "./store.js";
+import { LongList } from "./list.js";
+import { priority, status, version } from "./task.js";
+import { isCompact } from "./prefs.js";
+import { go, taskAddress } from "./route.js";
+
+const order = { in_progress: 0, open: 1, closed: 2 };
+const text = (value) => (value ?? "￿").toString().toLowerCase();
+const columns = [
+  ["id", "Id", (t) => text(t.id), (t) => h("code", {}, t.id)],
+  ["title", "Title", (t) => text(t.title), (t) => h("a", { href: taskAddress(t.id), dir: "auto", "data-card": t.id, onclick: (e) => { e.currentTarget.href = taskAddress(t.id); } }, t.title)],
+  ["status", "Status", (t) => order[t.status] ?? 3, (t) => [status(t), t.blockers > 0 && t.status === "open" && h("span", { class: "count blocked" }, `blocked by ${t.blockers}`)]],
+  ["priority", "Priority", (t) => t.priority, priority],
+  ["type", "Type", (t) => text(t.type), (t) => t.type],
+  ["assignee", "Assignee", (t) => text(t.assignee), (t) => t.assignee ?? ""],
+  ["labels", "Labels", (t) => text(t.labels[0]), (t) => t.labels.slice(0, 3).map((l) => h("span", { class: "label-chip" }, l))],
+  ["updated", "Updated", (t) => text(t.updated_at), (t) => time(t.updated_at)],
+];
+const groups = {
+  epic: ["epic", (t) => [t.type === "epic" ? t.title : epicOf(t)?.title ?? "No epic"]],
+  assignee: ["agent", (t) => [t.assignee ?? "Unassigned"]],
+  label: ["label", (t) => (t.labels.length ? t.labels : ["No label"])],
+  status: ["status", (t) => [t.status.replace("_", " ")]],
+};
+
+export class Table {
+  constructor(filter) {
+    this.filter = filter;
+    this.group = h("select", { "aria-label": "Group by", onchange: () => go({ group: this.group.value }, true) },
+      h("option", { value: "" }, "no groups"), Object.entries(groups).map(([value, [word]]) => h("option", { value }, `by ${word}`)));
+    this.closed = h("input", { type: "checkbox", onchange: () => go({ closed: this.closed.checked ? "1" : "" }, true) });
+    this.note = h("p", { class: "summary", role: "status" });
+    this.head = h("div", { class: "table-row head", role: "row" }, columns.map(([key, word]) => h("span", { role: "columnheader", class: `c-${key}` },
+      h("button", { type: "button", class: "plain", "data-sort": key, onclick: () => go({ sort: this.sort === key ? `-${key}` : key }, true) }, word))));
+    this.scroller = h("div", { class: "scroll", role: "table", tabindex: 0, "aria-label": "Beads" });
+    this.list = new LongList(this.scroller, { role: "rowgroup" });
+    this.scroller.append(this.head, this.list.room);
+    this.el = h("div", { class: "table-view" }, h("div", { class: "bar" }, this.group, h("label", {}, this.closed, " Show closed"), this.note), h("div", { class: "table" }, this.scroller));
+  }
+
+  sorted(tasks, sort) {
+    const down = sort.startsWith("-"), column = columns.find(([key]) => key === sort.replace("-", ""));
+    if (!column) return tasks.sort((a, b) => order[a.status] - order[b.status] || byPriority(a, b)); // in progress first
+    const value = column[2];
+    return tasks.map((t) => [value(t), t]).sort(([a, x], [b, y]) => (down ? -1 : 1) * (a < b ? -1 : a > b ? 1 : 0) || byPriority(x, y)).map(([, t]) => t);
+  }
+
+  row(t) {
+    return { key: t.id, height: isCompact() ? 27 : 35, version: `${version(t)}|${t.priority}|${t.type}|${t.labels}|${isCompact()}`,
+      make: () => h("div", { class: "table-row", role: "row" }, columns.map(([key, , , make]) => h("span", { role: "cell", class: `c-${key}` }, make(t)))) };
+  }
+
+  update(args) {
+    this.sort = args.get("sort") ?? "";
+    this.group.value = groups[args.get("group")] ? args.get("group") : "";
+    this.closed.checked = args.has("closed");
+    for (const button of this.head.querySelectorAll("button")) {
+      const mine = this.sort.replace("-", "") === button.dataset.sort;
+      if (mine) button.parentNode.setAttribute("aria-sort", this.sort.startsWith("-") ? "descending" : "ascending");
+      else button.parentNode.removeAttribute("aria-sort");
+    }
+    const fits = this.filter(args), tasks = this.sorted([...store.tasks.values()].filter((t) => (this.closed.checked || t.status !== "closed") && fits(t)), this.sort);
+    this.note.textContent = `${tasks.length} ${tasks.length === 1 ? "bead" : "beads"}`;
+    this.scroller.setAttribute("aria-rowcount", tasks.length + 1);
+    this.list.set(this.group.value ? this.grouped(tasks, groups[this.group.value][1]) : tasks.map((t) => this.row(t)));
+  }
+
+  grouped(tasks, of) {
+    const by = new Map();
+    for (const t of tasks) for (const name of of(t)) by.set(name, [...(by.get(name) ?? []), t]);
+    return [...by].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([name, own]) => [
+      { key: `group-${name}`, height: 40, version: own.length, make: () => h("div", { class: "group-row", role: "row" }, h("strong", { role: "cell", dir: "auto" }, name, h("span", { class: "tally" }, ` ${own.length}`))) },
+      ...own.map((t) => { const row = this.row(t); return { ...row, key: `${name}-${t.id}` }; })]);
+  }
+
+  close() { this.list.close(); }
+}
