@@ -1,5 +1,6 @@
 #include "agents/mail_choice.h"
 
+#include "agents/current.h"
 #include "agents/mailbox.h"
 #include "base/buf.h"
 #include "base/system/spawn.h"
@@ -176,9 +177,12 @@ enum err mail_current_bead(struct call *c, struct str agent, struct str *id)
 	struct bead_row *row = NULL;
 	struct choices all = { 0 };
 	struct beads b;
-	enum err e = beads_open(c, BEADS_READ, &b);
+	enum err e;
 
-	if (!e) {
+	*id = current_bead(c);
+	if (id->p)
+		return ERR_OK;
+	if (!(e = beads_open(c, BEADS_READ, &b))) {
 		e = find_claimed(c, &b, agent, &row);
 		beads_close(&b);
 	} else if (mail_has_no_beads(e)) {

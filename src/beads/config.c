@@ -10,6 +10,7 @@
 static const char *const words[] = {
 	[CONFIG_CLAIM_EXCLUSIVE] = "claim.exclusive",
 	[CONFIG_CLAIM_LEASE] = "claim.lease",
+	[CONFIG_COMMIT_TRAILER] = "commit.trailer",
 	[CONFIG_JSON_DIALECT] = "json.dialect",
 	[CONFIG_MIRROR_BEADS] = "mirror.beads",
 	[CONFIG_SYNC_AUTO] = "sync.auto",
@@ -95,6 +96,8 @@ static const struct rule {
 				     "true or false", config_is_bool },
 	[CONFIG_CLAIM_LEASE] = { "lease duration of a claim", "1h", "a duration such as 30m or 2h",
 				 config_is_duration },
+	[CONFIG_COMMIT_TRAILER] = { "add a line 'Bead: ID' to the commits of 'abacus work'",
+				    "false", "true or false", config_is_bool },
 	[CONFIG_JSON_DIALECT] = { "shape of bd's JSON", "specification",
 				  "specification or upstream", config_is_dialect },
 	[CONFIG_MIRROR_BEADS] = { "keep .beads/issues.jsonl up to date for other programs", "false",

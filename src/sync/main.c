@@ -13,6 +13,7 @@
  *	exclusive GITDIR …      carry out a request, which standard input has, at the remote first
  *	repair GITDIR …         repair damaged commits
  *	diagnose GITDIR         list problems that would stop a sync
+ *	branch GITDIR …         make a branch, and perhaps a worktree, for a bead
  *	learn GITDIR …          read which files the new commits changed
  *	pack GITDIR             pack the objects, if there are enough new ones
  *	autosync GITDIR         sync whenever there are changes to publish
@@ -298,6 +299,21 @@ static enum err learn_commits(struct sync_main_request *r)
 	return learn_history(r->c, &b, r->repo, sync_main_after(r, "--also"), &r->reply);
 }
 
+static enum err make_branch(struct sync_main_request *r)
+{
+	struct repo_branch branch = { .name = sync_main_after(r, "--name"),
+				      .path = sync_main_after(r, "--worktree"),
+				      .checkout = sync_main_has(r, "--checkout") };
+	enum err e = repo_open(r->c, str_of(r->words[0]), &r->repo);
+
+	if (e || (e = repo_branch(r->c, r->repo, &branch)))
+		return e;
+	json_object(&r->reply);
+	json_put_str(&r->reply, "note", branch.note);
+	json_end(&r->reply);
+	return ERR_OK;
+}
+
 static enum err run_pack(struct sync_main_request *r)
 {
 	json_null(&r->reply);
@@ -351,6 +367,7 @@ static const struct {
 	{ "sync", 1, sync_once },
 	{ "exclusive", 1, sync_main_exclusive },
 	{ "learn", 1, learn_commits },
+	{ "branch", 1, make_branch },
 	{ "pack", 1, run_pack },
 	{ "autosync", 1, run_autosync },
 	{ "mirror", 1, run_mirror },

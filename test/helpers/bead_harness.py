@@ -69,7 +69,7 @@ def files(repo):
 
 BELONGS = {"lock", "config", "claims.jsonl", "cache.db", "cache.db-wal", "cache.db-shm", "journal.1", "journal.2", "journal.3",
            "sync.json", "sync.lock", "courier.lock", "pack.lock", "receipts.db", "receipts.db-wal", "receipts.db-shm",
-           "history.db", "history.db-wal", "history.db-shm"}
+           "history.db", "history.db-wal", "history.db-shm", "work"}
 
 
 def drop_cache(repo):

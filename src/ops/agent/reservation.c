@@ -1,4 +1,5 @@
 #include "agents/reservation.h"
+#include "agents/current.h"
 #include "agents/mail.h"
 #include "base/text/json.h"
 #include "ops/agent/agent_ops.h"
@@ -22,8 +23,9 @@ struct body {
 static const struct field reserve_fields[] = {
 	AGENT_FIELD(struct body, ask.agent, "your name"),
 	SCOPE_FIELD("file or folder to reserve, such as src/lib, src/lib/* or README.md"),
-	{ "bead", &kind_str, AT(ask.bead), FIELD_REQUIRED, .arg = "BEAD", .max = 200,
-	  .missing = ERR_MISSING_BEAD_ID, .help = "bead that the files are reserved for" },
+	{ "bead", &kind_str, AT(ask.bead), FIELD_REQUIRED | FIELD_ASSUMED, .arg = "BEAD",
+	  .max = 200, .missing = ERR_MISSING_BEAD_ID,
+	  .help = "bead that the files are reserved for (default: that of 'abacus work')" },
 	{ "ttl", &kind_span, AT(ask.minutes), .unit = 60 * 1000, .min = 5, .max = 1440,
 	  .preset = "120",
 	  .help = "duration of the reservation, such as 30m or 2h; a bare number is minutes" },
@@ -88,11 +90,14 @@ static enum err agent_reservation_run_reserve(struct call *c, struct stores *s, 
 					      struct json *reply)
 {
 	const struct body *in = body;
+	struct reserve_ask ask = in->ask;
 	struct reservation *r;
 	struct incursion *i;
-	enum err e = reservation_make(c, s->agents, &in->ask, &r, &i);
+	enum err e;
 
-	if (e)
+	if (!ask.bead.p && !(ask.bead = current_bead(c)).p)
+		return call_fail(c, ERR_MISSING_BEAD_ID, "--bead is missing");
+	if ((e = reservation_make(c, s->agents, &ask, &r, &i)))
 		return e;
 	json_object(reply);
 	reservation_put(reply, c, r);

@@ -79,6 +79,7 @@ const struct prop bead_props[] = {
 	{ "collides_with", PROP_STR, OPT, NULL },
 	{ "score", PROP_INT, OPT, NULL },
 	{ "remap", PROP_OBJECT, OPT | PROP_LIST, NULL },
+	{ "commits", PROP_OBJECT, OPT | PROP_LIST, NULL },
 /* extensions, where they are set */
 #define EXTENSION(NAME, key, type, flags) PROP_ROW(key, flags, TYPE_##type),
 #include "beads/model/members.def"

@@ -2,6 +2,7 @@
 #include "base/text/json.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
+#include "ops/work/trailer.h"
 
 struct body {
 	struct str key, value;
@@ -90,6 +91,8 @@ static enum err bead_config_change(struct call *c, struct beads *b, struct str k
 		return e;
 	e = known < 0 ? config_put_free(c, b->home, key, value) :
 			config_put(c, b->home, (enum config_key)known, value);
+	if (!e && known == CONFIG_COMMIT_TRAILER)
+		e = trailer_hook_set(c, b, str_is(value, "true"));
 	return e ? e : bead_config_show(c, b, key, reply);
 }
 

@@ -1,3 +1,5 @@
+#include "agents/forecast/forecast.h"
+#include "base/moment.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "ops/bead/bead_ops.h"
@@ -70,6 +72,32 @@ static enum err bead_show_put_remap(struct call *c, struct beads *b, struct str 
 	return e;
 }
 
+/* The commits that name the bead, if a forecast or 'bd touches' has read the history. */
+static void bead_show_put_commits(struct call *c, struct beads *b, struct str id,
+				  struct json *reply)
+{
+	enum { COMMITS_SHOWN = 20 };
+	struct commit_named *one = NULL;
+	struct commit_db history;
+
+	forecast_open_known(c, b, &history);
+	if (history.db && commit_db_named(c, &history, id, COMMITS_SHOWN, &one))
+		call_forgive(c);
+	commit_db_close(&history);
+	if (!one)
+		return;
+	json_put_array(reply, "commits");
+	for (; one; one = one->next) {
+		json_object(reply);
+		json_put_str(reply, "commit", one->name);
+		json_put_str(reply, "author", one->author);
+		json_put_str(reply, "summary", one->summary);
+		json_put_moment(reply, "at", one->time_ms);
+		json_end(reply);
+	}
+	json_end(reply);
+}
+
 static enum err bead_show_put_bead(struct call *c, struct beads *b, const struct bead_row *row,
 				   const struct shape *shape, struct json *reply)
 {
@@ -82,6 +110,8 @@ static enum err bead_show_put_bead(struct call *c, struct beads *b, const struct
 	if (!shape->field_count && !(e = put_links(c, b, row, SIDE_OUT, reply)) &&
 	    !(e = put_links(c, b, row, SIDE_IN, reply)))
 		e = bead_show_put_remap(c, b, row->id, reply);
+	if (!e && !shape->field_count)
+		bead_show_put_commits(c, b, row->id, reply);
 	json_end(reply);
 	return e;
 }

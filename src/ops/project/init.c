@@ -15,6 +15,8 @@ static const char advice[] =
 	"into ABACUS_AGENT.\n- `bb-init` starts a session: it assigns you a name, or resumes "
 	"your unfinished work.\n- `bd ready --claim --json` claims the next bead; `bd show ID` "
 	"shows its details.\n"
+	"- `abacus work ID` claims a bead, reserves the files that it touches and makes a branch;\n"
+	"  `abacus work done --reason \"what was done\"` closes it and releases them.\n"
 	"- `bb agent reserve --scope 'src/part/*' --bead ID` reserves files before you change\n"
 	"  them; `bb agent guard PATH…` checks that no other agent has reserved them.\n"
 	"- `bb agent inbox` lists your mail; `bb agent ack` acknowledges a message.\n"

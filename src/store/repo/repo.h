@@ -95,6 +95,22 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 /* Is `a` the same commit as `b`, or an ancestor of it? */
 bool repo_reaches(struct repo *r, struct str b, struct str a);
 
+/* --- branches for work on a bead --- */
+
+/*
+ * Makes a branch at the commit of HEAD, unless it exists. With `path`, a linked worktree of that
+ * branch is made there, unless it exists. With `checkout`, HEAD moves to the branch, if it is at
+ * the same commit and no merge or rebase is under way: neither index nor files change. `note` says
+ * why something was not done; or absent.
+ */
+struct repo_branch {
+	struct str name;
+	struct str path; /* or absent */
+	bool checkout;
+	struct str note;
+};
+enum err repo_branch(struct call *c, struct repo *r, struct repo_branch *branch);
+
 /* --- the files that commits change --- */
 
 struct repo_change {

@@ -12,6 +12,7 @@
 #include "surface/view/session_view.h"
 #include "surface/view/status_view.h"
 #include "surface/view/view.h"
+#include "surface/view/work_view.h"
 
 #define AT(member) offsetof(struct globals, member)
 
@@ -137,6 +138,10 @@ static void view_doctor(struct view *v, const struct value *data)
 }
 
 static const struct command commands[] = {
+	{ "work", &op_project_work, .view = work_view_current, .group = "Work" },
+	{ "work done", &op_project_work_done, .view = work_view_current },
+	{ "work stop", &op_project_work_stop, .view = work_view_current },
+	{ "work trailer", &op_project_work_trailer, .flags = COMMAND_ALIAS | COMMAND_SILENT },
 	{ "status", &op_project_status, .view = view_status, .group = "Overview" },
 	{ "conversation", &op_conversation, .view = view_conversation },
 	{ "sessions", &op_sessions, .view = view_sessions },

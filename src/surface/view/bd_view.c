@@ -290,6 +290,21 @@ static void bead_put_plan(struct view *v, const struct value *bead)
 	bead_put_fact(v, "owner", value_str(bead, "owner"));
 }
 
+static void bead_put_commits(struct view *v, const struct value *commits)
+{
+	enum { DIGITS = 10 };
+
+	if (!commits || !commits->count)
+		return;
+	view_line(v, "\nCommits");
+	for (size_t i = 0; i < commits->count; i++)
+		view_line(v, "  " STR_FMT " " STR_FMT " (" STR_FMT ", " STR_FMT ")",
+			  STR_ARG(str_head(value_str(&commits->item[i], "commit"), DIGITS)),
+			  STR_ARG(value_str(&commits->item[i], "summary")),
+			  STR_ARG(value_str(&commits->item[i], "author")),
+			  STR_ARG(view_age(v, value_str(&commits->item[i], "at"))));
+}
+
 static void bead_put_page(struct view *v, const struct value *bead)
 {
 	struct arena *mem = v->out.mem;
@@ -323,6 +338,7 @@ static void bead_put_page(struct view *v, const struct value *bead)
 	bead_put_remaps(v, bead);
 	bead_put_section(v, "Description", value_str(bead, "description"));
 	bead_put_options(v, bead);
+	bead_put_commits(v, value_find(bead, "commits"));
 	bead_put_section(v, "Working notes", value_str(bead, "notes_text"));
 	bead_put_links(v, "Depends on", value_find(bead, "dependencies"), false);
 	bead_put_links(v, "Needed by", value_find(bead, "dependents"), true);

@@ -76,3 +76,37 @@ void work_view_conflicts(struct view *v, const struct value *data)
 			     "known about a bead.");
 	view_each(v, data, work_view_conflict);
 }
+
+void work_view_current(struct view *v, const struct value *data)
+{
+	const struct value *reserved = value_find(data, "reserved");
+	struct str id = value_str(data, "bead"), result = value_str(data, "result"),
+		   branch = value_str(data, "branch");
+	bool ended = str_is(result, "closed") || str_is(result, "given back");
+
+	if (!id.p) {
+		view_line(v, "You work on no bead. 'bd ready' lists beads, 'abacus work ID' begins "
+			     "with one.");
+		return;
+	}
+	buf_put(&v->out, ended ? STR_NONE : STR("You work on "));
+	view_paint(v, PAINT_BOLD, id);
+	if (ended)
+		view_line(v, " is " STR_FMT, STR_ARG(result));
+	else
+		view_line(v, ": " STR_FMT, STR_ARG(value_str(data, "title")));
+	if (str_is(result, "unfinished"))
+		view_line(v, "  begun, but not completed; complete it: abacus work " STR_FMT,
+			  STR_ARG(id));
+	for (size_t i = 0; reserved && i < reserved->count; i++)
+		view_line(v, "  reserved  " STR_FMT, STR_ARG(reserved->item[i].text));
+	if (!ended && reserved && !reserved->count)
+		view_line(v,
+			  "  nothing is reserved; declare what it touches: bd update " STR_FMT
+			  " --touches PATH",
+			  STR_ARG(id));
+	if (branch.p)
+		view_line(v, "  branch    " STR_FMT, STR_ARG(branch));
+	if (!ended)
+		view_line(v, "  worktree  " STR_FMT, STR_ARG(value_str(data, "worktree")));
+}

@@ -7,5 +7,6 @@ struct view;
 /* Text for people: what beads touch, and where they collide. */
 void work_view_touches(struct view *v, const struct value *data);
 void work_view_conflicts(struct view *v, const struct value *data);
+void work_view_current(struct view *v, const struct value *data);
 
 #endif

@@ -1,0 +1,119 @@
+#include "agents/current.h"
+
+#include "base/hash.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/beads.h"
+
+static struct str current_folder(struct call *c, struct str home)
+{
+	return path_join(&c->mem, home, STR("work"));
+}
+
+/* A name may have any character, so the file is named by its hash. */
+static struct str current_path(struct call *c, struct str home, struct str agent)
+{
+	enum { DIGITS = 32 };
+
+	return arena_fmt(&c->mem, STR_FMT "/" STR_FMT ".json", STR_ARG(current_folder(c, home)),
+			 STR_ARG(str_head(sha256_hex(&c->mem, agent), DIGITS)));
+}
+
+static bool current_flag(const struct value *v, const char *key)
+{
+	const struct value *flag = value_find(v, key);
+
+	return flag && flag->type == VALUE_BOOL && flag->yes;
+}
+
+/* A file that cannot be parsed counts as missing: 'abacus work ID' writes it again. */
+static enum err current_read(struct call *c, struct str path, struct current *out)
+{
+	struct str text;
+	const struct value *v;
+	enum err e = file_own_read(c, path, &text);
+
+	*out = (struct current){ 0 };
+	if (e || !(v = text.p ? value_read(&c->mem, text) : NULL))
+		return e;
+	*out = (struct current){ .agent = value_str(v, "agent"),
+				 .bead = value_str(v, "bead"),
+				 .branch = value_str(v, "branch"),
+				 .tree = value_str(v, "tree"),
+				 .begun = current_flag(v, "begun"),
+				 .linked = current_flag(v, "linked") };
+	value_int(v, "since", &out->since_ms);
+	return ERR_OK;
+}
+
+enum err current_find(struct call *c, struct str home, struct str agent, struct current *out)
+{
+	return current_read(c, current_path(c, home, agent), out);
+}
+
+enum err current_put(struct call *c, struct str home, const struct current *one)
+{
+	struct json j = json_new(&c->mem);
+	enum err e = file_make_dir(c, current_folder(c, home), 0700);
+
+	json_object(&j);
+	json_put_str(&j, "agent", one->agent);
+	json_put_str(&j, "bead", one->bead);
+	json_put_str(&j, "branch", one->branch);
+	json_put_str(&j, "tree", one->tree);
+	json_put_bool(&j, "begun", one->begun);
+	json_put_bool(&j, "linked", one->linked);
+	json_put_int(&j, "since", one->since_ms);
+	json_end(&j);
+	return e ? e : file_own_replace(c, current_path(c, home, one->agent), json_text(&j), 0600);
+}
+
+enum err current_drop(struct call *c, struct str home, struct str agent)
+{
+	return file_remove(c, current_path(c, home, agent));
+}
+
+struct current_list {
+	struct call *c;
+	struct str folder;
+	struct current **tail;
+};
+
+static void current_add(void *arg, struct str name)
+{
+	struct current_list *list = arg;
+	struct current one;
+
+	if (!str_ends(name, STR(".json")))
+		return;
+	if (current_read(list->c, path_join(&list->c->mem, list->folder, name), &one))
+		call_forgive(list->c);
+	if (!one.bead.p)
+		return;
+	*list->tail = arena_new(&list->c->mem, struct current);
+	**list->tail = one;
+	list->tail = &(*list->tail)->next;
+}
+
+enum err current_each(struct call *c, struct str home, struct current **out)
+{
+	struct current_list list = { c, current_folder(c, home), out };
+
+	*out = NULL;
+	return file_is_dir(&c->mem, list.folder) ? file_each(c, list.folder, current_add, &list) :
+						   ERR_OK;
+}
+
+struct str current_bead(struct call *c)
+{
+	struct call before = call_save(c);
+	struct current one = { 0 };
+	struct beads b;
+
+	if (c->actor.p && !beads_home(c, &b) && current_find(c, b.home, c->actor, &one))
+		one.bead = STR_NONE;
+	call_restore(c, &before);
+	return one.bead;
+}

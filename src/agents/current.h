@@ -1,0 +1,32 @@
+#ifndef AGENTS_CURRENT_H
+#define AGENTS_CURRENT_H
+
+#include "base/call.h"
+
+struct beads;
+
+/*
+ * The bead that an agent works on since 'abacus work ID': a file for each agent, in the folder
+ * `work` of the store. It is written before anything else is done, and marked as begun only when
+ * everything is done, so that an interrupted command can be completed.
+ */
+struct current {
+	struct str agent, bead; /* an absent bead: the agent works on none */
+	struct str branch;      /* or absent */
+	struct str tree;        /* the root of the worktree in which the agent works */
+	bool begun;             /* claim, reservations and branch were all made */
+	bool linked;            /* the worktree was made for the bead */
+	int64_t since_ms;
+	struct current *next;
+};
+
+enum err current_find(struct call *c, struct str home, struct str agent, struct current *out);
+enum err current_put(struct call *c, struct str home, const struct current *one);
+enum err current_drop(struct call *c, struct str home, struct str agent);
+enum err current_each(struct call *c, struct str home, struct current **out);
+
+/* The current bead of the call's actor, for a parameter that was not given; absent: none. Never
+ * fails. */
+struct str current_bead(struct call *c);
+
+#endif

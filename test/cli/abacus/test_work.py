@@ -1,0 +1,189 @@
+"""abacus work: the bead that an agent works on, its reservations, its branch, and the trailer of its commits"""
+import json
+import subprocess
+
+import pytest
+
+from conftest import environment, git
+
+AMBER, BIRCH = {"ABACUS_AGENT": "amber-otter"}, {"ABACUS_AGENT": "birch-finch"}
+
+
+@pytest.fixture
+def repo(repo):
+    repo.env = {}
+    (repo.path / "src").mkdir()
+    (repo.path / "src/a.c").write_text("a")
+    git(repo.path, "add", "src")
+    git(repo.path, "commit", "-q", "-m", "start")
+    return repo
+
+
+def work(repo, *args, env=AMBER, cwd=None):
+    return repo.run("--json", "work", *args, program="abacus", env=env, cwd=cwd)
+
+
+def create(repo, title, *args):
+    return repo.create(title, *args, env=AMBER)
+
+
+def reservations(repo):
+    return [(one["scope"], one["agent_id"], one["bead_id"]) for one in
+            repo.run("--json", "agent", "status", program="bb", env=AMBER).ok().json["data"]["reservations"]]
+
+
+def head(path):
+    return git(path, "rev-parse", "--abbrev-ref", "HEAD").strip()
+
+
+def test_work_claims_reserves_and_makes_a_branch_and_changes_no_file(repo):
+    bead = create(repo, "Lexer", "--touches", "src/*,README.md")
+    (repo.path / "src/a.c").write_text("changed")
+    (repo.path / "new").write_text("new")
+    before = git(repo.path, "status", "--porcelain")
+    reply = work(repo, bead).ok().json
+    assert (reply["bead"], reply["begun"], reply["branch"], reply["reserved"]) == (
+        bead, True, f"work/{bead}", ["README.md", "src"])
+    shown = repo.show(bead, env=AMBER)
+    assert (shown["status"], shown["assignee"], shown["epoch"]) == ("in_progress", "amber-otter", reply["epoch"])
+    assert reservations(repo) == [("README.md", "amber-otter", bead), ("src", "amber-otter", bead)]
+    assert head(repo.path) == f"work/{bead}" and git(repo.path, "status", "--porcelain") == before
+    assert work(repo).ok().json["result"] == "current"
+
+
+def test_work_is_the_default_bead_of_reservations_and_messages(repo):
+    bead, other = create(repo, "Lexer"), create(repo, "Other")
+    work(repo, bead).ok()
+    repo.bd("claim", other, env=AMBER).ok()
+    for name in ("amber-otter", "birch-finch"):
+        repo.run("agent", "register", "--name", name, "--role", "dev", program="bb", env=AMBER)
+    sent = repo.run("--json", "agent", "send", "birch-finch", "Hi", "-m", "x", program="bb", env=AMBER).ok().json
+    assert sent["data"]["bead_id"] == bead
+    made = repo.run("--json", "agent", "reserve", "--scope", "doc", program="bb", env=AMBER).ok().json
+    assert made["data"]["bead_id"] == bead
+    failed = repo.run("--json", "agent", "reserve", "--scope", "lib", program="bb", env=BIRCH)
+    assert failed.error["code"] == "MISSING_BEAD_ID"
+
+
+def test_done_closes_and_stop_gives_back_and_both_release(repo):
+    first, second = create(repo, "One", "--touches", "src"), create(repo, "Two", "--touches", "src")
+    work(repo, first).ok()
+    assert work(repo, "done", "--reason", "fixed").ok().json["result"] == "closed"
+    assert (repo.show(first)["status"], repo.show(first)["closed_reason"]) == ("closed", "fixed")
+    assert reservations(repo) == [] and work(repo).ok().json["bead"] is None
+    work(repo, second).ok()
+    assert work(repo, "stop").ok().json["result"] == "given back"
+    assert (repo.show(second)["status"], repo.show(second)["assignee"]) == ("open", None)
+    assert reservations(repo) == []
+    assert work(repo, "done").error["code"] == "NOT_CLAIMED"
+
+
+def test_a_reservation_that_fails_gives_the_claim_back_and_says_why(repo):
+    mine, theirs = create(repo, "Mine", "--touches", "doc,src/a.c"), create(repo, "Theirs", "--touches", "src")
+    work(repo, theirs, "--no-branch", env=BIRCH).ok()
+    failed = work(repo, mine)
+    assert failed.error["code"] == "INVALID_INPUT" and "birch-finch" in failed.error["message"]
+    assert (repo.show(mine)["status"], repo.show(mine)["assignee"]) == ("open", None)
+    assert reservations(repo) == [("src", "birch-finch", theirs)]
+    assert work(repo).ok().json["bead"] is None and head(repo.path) == "main"
+
+
+def test_a_claim_of_another_agent_refuses_the_work(repo):
+    bead = create(repo, "One", "--touches", "src")
+    repo.bd("claim", bead, env=BIRCH).ok()
+    assert work(repo, bead).error["code"] == "ALREADY_CLAIMED"
+    assert reservations(repo) == [] and work(repo).ok().json["bead"] is None
+
+
+def test_an_agent_works_on_one_bead_at_a_time(repo):
+    first, second = create(repo, "One"), create(repo, "Two")
+    work(repo, first).ok()
+    assert first in work(repo, second).error["message"]
+    assert work(repo, first).ok().json["begun"]  # again is fine
+
+
+def test_a_worktree_is_made_for_the_bead_and_shares_everything(repo):
+    bead = create(repo, "One", "--touches", "src")
+    reply = work(repo, bead, "--worktree").ok().json
+    tree = repo.path.parent / f"proj-{bead}"
+    assert reply["worktree"] == str(tree) and (tree / "src/a.c").read_text() == "a"
+    assert head(tree) == f"work/{bead}" and head(repo.path) == "main"
+    assert work(repo, cwd=tree).ok().json["bead"] == bead
+    assert work(repo, bead, "--worktree").ok().json["worktree"] == str(tree)
+    work(repo, "done").ok()
+    assert tree.exists()
+
+
+def test_head_stays_where_another_agent_works_in_the_same_worktree(repo):
+    first, second = create(repo, "One"), create(repo, "Two")
+    work(repo, first).ok()
+    done = repo.run("work", second, program="abacus", env=BIRCH).ok()
+    assert "another agent works in this worktree" in done.err and head(repo.path) == f"work/{first}"
+
+
+def test_a_repository_without_commits_gets_no_branch(plain_repo):
+    plain_repo.bd("init", "--prefix", "bd", env=AMBER).ok()
+    bead = plain_repo.create("One", env=AMBER)
+    assert "no commit yet" in plain_repo.run("work", bead, program="abacus", env=AMBER).ok().err
+
+
+def interrupt(repo):
+    """As if the process had died after it had written its record."""
+    record, = (repo.home / "work").iterdir()
+    record.write_text(json.dumps({**json.loads(record.read_text()), "begun": False}))
+
+
+def test_interrupted_work_is_told_and_the_same_command_completes_it(repo):
+    bead = create(repo, "One", "--touches", "src")
+    work(repo, bead).ok()
+    interrupt(repo)
+    repo.run("agent", "release", "--scope", "src", program="bb", env=AMBER).ok()
+    git(repo.path, "checkout", "-q", "main")
+    assert work(repo).ok().json["result"] == "unfinished"
+    assert f"complete it: abacus work {bead}" in repo.run("work", program="abacus", env=AMBER).ok().out
+    assert work(repo, bead).ok().json["result"] == "begun"
+    assert reservations(repo) == [("src", "amber-otter", bead)] and head(repo.path) == f"work/{bead}"
+    assert work(repo).ok().json["result"] == "current"
+
+
+# --- the trailer ---
+
+
+def commit(path, message, env, *args):
+    file = path / "src/a.c"
+    file.write_text(file.read_text() + "x")
+    subprocess.run(["git", "-c", "user.name=tester", "-c", "user.email=t@e", "commit", "-q", "-a", "-m", message, *args],
+                   cwd=path, check=True, capture_output=True, env=environment(GIT_CONFIG_NOSYSTEM=1, **env))
+    return git(path, "log", "-1", "--format=%B").rstrip("\n")
+
+
+def test_commits_get_a_trailer_while_the_setting_is_on(repo):
+    bead = create(repo, "One")
+    repo.bd("config", "set", "commit.trailer", "true", env=AMBER).ok()
+    assert commit(repo.path, "before", AMBER) == "before"
+    work(repo, bead).ok()
+    assert commit(repo.path, "lexer: fix", AMBER) == f"lexer: fix\n\nBead: {bead}"
+    assert commit(repo.path, "more\n\nWhy: so", AMBER, "-s") == (
+        f"more\n\nWhy: so\nSigned-off-by: tester <t@e>\nBead: {bead}")
+    assert commit(repo.path, f"again\n\nBead: {bead}", AMBER) == f"again\n\nBead: {bead}"
+    assert commit(repo.path, "nobody", {}) == f"nobody\n\nBead: {bead}"  # the branch says whose it is
+    assert [one["summary"] for one in repo.show(bead).get("commits", [])] == []
+    repo.bd("touches", bead, env=AMBER).ok()
+    assert [one["summary"] for one in repo.show(bead)["commits"]] == ["nobody", "again", "more", "lexer: fix"]
+    assert "Commits" in repo.bd("show", bead, env=AMBER).out
+    repo.bd("config", "set", "commit.trailer", "false", env=AMBER).ok()
+    assert commit(repo.path, "after", AMBER) == "after"
+    assert not (repo.path / ".git/hooks/prepare-commit-msg").exists()
+
+
+def test_the_section_keeps_the_hook_that_is_there(repo):
+    hook = repo.path / ".git/hooks/prepare-commit-msg"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho mine >>\"$1\"\n")
+    hook.chmod(0o755)
+    repo.bd("config", "set", "commit.trailer", "true", env=AMBER).ok()
+    bead = create(repo, "One")
+    work(repo, bead).ok()
+    assert commit(repo.path, "x", AMBER) == f"x\n\nBead: {bead}\nmine"
+    repo.bd("config", "set", "commit.trailer", "false", env=AMBER).ok()
+    assert hook.read_text() == "#!/bin/sh\necho mine >>\"$1\"\n"
