@@ -90,7 +90,7 @@ static enum err beads_write_record(struct call *c, struct beads *b, int *fd)
 	if ((e = beads_put_receipts(c, &b->cache, &record)) ||
 	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
 		return e;
-	cuts = !b->imports && beads_cut_due(b, CUT_BY_WRITER) && beads_cut_alone(c, b);
+	cuts = !b->imports && beads_cut_due_writer(b) && beads_cut_alone(c, b);
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
 		call_forgive(c); /* the record counts; the next command builds the cache */
 		file_remove(c, b->cache.path);
@@ -159,7 +159,7 @@ static enum err beads_write_base(struct call *c, struct beads *b, struct record 
 enum err beads_rebase(struct call *c, struct beads *b, struct record *r)
 {
 	AUTO_FD fd = -1;
-	bool cuts = beads_cut_due(b, CUT_BY_SYNC);
+	bool cuts = beads_cut_due_sync(b);
 	enum err e;
 
 	if (!(e = beads_write_base(c, b, r, cuts, &fd)))

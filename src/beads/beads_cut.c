@@ -152,14 +152,29 @@ enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct sta
 	return cache_drop_receipts(c, &b->cache);
 }
 
-bool beads_cut_due(const struct beads *b, int64_t bytes)
+/* The bytes of the journal since it was cut last. */
+static int64_t cut_grown(const struct beads *b)
 {
 	enum { SEGMENT = 8 * 1024 * 1024 };
 	const struct cache_about *at = &b->about;
 	int64_t first = at->cut_segment ? at->cut_segment : 1; /* the journal was never cut */
-	int64_t grown = (at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
 
-	return grown > bytes && grown > 2 * at->cut_offset;
+	return (at->place.segment - first) * SEGMENT + at->place.offset - at->cut_offset;
+}
+
+bool beads_cut_due_writer(const struct beads *b)
+{
+	enum { CUT_BY_WRITER = 1 << 20 };
+	int64_t grown = cut_grown(b);
+
+	return grown > CUT_BY_WRITER && grown > 2 * b->about.cut_offset;
+}
+
+bool beads_cut_due_sync(const struct beads *b)
+{
+	enum { CUT_BY_SYNC = 256 << 10 };
+
+	return cut_grown(b) + b->about.cut_offset > CUT_BY_SYNC;
 }
 
 /* The present base of the journal, as a record for a new segment. */

@@ -102,10 +102,14 @@ struct state *repair_complete(struct call *c, struct state *all, repair_tell *to
 /* The text of a record. INVALID_INPUT if it could not be decoded again. */
 enum err beads_encode_record(struct call *c, const struct record *r, struct str *json);
 
-/* Has the journal grown by so many bytes since it was cut last, and by twice the size it had then?
- * A sync cuts sooner than a writer, because other writers wait for a writer. */
-enum { CUT_BY_SYNC = 256 << 10, CUT_BY_WRITER = 1 << 20 };
-bool beads_cut_due(const struct beads *b, int64_t bytes);
+/*
+ * Is the journal large enough to be cut? A writer has to keep every change that is in no commit, so
+ * it waits until the journal is three times as large as after the last cut. A sync keeps only the
+ * changes since the commit that it has just made. It cuts sooner than a writer, because other
+ * writers wait for a writer.
+ */
+bool beads_cut_due_writer(const struct beads *b);
+bool beads_cut_due_sync(const struct beads *b);
 
 /* Begins a new segment with this base, and moves the receipts to their database. The old segments
  * are needed until the new one is synced. `instead` (or NULL) replaces the unpublished changes. */
