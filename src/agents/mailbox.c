@@ -107,7 +107,7 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 /* The newest of them: after each death of a sender there is one more. */
 static void put_unsure(struct json *j, const struct map *unsure)
 {
-	enum { UNSURE_MOST = 1000 };
+	enum { UNSURE_MOST = 100 };
 	size_t from = unsure->count > UNSURE_MOST ? unsure->count - UNSURE_MOST : 0;
 
 	if (!unsure->count)
