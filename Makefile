@@ -180,6 +180,10 @@ N = 100000
 bench-requests: all
 	@$(PYTHON) test/bench/growth.py $(OUT) $(N)
 
+# What every command costs in instructions, at 1,000 and at 100,000 beads; takes some minutes.
+bench-instructions: all
+	@$(PYTHON) test/bench/instructions.py $(OUT)
+
 # Generates the reference from the tables of operations and commands.
 doc: all
 	$(OUT)/bin/abacus docs >doc/commands.md
@@ -237,5 +241,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
-.PHONY: screens all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests doc \
+.PHONY: screens all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests bench-instructions doc \
 	shots portable install uninstall clean

@@ -1,0 +1,214 @@
+"""make bench-instructions: what each command costs in instructions, in a small and in a large project.
+
+Valgrind's callgrind counts instructions exactly, so two versions can be compared on a busy machine.
+A command whose cost grows with the project, and not with its answer, stands out by its last column.
+
+usage: instructions.py BUILD [--sizes 1000,100000] [--dir D] [--only WORD] [--json FILE]"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+import agents
+import beads
+
+AGENT = agents.AGENTS[1]
+GOAL = 1.5
+
+
+def fill(build, folder, size):
+    """Beads and edges, as many continuity events, a tenth of it as posts and as mail; returns an id."""
+    folder.mkdir()
+    bead = beads.fill(build / "bin" / "bd", folder, size)
+    agents.fill(build / "bin" / "bb", folder, size // 10, 100)
+    run(build, folder, "bb init")
+    run(build, folder, f"vybe memory set --key k --value v --agent {AGENT} --request-id first")
+    now = int(time.time() * 1000)
+    stamp = lambda ms: time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(ms / 1000))
+    db = sqlite3.connect(folder / ".git/abacus/vybe.db")
+    db.executemany("INSERT INTO events (kind, agent, message, created) VALUES ('progress', ?, ?, ?)",
+                   ((f"w-{i % 9}", f"what was done in step {i}", now - size + i) for i in range(size)))
+    db.executemany("INSERT INTO memory (scope, scope_id, key, value, type, created, updated) VALUES"
+                   " ('global', '', ?, ?, 'string', ?, ?)",
+                   ((f"key-{i}", "what is to be remembered", now, now) for i in range(size // 100)))
+    db.commit()
+    db.close()
+    db = sqlite3.connect(folder / ".bb" / "blackboard.db")
+    db.executemany("INSERT INTO agents (id, last_seen, updated_at) VALUES (?, ?, ?)",
+                   ((f"agent-{i}", stamp(now), stamp(now)) for i in range(20)))
+    db.executemany("INSERT INTO messages (from_agent, content, tags, priority, refs, created_at)"
+                   " VALUES (?, ?, '[\"info\"]', 'normal', '[]', ?)",
+                   ((f"agent-{i % 20}", f"message {i}: what was said", stamp(now - (size - i) * 1000))
+                    for i in range(size // 10)))
+    db.commit()
+    db.close()
+    return bead
+
+
+def environment():
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("BB_", "BEADS_", "BD_", "VYBE_"))}
+    return {**env, "ABACUS_AUTOSYNC": "0", "ABACUS_AGENT": AGENT, "NO_COLOR": "1"}
+
+
+def argv(build, command):
+    program, *args = re.findall(r"'[^']*'|\S+", command)
+    return [str(build / "bin" / program), *(arg.strip("'") for arg in args)]
+
+
+def run(build, folder, command):
+    done = subprocess.run(argv(build, command), cwd=folder, env=environment(), capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"instructions: '{command}' failed: {done.stderr}")
+    return done.stdout
+
+
+def count(build, folder, command):
+    """The instructions of one run, and the bytes of its answer."""
+    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    done = subprocess.run(valgrind + argv(build, command), cwd=folder, env=environment(), capture_output=True)
+    found = re.search(rb"Collected : (\d+)", done.stderr)
+    if not found or done.returncode:
+        print(f"'{command}' failed: {done.stderr.decode(errors='replace')[-500:]}")
+        return 1, 1
+    return int(found[1]), len(done.stdout)
+
+
+READS = """
+bd show BEAD
+bd show BEAD --json
+bd list
+bd list -n 50 --json
+bd list --sort updated
+bd list --sort title
+bd list --label backend
+bd list -s closed
+bd list --assignee nobody
+bd list --tree
+bd ready
+bd ready --json
+bd search word77
+bd why BEAD
+bd deleted
+bd comments BEAD
+bd label list BEAD
+bd label list-all
+bd count
+bd count --by-status
+bd stale
+bd dep list BEAD
+bd dep tree BEAD
+bd blocked
+bd children BEAD
+bd epic status
+bd graph BEAD
+bd status
+bd history BEAD
+bd config list
+bd where
+bd info
+bd prime
+bd duplicates
+abacus status
+abacus log
+abacus whoami
+abacus sessions
+abacus conversation BEAD
+abacus where
+bb log
+bb log --unread
+bb message 42
+bb status
+bb artifacts
+bb summary
+bb agent list
+bb agent show --agent AGENT
+bb agent inbox
+bb agent status
+bb agent guard doc/x.md
+bb agent events
+vybe resume --peek
+vybe memory get --key key-7
+vybe memory list
+vybe events list
+vybe artifacts list --task BEAD
+vybe task get --id BEAD
+vybe task list
+vybe status
+vybe loop stats
+"""
+WRITES = """
+bd create 'a bead of the usual length' -d 'why and how'
+bd update BEAD --append-notes seen
+bd claim BEAD
+bd renew BEAD
+bd comment BEAD 'a comment'
+bd unclaim BEAD
+bd label add BEAD new
+bd label remove BEAD new
+bd close BEAD
+bd reopen BEAD
+bd defer BEAD --until 2099-01-01
+bd undefer BEAD
+bd undo
+bd ready --claim
+bb post 'a message'
+bb status set 'at work'
+bb agent heartbeat
+bb agent init
+bb agent send --to amber-otter --category INFO --subject s --body b
+bb agent reserve --scope src/a.c
+bb agent release --scope src/a.c
+vybe push --json '{"event":{"kind":"progress","message":"m"}}' --request-id REQUEST
+vybe memory set --key k --value v --request-id REQUEST
+vybe task create --title 'a task' --request-id REQUEST
+vybe resume --request-id REQUEST
+vybe resume --request-id REQUEST
+"""
+
+
+def table(build, projects, only, rows):
+    for line in (READS + WRITES).strip().splitlines():
+        if only not in line:
+            continue
+        costs = []
+        for number, (folder, bead) in enumerate(projects):
+            command = line.replace("BEAD", bead).replace("AGENT", AGENT).replace("REQUEST", f"r{len(rows)}-{number}")
+            costs.append(count(build, folder, command))
+        growth = costs[-1][0] / costs[0][0]
+        answer = costs[-1][1] / max(costs[0][1], 1)
+        mark = " *" if growth > GOAL * max(1, answer) else ""
+        print(f"{line[:56]:56}" + "".join(f"{cost / 1e6:>9.2f} M" for cost, _ in costs) + f"{growth:>8.2f}×{mark}",
+              flush=True)
+        rows[line] = [cost for cost, _ in costs]
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__)
+    args.add_argument("build", type=pathlib.Path)
+    args.add_argument("--sizes", default="1000,100000")
+    args.add_argument("--dir", type=pathlib.Path, help="where the projects are made, and kept")
+    args.add_argument("--only", default="", help="only commands with this word")
+    args.add_argument("--json", type=pathlib.Path, help="write the counts here")
+    args = args.parse_args()
+    build, rows = args.build.resolve(), {}
+    with tempfile.TemporaryDirectory(dir=build) as top:
+        top = args.dir or pathlib.Path(top)
+        projects = []
+        for size in map(int, args.sizes.split(",")):
+            folder, note = top / f"project-{size}", top / f"bead-{size}"
+            if not note.exists():
+                note.write_text(fill(build, folder, size))
+            projects.append((folder, note.read_text()))
+        table(build, projects, args.only, rows)
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
