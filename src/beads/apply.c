@@ -60,6 +60,8 @@ static struct bead_row apply_row(struct arena *mem, const struct bead *b)
 		row.title = STR("");
 	if (b->member[MEMBER_CLOSED_AT].p)
 		row.closed = bead_stamp(b, MEMBER_CLOSED_AT).ms;
+	for (size_t i = 0; i < b->extras; i++)
+		row.ranked = row.ranked || str_is(b->extra[i].key, "rank");
 	row.labels = bead_labels(mem, b, &row.label_count);
 	row.request = bead_request(mem, b, &args);
 	return row;

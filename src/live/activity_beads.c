@@ -198,13 +198,14 @@ static void bead_acts_note_line(struct bead_acts *p, const struct value *line)
 		bead_acts_note(p, &bead);
 }
 
-static void bead_acts_see_row(void *arg, const struct bead_row *row)
+static bool bead_acts_see_row(void *arg, const struct bead_row *row)
 {
 	struct bead_acts *p = arg;
 	struct arena *mem = &p->a->c->mem;
 
 	if (activity_may_have(p->a, row->line))
 		bead_acts_note_line(p, value_read(mem, arena_copy(mem, row->line)));
+	return true;
 }
 
 /* All beads, or the one that is asked for, whose lines have the text that is asked for. */

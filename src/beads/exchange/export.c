@@ -90,19 +90,20 @@ static enum err export_bead(struct export_run *r, struct call *part, const struc
 	return ERR_OK;
 }
 
-static void export_see(void *arg, const struct bead_row *row)
+static bool export_see(void *arg, const struct bead_row *row)
 {
 	struct export_run *r = arg;
 	struct call part = call_part(r->c);
 	struct str why = { 0 };
 	struct bead bead;
 
-	if (!r->failed && !line_decode(&part.mem, value_read(&part.mem, row->line), &bead, &why))
+	if (!line_decode(&part.mem, value_read(&part.mem, row->line), &bead, &why))
 		r->failed = call_fail(&part, ERR_DAMAGED, "the cache has '" STR_FMT "' wrong",
 				      STR_ARG(row->id));
 	if (!r->failed)
 		r->failed = export_bead(r, &part, &bead, row);
 	r->failed = call_part_end(r->c, &part, r->failed);
+	return !r->failed;
 }
 
 /* A deleted bead, or only the deletion of an id. Ids that were remapped are no issues. */

@@ -69,12 +69,13 @@ struct bead_listing {
 	struct shape shape;
 };
 
-static void bead_list_add(void *arg, const struct bead_row *row)
+static bool bead_list_add(void *arg, const struct bead_row *row)
 {
 	struct bead_listing *l = arg;
 
 	public_add(l->reply, &l->scratch, row, &l->shape);
 	l->count++;
+	return true;
 }
 
 static enum err bead_list_run_filter(struct call *c, struct stores *s, const struct body *in,

@@ -91,7 +91,7 @@ struct details_sum {
 	double hours;
 };
 
-static void details_visit(void *arg, const struct bead_row *row)
+static bool details_visit(void *arg, const struct bead_row *row)
 {
 	struct details_sum *sum = arg;
 
@@ -101,6 +101,7 @@ static void details_visit(void *arg, const struct bead_row *row)
 	} else if (row->deferred > sum->now) {
 		sum->deferred++;
 	}
+	return true;
 }
 
 enum err details_stats(struct call *c, struct detail_stats *out)

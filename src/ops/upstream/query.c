@@ -31,20 +31,18 @@ struct expression_list {
 	int64_t left;
 };
 
-static void expression_visit(void *arg, const struct bead_row *row)
+static bool expression_visit(void *arg, const struct bead_row *row)
 {
 	struct expression_list *l = arg;
 	struct json j;
 
-	if (!l->left)
-		return;
 	arena_reset(&l->scratch);
 	j = json_new(&l->scratch);
 	public_encode(&j, row, &(struct shape){ 0 });
 	if (!expression_fits(l->c, l->text, value_read(&l->scratch, json_text(&j))))
-		return;
+		return true;
 	json_raw(l->reply, json_text(&j));
-	l->left--;
+	return --l->left;
 }
 
 static enum err upstream_query_run(struct call *c, struct stores *s, const void *body,

@@ -97,7 +97,7 @@ struct twin_search {
 	struct map groups; /* struct twins, by what their beads say */
 };
 
-static void twins_add(void *arg, const struct bead_row *row)
+static bool twins_add(void *arg, const struct bead_row *row)
 {
 	struct twin_search *search = arg;
 	struct arena *mem = &search->c->mem;
@@ -115,6 +115,7 @@ static void twins_add(void *arg, const struct bead_row *row)
 	}
 	twins->ids = arena_room(mem, twins->ids, twins->count, sizeof *twins->ids);
 	twins->ids[twins->count++] = arena_copy(mem, row->id);
+	return true;
 }
 
 static const struct prop group_props[] = {

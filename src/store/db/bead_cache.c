@@ -13,10 +13,11 @@
 #include "base/system/platform.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_ready.h"
+#include "store/db/bead_tally.h"
 #include "store/db/db.h"
 
 enum {
-	VERSION = 5,
+	VERSION = 6,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* page size of the database file */
 };
@@ -36,7 +37,7 @@ static const char schema[] =
 	"    dependents INTEGER NOT NULL DEFAULT 0,"
 	"    children INTEGER NOT NULL DEFAULT 0, parent TEXT,"
 	"    waits TEXT,"
-	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);"
+	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);" TALLY_SCHEMA
 	"CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT ROWID;"
 	"CREATE TABLE edges ("
 	"    src TEXT, dst TEXT, kind TEXT, active INTEGER NOT NULL, line TEXT NOT NULL,"
@@ -64,6 +65,11 @@ static const char indexes[] =
 	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
 	"    WHERE " BLOCKED_SQL ";"
 	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
+	"CREATE INDEX done ON beads (priority, created, created_n, id) WHERE status = 2;"
+	"CREATE INDEX recent ON beads (updated, id) WHERE status < 2;"
+	"CREATE INDEX assigned ON beads (assignee, priority, created, created_n, id)"
+	"    WHERE assignee IS NOT NULL;"
+	"CREATE INDEX timed ON beads (n) WHERE " READY_TIMED_SQL ";"
 	"CREATE INDEX back ON edges (dst, src, kind);";
 
 static enum err bead_cache_doubt(struct call *c, struct str path, const char *why)
@@ -187,6 +193,7 @@ static enum err fill_new(struct call *c, struct cache *out)
 {
 	enum err e = db_exec(c, out->db, "PRAGMA synchronous = OFF; BEGIN IMMEDIATE");
 
+	out->counts_later = true;
 	return e ? e : db_exec(c, out->db, schema);
 }
 
@@ -237,8 +244,10 @@ enum err cache_install(struct call *c, struct cache *made, struct str path)
 	static const char *const part[] = { "-wal", "-shm", "" };
 	enum err e;
 
-	if ((e = db_exec(c, made->db, indexes)) || (e = db_exec(c, made->db, "COMMIT")))
+	if ((e = db_exec(c, made->db, indexes)) || (e = tally_fill(c, made)) ||
+	    (e = db_exec(c, made->db, "COMMIT")))
 		return e;
+	made->counts_later = false;
 	if (str_is(made->path, ":memory:"))
 		return db_snapshot(c, made->db);
 	if ((e = db_exec(c, made->db, "PRAGMA journal_mode = WAL")))
@@ -484,6 +493,19 @@ enum err cache_find_created(struct call *c, struct cache *cache, struct str requ
 	return stmt_all(c, st, ids, count);
 }
 
+/* The columns that are derived from the edges stay as they are when a row is updated. */
+static enum err tally_move_row(struct call *c, struct cache *cache, const struct bead_row *old,
+			       const struct bead_row *row)
+{
+	struct bead_row now = *row;
+
+	if (old) {
+		now.blockers = old->blockers;
+		now.children = old->children;
+	}
+	return tally_move(c, cache, old, &now);
+}
+
 enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_row *row,
 			const struct bead_row *old)
 {
@@ -491,6 +513,10 @@ enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_r
 	enum err e = old ? update_row(c, cache, row, old->n) : insert_row(c, cache, row);
 	int64_t n = old ? old->n : db_last_id(cache->db);
 
+	if (!e)
+		e = tally_move_row(c, cache, old, row);
+	if (!e && row->ranked)
+		e = tally_note_ranked(c, cache);
 	if (!e && !old && row->request.p)
 		e = put_created(c, cache, row);
 	if (!e && old && !same)
@@ -505,6 +531,8 @@ enum err cache_drop_bead(struct call *c, struct cache *cache, const struct bead_
 	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM beads WHERE n = ?");
 	enum err e = unindex_text(c, cache, old);
 
+	if (!e)
+		e = tally_move(c, cache, old, NULL);
 	for (size_t i = 0; !e && i < old->label_count; i++)
 		e = drop_label(c, cache, old->labels[i], old->n);
 	if (e)
@@ -542,15 +570,48 @@ enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_r
 	return stmt_run(c, st);
 }
 
+/* The columns of a row that decide which cell of the tally counts it. */
+static enum err cache_find_cell(struct call *c, struct cache *cache, struct str id,
+				struct bead_row *out, bool *found)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT status, priority, type, blockers, children"
+					   " FROM beads WHERE id = ?");
+
+	stmt_bind_str(st, id);
+	if ((*found = stmt_row(st))) {
+		out->status = (int)stmt_int(st);
+		out->priority = stmt_int(st);
+		out->type = (int)stmt_int(st);
+		out->blockers = stmt_int(st);
+		out->children = stmt_int(st);
+	}
+	return stmt_end(c, st);
+}
+
+static enum err tally_move_counts(struct call *c, struct cache *cache, const struct bead_row *row)
+{
+	struct bead_row old, now;
+	bool found;
+	enum err e = cache_find_cell(c, cache, row->id, &old, &found);
+
+	if (e || !found)
+		return e;
+	now = old;
+	now.blockers = row->blockers;
+	now.children = row->children;
+	return tally_move(c, cache, &old, &now);
+}
+
 enum err cache_put_counts(struct call *c, struct cache *cache, const struct bead_row *row)
 {
+	enum err e = cache->counts_later ? ERR_OK : tally_move_counts(c, cache, row);
 	AUTO_STMT *st = db_stmt(cache->db, "UPDATE beads SET blockers = ?, dependencies = ?,"
 					   " dependents = ?, children = ?, parent = ?, waits = ?"
 					   " WHERE id = ?");
 
 	bind_counts(st, row);
 	stmt_bind_str(st, row->id);
-	return stmt_run(c, st);
+	return e ? e : stmt_run(c, st);
 }
 
 enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_row *row)
@@ -617,8 +678,9 @@ static const char *const everything[] = {
 	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
+	"SELECT cell, beads FROM counts WHERE cell >= 0 AND beads ORDER BY cell",
 };
-static const int widths[] = { 19, 2, 5, 3 };
+static const int widths[] = { 19, 2, 5, 3, 2 };
 
 static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width, bool *same)
 {

@@ -16,8 +16,9 @@ struct db;
 struct cache {
 	struct db *db;
 	struct str path;
-	uint64_t file; /* identifies the file, which may be replaced meanwhile */
-	bool still;    /* opened as a file that does not change */
+	uint64_t file;     /* identifies the file, which may be replaced meanwhile */
+	bool still;        /* opened as a file that does not change */
+	bool counts_later; /* a new cache: cache_install() counts its beads */
 };
 
 /* The state of the cache, and other values that a command needs at its start. */
@@ -87,6 +88,7 @@ struct bead_row {
 	struct str parent;  /* or absent */
 	struct str waits;   /* comma-separated ids of the blockers; or absent */
 	struct str request; /* receipt_key() of the request that created it; or absent */
+	bool ranked;        /* it has an exact priority; only when it is written */
 	struct bead_row *next;
 };
 

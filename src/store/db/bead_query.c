@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/text/value.h"
 #include "store/db/bead_ready.h"
+#include "store/db/bead_tally.h"
 #include "store/db/db.h"
 
 static const char *const sort_words[] = {
@@ -135,8 +136,37 @@ static struct str bead_query_anywhere(struct arena *mem, struct str text)
 	return buf_str(&b);
 }
 
+/* An FTS5 expression for texts in which every word begins a word. */
+static struct str bead_query_match(struct arena *mem, struct str words, const char *column)
+{
+	struct buf b = { .mem = mem };
+	struct str word;
+
+	buf_put(&b, str_of(column));
+	buf_char(&b, '(');
+	while (str_next(&words, ' ', &word)) {
+		if (!word.n)
+			continue;
+		buf_char(&b, '"');
+		for (size_t i = 0; i < word.n; i++) {
+			if (word.p[i] == '"')
+				buf_char(&b, '"');
+			buf_char(&b, word.p[i]);
+		}
+		buf_put(&b, STR("\"* "));
+	}
+	buf_char(&b, ')');
+	return buf_str(&b);
+}
+
 /* The two halves of the ready beads: open ones, and those in progress whose lease has expired. */
-enum half { HALF_OPEN, HALF_EXPIRED, HALF_NONE };
+enum half {
+	HALF_OPEN,
+	HALF_EXPIRED,
+	HALF_TIMED,       /* of the open ones, those with a lease or a deferral, ready or not */
+	HALF_TIMED_READY, /* those of them that are ready */
+	HALF_NONE,
+};
 
 /* Ready beads: all, those without open children, those with open children. */
 enum kin { KIN_ANY, KIN_LEAF, KIN_CONTAINER };
@@ -149,7 +179,9 @@ static void with_kin(struct query *q, enum kin kin)
 
 static void with_half(struct query *q, const struct bead_filter *f, enum half half)
 {
-	if (half == HALF_OPEN) {
+	if (half == HALF_TIMED || half == HALF_TIMED_READY)
+		bead_query_sql(q, " AND " READY_TIMED_SQL " AND blockers = 0");
+	if (half == HALF_OPEN || half == HALF_TIMED_READY) {
 		bead_query_sql(q, " AND " READY_OPEN_SQL);
 		with_number(q, " AND (b.lease IS NULL OR b.lease <= ?", f->now);
 		with_text(q, " OR b.assignee = ?", f->actor);
@@ -158,7 +190,7 @@ static void with_half(struct query *q, const struct bead_filter *f, enum half ha
 		bead_query_sql(q, " AND " READY_HELD_SQL);
 		with_number(q, " AND b.lease <= ?", f->now);
 	}
-	if (half != HALF_NONE)
+	if (half != HALF_NONE && half != HALF_TIMED)
 		with_number(q, " AND (b.deferred IS NULL OR b.deferred <= ?)", f->now);
 }
 
@@ -196,10 +228,13 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 		bead_query_sql(q, " AND " BLOCKED_SQL);
 	if (f->expired)
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
+	if (f->words.p)
+		with_text(q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
+			  bead_query_match(mem, f->words, ""));
 }
 
 /* Orders by result columns, so that both halves of a UNION can share the order. */
-static void bead_query_order(struct query *q, const struct bead_filter *f)
+static void bead_query_order(struct query *q, const struct bead_filter *f, int64_t limit)
 {
 	static const struct {
 		const char *up, *down;
@@ -221,8 +256,8 @@ static void bead_query_order(struct query *q, const struct bead_filter *f)
 	};
 
 	buf_fmt(&q->sql, " ORDER BY %s", f->reverse ? by[f->sort].down : by[f->sort].up);
-	if (f->limit)
-		with_number(q, " LIMIT ?", f->limit);
+	if (limit)
+		with_number(q, " LIMIT ?", limit);
 }
 
 enum err stmt_all(struct call *c, struct stmt *st, struct str **out, size_t *count)
@@ -264,54 +299,50 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 	return r;
 }
 
-static void visit_rows(struct call *c, struct stmt *st, const struct bead_filter *f, int64_t *count)
+/* The rows of one or several statements, in the order in which they are read. */
+struct bead_reading {
+	const struct bead_filter *f;
+	struct bead_row **tail;
+	int64_t found;
+	bool stopped; /* by the visitor */
+};
+
+static bool reading_done(const struct bead_reading *r)
+{
+	return r->stopped || (r->f->limit && r->found >= r->f->limit);
+}
+
+/* How many rows may still be read; 0: any number. */
+static int64_t reading_rest(const struct bead_reading *r)
+{
+	return r->f->limit ? r->f->limit - r->found : 0;
+}
+
+static void visit_rows(struct call *c, struct stmt *st, struct bead_reading *r)
 {
 	struct call aside = call_part(c);
 
-	for (; stmt_row(st); ++*count) {
+	for (; !r->stopped && stmt_row(st); r->found++) {
 		arena_reset(&aside.mem);
-		f->visit(f->arg, bead_row_read(&aside, st));
+		r->stopped = !r->f->visit(r->f->arg, bead_row_read(&aside, st));
 	}
 	arena_release(&aside.mem);
 }
 
 /* Runs the query and reads its rows; the query cannot be used again. */
 static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
-			  const struct bead_filter *f, struct bead_row ***tail, int64_t *count)
+			  struct bead_reading *r)
 {
 	AUTO_STMT *st = bead_query_prepared(cache, q);
 
-	if (f->visit)
-		visit_rows(c, st, f, count);
+	if (r->f->visit)
+		visit_rows(c, st, r);
 	else
-		for (; stmt_row(st); ++*count) {
-			**tail = bead_row_read(c, st);
-			*tail = &(**tail)->next;
+		for (; stmt_row(st); r->found++) {
+			*r->tail = bead_row_read(c, st);
+			r->tail = &(*r->tail)->next;
 		}
 	return stmt_end(c, st);
-}
-
-/* An FTS5 expression for texts in which every word begins a word. */
-static struct str bead_query_match(struct arena *mem, struct str words, const char *column)
-{
-	struct buf b = { .mem = mem };
-	struct str word;
-
-	buf_put(&b, str_of(column));
-	buf_char(&b, '(');
-	while (str_next(&words, ' ', &word)) {
-		if (!word.n)
-			continue;
-		buf_char(&b, '"');
-		for (size_t i = 0; i < word.n; i++) {
-			if (word.p[i] == '"')
-				buf_char(&b, '"');
-			buf_char(&b, word.p[i]);
-		}
-		buf_put(&b, STR("\"* "));
-	}
-	buf_char(&b, ')');
-	return buf_str(&b);
 }
 
 static void bead_query_columns(struct query *q, const struct bead_filter *f, const char *select)
@@ -322,16 +353,15 @@ static void bead_query_columns(struct query *q, const struct bead_filter *f, con
 
 /* Matches in titles come first, then all others; newest first in each group. */
 static enum err bead_query_search(struct call *c, struct cache *cache, const struct bead_filter *f,
-				  struct bead_row **out)
+				  struct bead_reading *r)
 {
-	int64_t found = 0;
 	enum err e = ERR_OK;
 
-	for (int pass = 0; !e && pass < 2 && (!f->limit || found < f->limit); pass++) {
+	for (int pass = 0; !e && pass < 2 && !reading_done(r); pass++) {
 		struct query q = { .sql.mem = &c->mem };
 		struct bead_filter rest = *f;
 
-		rest.limit = f->limit ? f->limit - found : 0;
+		rest.words = STR_NONE;
 		bead_query_columns(&q, f, "SELECT");
 		bead_query_sql(&q, " FROM search s CROSS JOIN beads b ON b.n = s.rowid");
 		bead_query_conditions(&q, &rest, HALF_NONE);
@@ -343,88 +373,114 @@ static enum err bead_query_search(struct call *c, struct cache *cache, const str
 				  " WHERE search MATCH ?)",
 				  bead_query_match(&c->mem, f->words, "title : "));
 		bead_query_sql(&q, " ORDER BY s.rowid DESC");
-		if (rest.limit)
-			with_number(&q, " LIMIT ?", rest.limit);
-		e = read_rows(c, cache, &q, f, &out, &found);
+		if (f->limit)
+			with_number(&q, " LIMIT ?", reading_rest(r));
+		e = read_rows(c, cache, &q, r);
 	}
 	return e;
 }
 
 /* Both halves, in one order. */
-static enum err each_ready(struct call *c, struct cache *cache, const struct bead_filter *f,
-			   enum kin kin, struct bead_row ***tail, int64_t *found)
+static enum err each_ready(struct call *c, struct cache *cache, enum kin kin,
+			   struct bead_reading *r)
 {
 	struct query q = { .sql.mem = &c->mem };
 
 	for (int half = HALF_OPEN; half <= HALF_EXPIRED; half++) {
-		bead_query_columns(&q, f, half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
+		bead_query_columns(&q, r->f, half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
 		bead_query_sql(&q, " FROM beads b");
-		bead_query_conditions(&q, f, (enum half)half);
+		bead_query_conditions(&q, r->f, (enum half)half);
 		with_kin(&q, kin);
 	}
-	bead_query_order(&q, f);
-	return read_rows(c, cache, &q, f, tail, found);
+	bead_query_order(&q, r->f, reading_rest(r));
+	return read_rows(c, cache, &q, r);
 }
 
 /* Beads without open children come first: a bead with open children is worked on through them. */
-static enum err leaves_first(struct call *c, struct cache *cache, const struct bead_filter *f,
-			     struct bead_row **out)
+static enum err leaves_first(struct call *c, struct cache *cache, struct bead_reading *r)
 {
-	struct bead_filter rest = *f;
-	int64_t found = 0;
-	enum err e = each_ready(c, cache, f, KIN_LEAF, &out, &found);
+	enum err e = each_ready(c, cache, KIN_LEAF, r);
 
-	if (e || f->free || (f->limit && found >= f->limit))
-		return e;
-	rest.limit = f->limit ? f->limit - found : 0;
-	return each_ready(c, cache, &rest, KIN_CONTAINER, &out, &found);
+	return e || r->f->free || reading_done(r) ? e : each_ready(c, cache, KIN_CONTAINER, r);
 }
 
 enum err query_each(struct call *c, struct cache *cache, const struct bead_filter *f,
 		    struct bead_row **out)
 {
 	struct query q = { .sql.mem = &c->mem };
-	int64_t found = 0;
+	struct bead_reading r = { .f = f, .tail = out };
 
 	*out = NULL;
 	if (f->words.p && f->sort == SORT_PRIORITY && !f->reverse)
-		return bead_query_search(c, cache, f, out);
+		return bead_query_search(c, cache, f, &r);
 	if (f->ready || f->free)
-		return leaves_first(c, cache, f, out);
+		return leaves_first(c, cache, &r);
 	bead_query_columns(&q, f, "SELECT");
 	bead_query_sql(&q, " FROM beads b");
 	bead_query_conditions(&q, f, HALF_NONE);
-	if (f->words.p)
-		with_text(&q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
-			  bead_query_match(&c->mem, f->words, ""));
-	bead_query_order(&q, f);
-	return read_rows(c, cache, &q, f, &out, &found);
+	bead_query_order(&q, f, f->limit);
+	return read_rows(c, cache, &q, &r);
+}
+
+/* Counts the beads of the filter and of `half`; stops at `most`, unless that is 0. */
+static enum err count_half(struct call *c, struct cache *cache, const struct bead_filter *f,
+			   enum half half, int64_t most, int64_t *out)
+{
+	struct query q = { .sql.mem = &c->mem };
+	AUTO_STMT *st = NULL;
+
+	bead_query_sql(&q, most ? "SELECT count(*) FROM (SELECT 1 FROM beads b" :
+				  "SELECT count(*) FROM beads b");
+	if (half == HALF_TIMED || half == HALF_TIMED_READY)
+		bead_query_sql(&q, " INDEXED BY timed");
+	bead_query_conditions(&q, f, half);
+	with_kin(&q, f->free ? KIN_LEAF : KIN_ANY);
+	if (most)
+		with_number(&q, " LIMIT ?)", most);
+	st = bead_query_prepared(cache, &q);
+	*out = stmt_row(st) ? stmt_int(st) : 0;
+	return stmt_end(c, st);
+}
+
+/*
+ * The kept counts tell how many beads are open and not blocked. Some of them are not ready now:
+ * they are deferred, or another actor has claimed them. Beads whose claim has expired are added.
+ */
+static enum err count_ready(struct call *c, struct cache *cache, const struct bead_filter *f,
+			    int64_t *out)
+{
+	int64_t timed, ready, expired;
+	enum err e;
+
+	if ((e = tally_count(c, cache, f, out)) ||
+	    (e = count_half(c, cache, f, HALF_TIMED, 0, &timed)) ||
+	    (e = count_half(c, cache, f, HALF_TIMED_READY, 0, &ready)) ||
+	    (e = count_half(c, cache, f, HALF_EXPIRED, 0, &expired)))
+		return e;
+	*out += ready - timed + expired;
+	return ERR_OK;
+}
+
+static enum err count_rows(struct call *c, struct cache *cache, const struct bead_filter *f,
+			   int64_t *out)
+{
+	int64_t open, expired;
+	enum err e;
+
+	if (!f->ready && !f->free)
+		return count_half(c, cache, f, HALF_NONE, f->count_most, out);
+	if ((e = count_half(c, cache, f, HALF_OPEN, f->count_most, &open)) ||
+	    (e = count_half(c, cache, f, HALF_EXPIRED, f->count_most, &expired)))
+		return e;
+	*out = open + expired;
+	return ERR_OK;
 }
 
 enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *f, int64_t *out)
 {
-	enum err e = ERR_OK;
-
-	*out = 0;
-	for (int half = f->ready || f->free ? HALF_OPEN : HALF_NONE; !e; half++) {
-		struct query q = { .sql.mem = &c->mem };
-
-		bead_query_sql(&q, f->count_most ? "SELECT count(*) FROM (SELECT 1 FROM beads b" :
-						   "SELECT count(*) FROM beads b");
-		bead_query_conditions(&q, f, (enum half)half);
-		with_kin(&q, f->free ? KIN_LEAF : KIN_ANY);
-		if (f->count_most)
-			with_number(&q, " LIMIT ?)", f->count_most);
-
-		AUTO_STMT *st = bead_query_prepared(cache, &q);
-
-		if (stmt_row(st))
-			*out += stmt_int(st);
-		e = stmt_end(c, st);
-		if (half >= HALF_EXPIRED)
-			break;
-	}
-	return e;
+	if (!tally_can(f))
+		return count_rows(c, cache, f, out);
+	return f->ready || f->free ? count_ready(c, cache, f, out) : tally_count(c, cache, f, out);
 }
 
 static enum err read_tally(struct call *c, struct stmt *st, struct tally **out)
@@ -446,6 +502,10 @@ enum err query_tally(struct call *c, struct cache *cache, const struct bead_filt
 {
 	struct query q = { .sql.mem = &c->mem };
 	bool label = group == GROUP_LABEL;
+
+	if (group <= GROUP_TYPE && tally_can(f))
+		return tally_group(c, cache, f, group, out);
+
 	const char *key =
 		label ? "l.label" : arena_fmt(&c->mem, "b.%s", names_word(&groups, group)).p;
 

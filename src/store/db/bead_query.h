@@ -24,8 +24,8 @@ struct bound {
 	int64_t ms;
 };
 
-/* Called with each row, which is valid until the next one. */
-typedef void query_visit(void *arg, const struct bead_row *row);
+/* Called with each row, which is valid until the next one. False: no more rows are read. */
+typedef bool query_visit(void *arg, const struct bead_row *row);
 
 struct bead_filter {
 	int64_t count_most;                   /* query_count() stops there; 0: it counts all */

@@ -18,7 +18,9 @@
  */
 #define READY_OPEN_SQL "status = 0 AND blockers = 0"
 #define READY_HELD_SQL "status = 1 AND blockers = 0"
-#define BLOCKED_SQL    "status < 2 AND blockers > 0"
+/* Open beads whose readiness depends on the time and the actor; see with_half() in bead_query.c. */
+#define READY_TIMED_SQL "status = 0 AND (lease IS NOT NULL OR deferred IS NOT NULL)"
+#define BLOCKED_SQL     "status < 2 AND blockers > 0"
 
 /* A bead's own state, as far as it affects readiness. */
 enum holding {

@@ -1,0 +1,38 @@
+#ifndef STORE_DB_BEAD_TALLY_H
+#define STORE_DB_BEAD_TALLY_H
+
+#include "store/db/bead_query.h"
+
+/*
+ * Numbers of beads that are kept up to date with every write, so that a count costs the same in
+ * every store. The table `counts` has a row for each cell: beads with the same status, priority and
+ * type that are alike blocked, or not, and have open children, or none.
+ */
+#define TALLY_SCHEMA "CREATE TABLE counts (cell INTEGER PRIMARY KEY, beads INTEGER NOT NULL);"
+
+/*
+ * Whether there was ever a bead with an exact priority, which only vybe has (the member `rank`).
+ * Otherwise the order of the beads is also that of the tasks.
+ */
+enum err tally_note_ranked(struct call *c, struct cache *cache);
+enum err tally_ranked(struct call *c, struct cache *cache, bool *out);
+
+/* Counts all beads of a new cache. */
+enum err tally_fill(struct call *c, struct cache *cache);
+
+/* Moves a bead from the cell of `old` to that of `row`; NULL: the bead is new, or was deleted. */
+enum err tally_move(struct call *c, struct cache *cache, const struct bead_row *old,
+		    const struct bead_row *row);
+
+/* Does the filter depend only on what the cells tell apart? `ready` and `free` do not count. */
+bool tally_can(const struct bead_filter *f);
+
+/* With `ready` or `free`: open beads without a blocker, whatever their leases and deferrals. */
+enum err tally_count(struct call *c, struct cache *cache, const struct bead_filter *f,
+		     int64_t *out);
+
+/* `group` is GROUP_STATUS, GROUP_PRIORITY or GROUP_TYPE. */
+enum err tally_group(struct call *c, struct cache *cache, const struct bead_filter *f,
+		     enum group group, struct tally **out);
+
+#endif
