@@ -15,6 +15,7 @@
 #include "beads/ready.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_ready.h"
+#include "store/db/bead_tally.h"
 
 static const char *const words[] = { "pending", "in_progress", "completed", "blocked" };
 const struct names task_statuses = { words, 4, NULL };
@@ -60,9 +61,11 @@ static enum err task_read_needs(struct call *c, struct beads *b, const struct be
 	return e;
 }
 
-enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row, struct task *out)
+/* The task without its dependencies. */
+static void task_decode(struct call *c, struct arena *mem, const struct bead_row *row,
+			struct task *out)
 {
-	const struct value *line = value_read(&c->mem, row->line), *at = value_find(line, "_at");
+	const struct value *line = value_read(mem, row->line), *at = value_find(line, "_at");
 	struct str reason = value_str(line, "blocked_reason");
 	int64_t rank, n = 0;
 
@@ -75,6 +78,7 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 			      .priority = PLAIN - row->priority,
 			      .project = value_str(line, "project"),
 			      .created = row->created,
+			      .created_n = row->created_n,
 			      .updated = row->updated,
 			      .lease = row->lease,
 			      .ready = bead_row_free(row, c->actor, c->now_ms) };
@@ -87,6 +91,11 @@ enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row
 		value_number(&at->item[1], &n);
 	/* grows with every write: the time of the write, and the count within that millisecond */
 	out->version = row->updated * 1000 + (n < 999 ? n : 999);
+}
+
+enum err task_of_row(struct call *c, struct beads *b, const struct bead_row *row, struct task *out)
+{
+	task_decode(c, &c->mem, row, out);
 	return task_read_needs(c, b, row, out);
 }
 
@@ -143,7 +152,9 @@ static bool tasks_fits(const struct task_filter *f, const struct task *t)
 
 static int task_cmp_priority(const struct task *a, const struct task *b, bool oldest)
 {
-	int64_t age = oldest ? a->created - b->created : b->created - a->created;
+	int64_t later = a->created != b->created ? a->created - b->created :
+						   a->created_n - b->created_n,
+		age = oldest ? later : -later;
 
 	if (a->priority != b->priority)
 		return a->priority < b->priority ? 1 : -1;
@@ -163,7 +174,7 @@ static int task_cmp_newest(const void *a, const void *b)
 /* The part of the filter that the query of the beads can do; tasks_fits() does the rest. */
 static struct bead_filter tasks_bead_filter(const struct task_filter *f)
 {
-	struct bead_filter filter = { .sort = SORT_ID, .assignee = f->assignee };
+	struct bead_filter filter = { .assignee = f->assignee };
 
 	if (f->status == TASK_COMPLETED)
 		filter.statuses = 1u << BEAD_CLOSED;
@@ -174,6 +185,54 @@ static struct bead_filter tasks_bead_filter(const struct task_filter *f)
 	else if (f->status == TASK_BLOCKED)
 		filter.statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS;
 	return filter;
+}
+
+/* The first tasks that fit, while the beads are read in the order of the tasks. */
+struct tasks_first {
+	struct call *c;
+	const struct task_filter *filter;
+	struct arena scratch;
+	struct str *id;
+	int64_t count;
+};
+
+static bool tasks_first_see(void *arg, const struct bead_row *row)
+{
+	struct tasks_first *first = arg;
+	struct task t;
+
+	arena_reset(&first->scratch);
+	task_decode(first->c, &first->scratch, row, &t);
+	if (tasks_fits(first->filter, &t))
+		first->id[first->count++] = arena_copy(&first->c->mem, row->id);
+	return first->count < first->filter->limit;
+}
+
+/* Reads no more beads than it needs, unless tasks have priorities that their beads do not have. */
+static enum err tasks_collect_first(struct call *c, struct beads *b, const struct task_filter *f,
+				    struct task **out)
+{
+	struct tasks_first first = { .c = c,
+				     .filter = f,
+				     .id = arena_array(&c->mem, (size_t)f->limit,
+						       sizeof(struct str)) };
+	struct bead_filter filter = tasks_bead_filter(f);
+	struct bead_row *row;
+	enum err e;
+
+	filter.sort = SORT_PRIORITY;
+	filter.visit = tasks_first_see;
+	filter.arg = &first;
+	e = ready_each(c, b, &filter, &row);
+	arena_release(&first.scratch);
+	for (int64_t i = 0; !e && i < first.count; i++) {
+		*out = arena_new(&c->mem, struct task);
+		if (!(e = cache_find_bead(c, &b->cache, first.id[i], &row)))
+			e = task_of_row(c, b, row, *out);
+		out = &(*out)->next;
+	}
+	*out = NULL;
+	return e;
 }
 
 static enum err tasks_collect(struct call *c, struct beads *b, const struct task_filter *f,
@@ -208,8 +267,16 @@ static enum err tasks_collect(struct call *c, struct beads *b, const struct task
 enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
 		   struct task **out)
 {
+	bool ranked = true;
+	enum err e;
+
 	*out = NULL;
-	return b ? tasks_collect(c, b, filter, oldest, out) : ERR_OK;
+	if (!b)
+		return ERR_OK;
+	if (filter->ready && filter->limit && oldest && (e = tally_ranked(c, &b->cache, &ranked)))
+		return e;
+	return ranked ? tasks_collect(c, b, filter, oldest, out) :
+			tasks_collect_first(c, b, filter, out);
 }
 
 /*

@@ -19,7 +19,7 @@ struct task {
 	struct str project, blocked_reason; /* or absent */
 	struct str *depends_on;
 	size_t depends_count;
-	int64_t created, updated, version;
+	int64_t created, created_n, updated, version; /* ms; the count within them; ms */
 	int64_t lease;        /* when its claim ends; 0: never, or it is not claimed */
 	struct stamp claimed; /* epoch of the claim */
 	bool ready;           /* bead_row_free() */
