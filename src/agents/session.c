@@ -50,9 +50,7 @@ static void session_see_files(struct call *c, const struct agent_files *f, struc
 /* Without a store of beads none are in progress. A store that cannot be read is an error. */
 static enum err session_see_beads(struct call *c, struct scene *s)
 {
-	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS,
-				      .sort = SORT_ID,
-				      .lean = true };
+	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS, .lean = true };
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 

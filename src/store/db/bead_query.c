@@ -136,12 +136,17 @@ static struct str bead_query_anywhere(struct arena *mem, struct str text)
 	return buf_str(&b);
 }
 
+/* Beads in the order of the search; the words follow as a condition. */
+#define SEARCH_JOIN_SQL " search s CROSS JOIN beads b ON b.n = s.rowid"
+
 /* An FTS5 expression for texts in which every word begins a word. */
 static struct str bead_query_match(struct arena *mem, struct str words, const char *column)
 {
 	struct buf b = { .mem = mem };
 	struct str word;
 
+	if (!words.p)
+		return STR_NONE;
 	buf_put(&b, str_of(column));
 	buf_char(&b, '(');
 	while (str_next(&words, ' ', &word)) {
@@ -228,9 +233,6 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 		bead_query_sql(q, " AND " BLOCKED_SQL);
 	if (f->expired)
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
-	if (f->words.p)
-		with_text(q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
-			  bead_query_match(mem, f->words, ""));
 }
 
 /* Orders by result columns, so that both halves of a UNION can share the order. */
@@ -359,12 +361,10 @@ static enum err bead_query_search(struct call *c, struct cache *cache, const str
 
 	for (int pass = 0; !e && pass < 2 && !reading_done(r); pass++) {
 		struct query q = { .sql.mem = &c->mem };
-		struct bead_filter rest = *f;
 
-		rest.words = STR_NONE;
 		bead_query_columns(&q, f, "SELECT");
-		bead_query_sql(&q, " FROM search s CROSS JOIN beads b ON b.n = s.rowid");
-		bead_query_conditions(&q, &rest, HALF_NONE);
+		bead_query_sql(&q, " FROM" SEARCH_JOIN_SQL);
+		bead_query_conditions(&q, f, HALF_NONE);
 		with_text(&q, " AND s.search MATCH ?",
 			  bead_query_match(&c->mem, f->words, pass ? "" : "title : "));
 		if (pass)
@@ -418,6 +418,8 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 	bead_query_columns(&q, f, "SELECT");
 	bead_query_sql(&q, " FROM beads b");
 	bead_query_conditions(&q, f, HALF_NONE);
+	with_text(&q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
+		  bead_query_match(&c->mem, f->words, ""));
 	bead_query_order(&q, f, f->limit);
 	return read_rows(c, cache, &q, &r);
 }
@@ -429,11 +431,12 @@ static enum err count_half(struct call *c, struct cache *cache, const struct bea
 	struct query q = { .sql.mem = &c->mem };
 	AUTO_STMT *st = NULL;
 
-	bead_query_sql(&q, most ? "SELECT count(*) FROM (SELECT 1 FROM beads b" :
-				  "SELECT count(*) FROM beads b");
+	bead_query_sql(&q, most ? "SELECT count(*) FROM (SELECT 1 FROM" : "SELECT count(*) FROM");
+	bead_query_sql(&q, f->words.p ? SEARCH_JOIN_SQL : " beads b");
 	if (half == HALF_TIMED || half == HALF_TIMED_READY)
 		bead_query_sql(&q, " INDEXED BY timed");
 	bead_query_conditions(&q, f, half);
+	with_text(&q, " AND s.search MATCH ?", bead_query_match(&c->mem, f->words, ""));
 	with_kin(&q, f->free ? KIN_LEAF : KIN_ANY);
 	if (most)
 		with_number(&q, " LIMIT ?)", most);
