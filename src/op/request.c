@@ -1,4 +1,3 @@
-#include "base/hash.h"
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
@@ -222,7 +221,7 @@ struct receipt request_receipt(struct call *c, const struct request *r)
 	return (struct receipt){ .actor = c->actor,
 				 .id = c->request_id,
 				 .op = str_of(r->op->name),
-				 .args = sha256_hex(&c->mem, request_arguments(c, r)) };
+				 .args = receipt_digest(c, request_arguments(c, r)) };
 }
 
 bool request_writes(const struct request *r)

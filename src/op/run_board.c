@@ -7,10 +7,7 @@ static enum err board_run_once(struct call *c, const struct request *r, struct s
 			       struct json *reply)
 {
 	struct receipts in = board_receipts(s->board);
-	struct receipt old, ask = { .actor = c->actor,
-				    .id = c->request_id,
-				    .op = str_of(r->op->name),
-				    .args = request_arguments(c, r) };
+	struct receipt old, ask = request_receipt(c, r);
 	enum err e = receipt_find(c, &in, &ask, &old);
 
 	if (e)

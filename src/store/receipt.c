@@ -10,6 +10,20 @@ enum {
 	REPLY_MOST = 60 << 20, /* bytes; a value of a database has at most FILE_MOST */
 };
 
+enum { DIGITS = 32 };
+
+struct str receipt_digest(struct call *c, struct str arguments)
+{
+	return str_head(sha256_hex(&c->mem, arguments), DIGITS);
+}
+
+/* The digest of the arguments in a receipt of any version. */
+static struct str receipt_args(struct call *c, const struct receipt *r)
+{
+	return str_starts(r->args, STR("{")) ? receipt_digest(c, r->args) :
+					       str_head(r->args, DIGITS);
+}
+
 enum err receipt_find(struct call *c, const struct receipts *in, const struct receipt *ask,
 		      struct receipt *old)
 {
@@ -18,7 +32,7 @@ enum err receipt_find(struct call *c, const struct receipts *in, const struct re
 	*old = (struct receipt){ .actor = ask->actor, .id = ask->id };
 	if ((e = in->find(c, in->store, old)) || !old->op.p)
 		return e;
-	if (str_eq(old->op, ask->op) && str_eq(old->args, ask->args))
+	if (str_eq(old->op, ask->op) && str_eq(receipt_args(c, old), receipt_args(c, ask)))
 		return ERR_OK;
 	return call_fail(c, ERR_REQUEST_MISMATCH,
 			 "request id '" STR_FMT "' was used for another '" STR_FMT "'",
@@ -69,7 +83,7 @@ struct str receipt_key(struct call *c, struct str actor, struct str id)
 	json_str(&j, actor.p ? actor : STR(""));
 	json_str(&j, id);
 	json_end(&j);
-	return str_head(sha256_hex(&c->mem, json_text(&j)), 32);
+	return str_head(sha256_hex(&c->mem, json_text(&j)), DIGITS);
 }
 
 struct str receipt_about(struct call *c, struct str reply)

@@ -10,7 +10,8 @@ struct json;
  * request is identified by its operation and its arguments.
  */
 struct receipt {
-	struct str actor, id, op, args;
+	struct str actor, id, op;
+	struct str args;  /* a digest of the arguments; see receipt_digest() */
 	struct str reply; /* absent: no longer stored */
 	struct str about; /* JSON: the id, or the list of ids, of the reply */
 	int64_t at;       /* ms, by the clock of the store */
@@ -44,6 +45,10 @@ enum err receipt_put(struct call *c, const struct receipts *in, const struct rec
  * Writes the reply of a receipt that was found; REQUEST_MISMATCH if the reply is no longer stored.
  */
 enum err receipt_answer(struct call *c, const struct receipt *old, struct json *reply);
+
+/* A digest of the arguments of a request, in 32 characters. Receipts of earlier versions have 64, or
+ * the arguments themselves. */
+struct str receipt_digest(struct call *c, struct str arguments);
 
 /* A digest of the actor and the request id, in 32 characters. */
 struct str receipt_key(struct call *c, struct str actor, struct str id);

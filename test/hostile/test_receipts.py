@@ -1,4 +1,5 @@
 """Receipts of request ids: they do not grow without bound, and are not forgotten while somebody may still repeat."""
+import hashlib
 import json
 import sqlite3
 import subprocess
@@ -127,6 +128,22 @@ def test_whole_answers_of_vybe_are_bounded(plain_repo):
     assert again[0]["data"] == answers[99]["data"] and again[0]["replayed"]
     assert again[1]["error"]["code"] == "IDEMPOTENCY_MISMATCH" and "was carried out at" in again[1]["error"]["message"]
     assert pipe(vybe, [asked[99]])[0]["data"] == answers[99]["data"], "a refused request leaves no receipt"
+
+
+@pytest.mark.parametrize("earlier", [lambda text: text, lambda text: hashlib.sha256(text.encode()).hexdigest()],
+                         ids=["whole", "64 digits"])
+def test_a_receipt_has_a_short_digest_of_the_arguments_and_earlier_ones_are_understood(project, earlier):
+    post = ("board post", {"content": "y" * 60_000, "agent": "kimi-01", "request_id": "r"})
+    answer = pipe(project, [post])[0]
+    with sqlite3.connect(project.database) as db:
+        (args,), = db.execute("SELECT args FROM receipt_keys")
+        whole = json.dumps({"content": "y" * 60_000, "tags": [], "priority": "normal", "in_reply_to": None, "refs": []},
+                           separators=(",", ":"))
+        assert args == hashlib.sha256(whole.encode()).hexdigest()[:32]
+        db.execute("UPDATE receipt_keys SET args = ?", [earlier(whole)])
+    assert pipe(project, [post])[0]["data"] == answer["data"]
+    other = pipe(project, [("board post", {**post[1], "content": "z"})])[0]
+    assert "was used for another" in other["error"]["message"]
 
 
 def test_whole_answers_of_the_board_are_bounded(project):
