@@ -283,12 +283,13 @@ enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 					.reason = found->reason,
 					.text = found->text };
 	struct registered *old;
-	enum err e;
+	enum err e =
+		registry_id_valid(from) ? registry_find(c, f, from, &old) : ERR_AGENT_NOT_FOUND;
 
 	*out = NULL;
-	if (registry_id_valid(from) && !registry_find(c, f, from, &old))
+	if (!e)
 		e = session_take_place(c, f, old, out);
-	else
+	else if (e == ERR_AGENT_NOT_FOUND) /* a session of a host need not be registered */
 		e = call_forgive(c);
 	return e ? e : protocol_record(c, f, &event);
 }

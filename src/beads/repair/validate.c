@@ -385,6 +385,9 @@ static void check_edges(struct checker *k)
 		k->line = ((const struct numbered_edge *)e)->line;
 		if (!e->active)
 			continue;
+		/* both beads were deleted: it comes back with them, and concerns nobody until then */
+		if (map_find(&k->gone, e->from) && map_find(&k->gone, e->to))
+			continue;
 		live = check_end(k, e->from, e->from);
 		if (!check_end(k, e->from, e->to) || !live)
 			continue;

@@ -447,8 +447,8 @@ static enum err undo_edge(struct undo *u, const struct map_entry *entry, bool th
 	struct str line, why;
 	enum err e;
 
-	if (was != there || was == !after->deleted || undo_deletes(u, after->from) ||
-	    undo_deletes(u, after->to))
+	if (was != there || was == !after->deleted ||
+	    (undo_deletes(u, after->from) && undo_deletes(u, after->to)))
 		return ERR_OK;
 	e = cache_find_edge(u->c, &u->b->cache, after->from, after->to, after->kind, &line);
 	if (e)

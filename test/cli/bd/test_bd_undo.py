@@ -322,3 +322,15 @@ def test_undo_restores_extensions(repo):
     assert content(repo, bead) == before
     repo.json("undo")
     assert content(repo, bead) == after
+
+
+def test_after_a_plan_is_undone_no_dependency_is_orphaned(repo):
+    """Neither between two beads of the plan, nor on a bead that was there before."""
+    before = repo.create("before")
+    (repo.path / "plan.md").write_text(f"## One\n\n## Two\n\n### Dependencies\nOne, {before}\n")
+    made = [bead["id"] for bead in repo.json("create", "--file", "plan.md")]
+    assert repo.json("validate")["findings"] == []
+    repo.json("undo")
+    assert repo.json("validate")["findings"] == [] and repo.ids("list") == [before]
+    repo.json("undo")
+    assert sorted(dep["id"] for dep in repo.show(made[1])["dependencies"]) == sorted([made[0], before])
