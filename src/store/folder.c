@@ -219,14 +219,15 @@ static enum err refuse_unfinished(struct call *c, struct str path, struct str lo
 			    "running, one has died, and has left that file.");
 }
 
-/* Does HEAD point to a commit? If not, there never was a checkout. */
-static bool has_commits(struct call *c, const struct repository *repo)
+/* Does HEAD point to a commit? If not, there never was a checkout. A HEAD that cannot be read may
+ * point to one. */
+static bool may_have_commits(struct call *c, const struct repository *repo)
 {
 	struct str head, ref;
 
 	if (file_own_read(c, path_join(&c->mem, repo->gitdir, STR("HEAD")), &head)) {
 		call_forgive(c);
-		return false;
+		return true;
 	}
 	head = str_trim(head);
 	if (!str_starts(head, STR("ref: ")))
@@ -443,7 +444,7 @@ static enum err is_tracked(struct call *c, const struct worktree *w, struct str 
 	enum err e = ask_index(c, &w->repo, name, &tracked);
 
 	*yes = !e && is_tracking(tracked);
-	if (e || tracked != TRACKED_ABSENT || !has_commits(c, &w->repo))
+	if (e || tracked != TRACKED_ABSENT || !may_have_commits(c, &w->repo))
 		return e;
 	if ((!w->named && (e = place_is_bare(c, &w->repo, &bare))) || bare)
 		return e;

@@ -434,6 +434,20 @@ def test_every_kind_of_index_is_understood(tmp_path, config):
     assert clone.fails("log")["code"] == "UNSAFE_PATH"
 
 
+@pytest.mark.parametrize("head", ["link", "folder"])
+def test_a_board_is_not_trusted_without_an_index_whose_head_cannot_be_read(tmp_path, head):
+    """Nobody can tell then whether there was a checkout."""
+    clone = clone_of(tmp_path, fill_board)
+    (clone.path / ".git" / "index").unlink()
+    (clone.path / ".git" / "HEAD").rename(clone.path / ".git" / "old")
+    if head == "link":
+        (clone.path / ".git" / "HEAD").symlink_to("refs/heads/main")
+    else:
+        (clone.path / ".git" / "HEAD").mkdir()
+    for command in (["log"], ["post", "x"]):
+        assert clone.fails(*command)["code"] == "UNSAFE_PATH"
+
+
 @pytest.mark.parametrize("changed", ["nothing", "added", "replaced"])
 def test_a_split_index_whose_other_file_is_missing_is_not_trusted(tmp_path, changed):
     clone = clone_of(tmp_path, lambda path: (fill_board(path), (path / "file").write_text("x")))
