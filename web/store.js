@@ -157,7 +157,7 @@ function countMail(data) {
   if (task && data.state === "unread") task.last_act = {
     at: data.created_at,
     by: data.from_agent,
-    what: { HANDOFF: "passed on", BLOCKED: "asked for input", DECISION: "decided" }[data.category] ?? "wrote",
+    what: data.what,
   };
   change("tasks", "crowd");
 }

@@ -32,6 +32,14 @@ const char *category_label(enum category category)
 	return labels[category];
 }
 
+const char *category_act(int category)
+{
+	return category == CATEGORY_HANDOFF  ? "passed on" :
+	       category == CATEGORY_BLOCKED  ? "asked for input" :
+	       category == CATEGORY_DECISION ? "decided" :
+					       "wrote";
+}
+
 enum err category_parse(struct call *c, struct str word, enum category *out)
 {
 	int value = names_exact(&categories, word);

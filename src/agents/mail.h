@@ -9,6 +9,7 @@ struct json;
 enum category { CATEGORY_HANDOFF, CATEGORY_BLOCKED, CATEGORY_DECISION, CATEGORY_INFO };
 extern const struct names categories;
 const char *category_label(enum category category);                           /* what people read */
+const char *category_act(int category);                                       /* "passed on" */
 enum err category_parse(struct call *c, struct str word, enum category *out); /* INVALID_CATEGORY */
 
 enum mail_state { MAIL_UNREAD, MAIL_READ, MAIL_ACKED };

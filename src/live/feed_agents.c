@@ -19,6 +19,16 @@ static void feed_put_members(struct json *j, const struct value *v, const char *
 	}
 }
 
+static const char *const mail_members[] = { "message_id", "bead_id",      "from_agent",
+					    "to_agent",   "category",     "state",
+					    "created_at", "requires_ack", NULL };
+
+/* What the sender did, in the words of `last_act` of the overview. */
+static struct str feed_mail_act(const struct value *v)
+{
+	return str_of(category_act(names_exact(&categories, value_str(v, "category"))));
+}
+
 static void feed_collect_lines(struct telling *t, struct agent_files *f, struct str file,
 			       const char *type, const char *const *names)
 {
@@ -52,6 +62,8 @@ static void feed_collect_lines(struct telling *t, struct agent_files *f, struct 
 
 		t->at->at[0] += (int64_t)line.n + 1;
 		feed_put_members(&j, v, names);
+		if (names == mail_members)
+			json_put_str(&j, "what", feed_mail_act(v));
 		telling_end(t, type, &j);
 		arena_release(&scratch);
 	}
@@ -64,9 +76,6 @@ static const char *const reservation_members[] = {
 	"reservation_id", "scope", "agent_id", "bead_id", "state", "expires_at", NULL
 };
 static const char *const agent_members[] = { "agent_id", "display_name", "role", NULL };
-static const char *const mail_members[] = { "message_id", "bead_id",      "from_agent",
-					    "to_agent",   "category",     "state",
-					    "created_at", "requires_ack", NULL };
 
 /* The agents whose last_seen_at has changed. This has no place: a new service begins anew. */
 static void feed_collect_seen(struct telling *t, struct agent_files *f, bool first)

@@ -225,14 +225,6 @@ static struct str overview_action(const struct value *line)
 	return STR("changed");
 }
 
-static struct str word_of_mail(int category)
-{
-	return category == CATEGORY_HANDOFF  ? STR("passed on") :
-	       category == CATEGORY_BLOCKED  ? STR("asked for input") :
-	       category == CATEGORY_DECISION ? STR("decided") :
-					       STR("wrote");
-}
-
 static void put_last_act(struct json *j, const struct bead_row *row, const struct value *line,
 			 const struct mail_tally *mail)
 {
@@ -241,7 +233,8 @@ static void put_last_act(struct json *j, const struct bead_row *row, const struc
 	json_put_object(j, "last_act");
 	json_put_moment(j, "at", mailed ? mail->at : row->updated);
 	json_put_str(j, "by", mailed ? mail->by : value_str(line, "_by"));
-	json_put_str(j, "what", mailed ? word_of_mail(mail->category) : overview_action(line));
+	json_put_str(j, "what",
+		     mailed ? str_of(category_act(mail->category)) : overview_action(line));
 	json_end(j);
 }
 

@@ -389,6 +389,7 @@ def test_all_that_happens_arrives_within_a_second(repo, services, tmp_path):
     within_a_second(stream, lambda s: s.of("mail"), "mail")
     mail = stream.of("mail")[0]
     assert (mail["from_agent"], mail["to_agent"], mail["bead_id"]) == (*AGENTS, bead) and "body" not in mail
+    assert mail["what"] == "wrote"
 
     repo.run("agent", "reserve", "--agent", AGENTS[0], "--scope", "src/*", "--bead", bead, program="bb").ok()
     within_a_second(stream, lambda s: s.of("reservation"), "a reservation")
