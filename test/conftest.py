@@ -1,10 +1,13 @@
 """What all tests share: a project of their own, and the programs to run in it."""
+import atexit
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -115,11 +118,21 @@ class Repo(Project):
         return self.home / "cache.db"
 
 
+@functools.cache
+def template():
+    """What `git init` copies: without the sample hooks, which most of a repository would be."""
+    path = tempfile.mkdtemp(prefix="abacus-template-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    for name in ("hooks", "info"):
+        (pathlib.Path(path) / name).mkdir()
+    return path
+
+
 def git(path, *args):
     """Git, with nothing of the person who runs the tests."""
     return subprocess.run(
         ["git", "-c", "user.name=tester", "-c", "user.email=t@example.com", *args], cwd=path,
-        check=True, capture_output=True, env=environment(GIT_CONFIG_NOSYSTEM=1)).stdout.decode()
+        check=True, capture_output=True, env=environment(GIT_CONFIG_NOSYSTEM=1, GIT_TEMPLATE_DIR=template())).stdout.decode()
 
 
 @pytest.fixture

@@ -1,15 +1,20 @@
 """Remotes to sync with: folders, `git http-backend` behind a local HTTP server, and a temporary sshd."""
+import atexit
 import base64
 import contextlib
+import copy
+import functools
 import getpass
 import hashlib
 import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -31,6 +36,8 @@ def bare(path):
 
 def clone(path, url, **env):
     """A repository with a store and this URL as `origin`. `git` is not on the PATH of `bd`."""
+    if isinstance(url, pathlib.Path) and not env and not at(url):
+        return copy_clone(first_clone(), path, url)
     path.mkdir(parents=True)
     git(path, "init", "-q", "-b", "main")
     if url:
@@ -39,6 +46,49 @@ def clone(path, url, **env):
     repo.env = {"BD_ACTOR": path.name, **NO_GIT, **env}
     repo.bd("init", "--prefix", "bd", env={"ABACUS_NOW": "0"}).ok()
     return repo
+
+
+def scratch():
+    """A folder until the tests end."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="abacus-test-"))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+@functools.cache
+def first_clone():
+    """A clone of an empty remote. Made once: starting programs is what tests wait for."""
+    path = scratch()
+    clone(path / "clone", str(bare(path / "beads.git")))
+    return path / "clone"
+
+
+def copy_clone(source, path, remote):
+    """A copy of a clone whose `origin` is another folder."""
+    shutil.copytree(source, path)
+    config = path / ".git" / "config"
+    config.write_text(re.sub("url = .*", lambda _: f"url = {remote}", config.read_text()))
+    repo = Repo(path)
+    repo.env = {"BD_ACTOR": path.name, **NO_GIT}
+    return repo
+
+
+WORLDS = {}
+
+
+def copy_world(kind, path):
+    """A copy of `kind(folder)`, an object with a `remote` and its clones `anna` and `ben`; made once, too."""
+    if kind not in WORLDS:
+        WORLDS[kind] = kind(scratch())
+    made = copy.copy(WORLDS[kind])
+    shutil.copytree(made.remote, path / made.remote.name)
+    made.remote = path / made.remote.name
+    for name in ("anna", "ben"):
+        old = getattr(made, name)
+        new = copy_clone(old.path, path / name, made.remote)
+        new.env = dict(old.env)
+        setattr(made, name, new)
+    return made
 
 
 def at(path, ref=REF):

@@ -7,7 +7,7 @@ import pytest
 from bead_harness import assert_sound, drop_cache
 from beads import append, canonical
 from conftest import git
-from remotes import REF, at, clone, is_sync_error, published, same_everywhere, sync
+from remotes import REF, at, clone, copy_world, is_sync_error, published, same_everywhere, sync
 from test_pushed_commits import MB, World, later
 from vybe import Vybe
 
@@ -57,7 +57,7 @@ class Crowded(World):
 
 @pytest.fixture
 def world(tmp_path):
-    return Crowded(tmp_path)
+    return copy_world(Crowded, tmp_path)
 
 
 def journal(repo):

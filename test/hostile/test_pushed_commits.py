@@ -12,7 +12,7 @@ import pytest
 from bead_harness import assert_sound, drop_cache
 from beads import canonical
 from conftest import BIN, Repo, Result, environment, git
-from remotes import (FILES, REF, at, bare, clone, commit, http_remote, is_sync_error, point, published, same_everywhere, summed, sync,
+from remotes import (FILES, REF, at, bare, clone, commit, copy_world, http_remote, is_sync_error, point, published, same_everywhere, summed, sync,
                      titles)
 from vybe import Vybe
 
@@ -65,7 +65,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path):
-    return World(tmp_path)
+    return copy_world(World, tmp_path)
 
 
 def nested(depth):

@@ -7,7 +7,7 @@ from bead_harness import drop_cache
 from beads import canonical
 from conftest import git
 from generator import other_id
-from remotes import REF, at, bare, clone, commit, published, same_everywhere, summed, sync, titles
+from remotes import REF, at, bare, clone, commit, copy_world, published, same_everywhere, summed, sync, titles
 
 END = [253402300799999, 9007199254740991]
 AFTER_THE_END = [253402300800000, 0]  # only deletions can have it
@@ -53,7 +53,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path):
-    return World(tmp_path)
+    return copy_world(World, tmp_path)
 
 
 def of_today(repo, id):
