@@ -224,6 +224,30 @@ static enum err reservation_key(struct call *c, const struct agent_files *f, str
 	return scope_normalise(c, f->root.p ? f->root : STR("/"), scope, key);
 }
 
+enum err reservation_look(struct call *c, struct agent_files *f, const struct reserve_ask *ask,
+			  struct reservation_outlook *out)
+{
+	struct incursion *incursions;
+	struct reservation there;
+	struct registered *a;
+	struct book b;
+	bool found, others;
+	enum err e;
+
+	if ((e = reservation_check_bead(c, ask->bead)) ||
+	    (e = reservation_key(c, f, ask->scope, &out->key)) ||
+	    (e = registry_find(c, f, ask->agent, &a)) || (e = book_open(c, f, false, &b)))
+		return e;
+	found = book_find(c, &b, out->key, &there);
+	others = found && !str_eq(there.agent, ask->agent);
+	if ((others && (e = reservation_may_take(c, f, &there, ask))) ||
+	    (e = reservation_find_incursions(c, f, &b, ask, out->key, &incursions)))
+		return e;
+	out->own = found && !others && there.expires_ms > c->now_ms;
+	out->epoch = out->own ? there.epoch : b.epoch;
+	return ERR_OK;
+}
+
 enum err reservation_make(struct call *c, struct agent_files *f, const struct reserve_ask *ask,
 			  struct reservation **out, struct incursion **incursions)
 {
@@ -247,6 +271,8 @@ enum err reservation_make(struct call *c, struct agent_files *f, const struct re
 	    (e = reservation_find_incursions(c, f, &b, ask, key, incursions)))
 		return e;
 	*out = reservation_renewed(c, ask, key, b.epoch + 1, found && !others ? &there : NULL);
+	if (ask->epoch)
+		(*out)->epoch = ask->epoch;
 	change.now = *out;
 	if (others) {
 		reservation_expire(&there);

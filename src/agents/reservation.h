@@ -45,8 +45,19 @@ struct incursion {
 struct reserve_ask {
 	struct str agent, scope, bead;
 	int64_t minutes;
+	int64_t epoch; /* that the remote has given to an exclusive reservation; 0: the next one */
 	bool takeover, strict;
 };
+
+/* May the scope be reserved? As reservation_make(), but reserves nothing. `epoch` is that of the
+ * agent's own reservation (`own`), or the highest that was ever given. */
+struct reservation_outlook {
+	struct str key;
+	int64_t epoch;
+	bool own;
+};
+enum err reservation_look(struct call *c, struct agent_files *f, const struct reserve_ask *ask,
+			  struct reservation_outlook *out);
 
 /* RESERVATION_CONFLICT, RESERVATION_STALE_FOUND: the details name the holder and the end. The
  * agent's own reservation of the scope is renewed. */

@@ -13,7 +13,7 @@ struct attempt {
 	struct receipt receipt; /* of the request, with the reply */
 	struct str commit;      /* what was pushed */
 	struct str old;         /* where the remote's ref was before; absent: nowhere */
-	struct str claims;      /* JSON: the claimed beads, {"id","epoch"} each */
+	struct str claims;      /* JSON: the claimed beads, {"id","holder","epoch"} each */
 	int64_t at_ms;
 	struct attempt *next;
 };

@@ -10,6 +10,7 @@
  *	blame GITDIR …          who wrote each member of a bead
  *	diff GITDIR …           the differences between two commits
  *	sync GITDIR [OPTION]…   fetch, merge, commit, push
+ *	lease GITDIR …          make an exclusive reservation, which standard input has
  *	exclusive GITDIR …      carry out a request, which standard input has, at the remote first
  *	repair GITDIR …         repair damaged commits
  *	diagnose GITDIR         list problems that would stop a sync
@@ -47,6 +48,7 @@
 #include "sync/commits.h"
 #include "sync/history.h"
 #include "sync/learn.h"
+#include "sync/leases.h"
 #include "sync/share.h"
 #include "sync/sync.h"
 
@@ -273,6 +275,16 @@ static enum err sync_main_exclusive(struct sync_main_request *r)
 	return e;
 }
 
+static enum err sync_main_lease(struct sync_main_request *r)
+{
+	enum { REQUEST_MOST = 1 << 20 };
+	struct str text;
+	enum err e = file_read_input(r->c, REQUEST_MOST, &text);
+
+	return e ? e :
+		   leases_reserve(r->c, text, number_after(r, "--timeout-ms", 30000), &r->reply);
+}
+
 static enum err sync_main_repair(struct sync_main_request *r)
 {
 	struct sync_wants wants = { .pull = true,
@@ -368,6 +380,7 @@ static const struct {
 	{ "exclusive", 1, sync_main_exclusive },
 	{ "learn", 1, learn_commits },
 	{ "branch", 1, make_branch },
+	{ "lease", 1, sync_main_lease },
 	{ "pack", 1, run_pack },
 	{ "autosync", 1, run_autosync },
 	{ "mirror", 1, run_mirror },

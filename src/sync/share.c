@@ -10,6 +10,7 @@
 #include "machines/machines.h"
 #include "machines/share.h"
 #include "store/repo/repo_logs.h"
+#include "sync/leases.h"
 
 static const int64_t MEMORY_MOST = INT64_C(1) << 30; /* bytes, of the whole process */
 
@@ -406,6 +407,8 @@ static enum err share_steps(struct share_rounds *s, const struct share_wants *wa
 	if ((e = machines_apply(c, &s->m, &s->applied)) ||
 	    (s->m.acted && (e = machines_collect(c, &s->m))))
 		return e;
+	if (leases_settle(c, s->home, s->gitdir))
+		call_forgive(c); /* the next round tries again; the leases end by themselves */
 	s->m.me.self.looked_ms = moment_now();
 	if (!(e = share_push(s)))
 		share_tidy(s);

@@ -74,11 +74,13 @@ static void exclusive_put_claims(struct call *c, const struct state *change, str
 		const struct slot *slot = change->slots.entry[i].value;
 		const struct bead *b = slot->bead;
 
-		if (!b || !b->mark[REG_ASSIGNEE].by.p || !b->member[MEMBER_ASSIGNEE_AT].p ||
-		    !str_eq(bead_text(&c->mem, b, MEMBER_ASSIGNEE), c->actor))
+		if (!b || !b->mark[REG_ASSIGNEE].by.p || !b->member[MEMBER_ASSIGNEE].p ||
+		    !b->member[MEMBER_ASSIGNEE_EXPIRES].p ||
+		    (b->mark[REG_STATUS].by.p && bead_status(b) != BEAD_IN_PROGRESS))
 			continue;
 		json_object(out);
 		json_put_str(out, "id", slot->id);
+		json_put_str(out, "holder", bead_text(&c->mem, b, MEMBER_ASSIGNEE));
 		json_key(out, STR("epoch"));
 		stamp_encode(out, bead_stamp(b, MEMBER_ASSIGNEE_AT));
 		json_end(out);
@@ -123,7 +125,7 @@ static struct str exclusive_mark(struct call *c, struct str reply, struct str cl
 	return json_text(&j);
 }
 
-/* Does the actor still have the claim? If not, that is the failure. */
+/* Does the holder, who is the actor, still have the claim? If not, that is the failure. */
 static enum err exclusive_check_claim(struct call *c, struct beads *b, const struct value *claim)
 {
 	struct stamp epoch;
@@ -150,9 +152,10 @@ static enum err exclusive_check_claims(struct call *c, struct beads *b, const st
 	struct str actor = c->actor;
 	enum err e = ERR_OK;
 
-	c->actor = a->receipt.actor;
-	for (size_t i = 0; !e && i < claims->count; i++)
+	for (size_t i = 0; !e && i < claims->count; i++) {
+		c->actor = value_str(&claims->item[i], "holder"); /* one may claim for others */
 		e = exclusive_check_claim(c, b, &claims->item[i]);
+	}
 	c->actor = actor;
 	return e;
 }

@@ -124,6 +124,15 @@ def test_work_that_was_not_pushed_yet_goes_along_with_an_exclusive_claim(folder,
     refused(bob, "ann", "claim", "bd-new")
 
 
+def test_several_beads_are_claimed_exclusively_for_several_agents(folder, remote):
+    ann, bob = stocked(folder, remote, "bd-one", "bd-two", "bd-three")
+    got = ann.json("ready", "--parallel", "2", "--claim", "--for", "amy,ben", "--exclusive")
+    assert [(x["id"], x["assignee"], x["durability"]) for x in got] == [
+        ("bd-one", "amy", "remote"), ("bd-two", "ben", "remote")]
+    assert held_there(remote, "bd-two") == ("ben", got[1]["epoch"])
+    refused(bob, "amy", "claim", "bd-one")
+
+
 def test_people_read_that_the_remote_has_confirmed_the_claim(folder, remote):
     ann, _ = stocked(folder, remote, "bd-one")
     assert ", confirmed by the remote\n" in ann.bd("claim", "bd-one", "--exclusive").ok().out

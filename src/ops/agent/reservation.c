@@ -2,6 +2,7 @@
 #include "agents/current.h"
 #include "agents/mail.h"
 #include "base/text/json.h"
+#include "machines/lease_given.h"
 #include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 
@@ -9,7 +10,8 @@
 
 struct body {
 	struct reserve_ask ask;
-	int64_t epoch;
+	int64_t epoch, timeout;
+	bool exclusive;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -33,6 +35,11 @@ static const struct field reserve_fields[] = {
 	  .help = "take over a reservation that has expired or whose owner is stale" },
 	{ "strict", &kind_bool, AT(ask.strict),
 	  .help = "refuse if another agent has reserved any part of it" },
+	{ "exclusive", &kind_bool, AT(exclusive),
+	  .help = "reserve at the Git remote first; refuse if any agent, on any machine, has "
+		  "reserved any part of it exclusively" },
+	{ "timeout", &kind_duration, AT(timeout), FIELD_CLI, .min = 1000, .max = 3600000,
+	  .preset = "30s", .help = "maximum time to wait for the remote, with --exclusive" },
 	{ 0 },
 };
 
@@ -74,6 +81,7 @@ static const struct prop incursion_props[] = {
 static const struct prop reserved_props[] = {
 	RESERVATION_PROPS,
 	{ "incursions", PROP_OBJECT, PROP_LIST, incursion_props },
+	{ "durability", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 
@@ -86,18 +94,61 @@ static const struct prop status_props[] = {
 	{ 0 },
 };
 
+/* The default is the bead that the agent works on. Nobody else may have a part of an exclusive
+ * scope. */
+static enum err agent_reservation_ask(struct call *c, const struct body *in,
+				      struct reserve_ask *out)
+{
+	*out = in->ask;
+	out->strict = in->ask.strict || in->exclusive;
+	if (!out->bead.p && !(out->bead = current_bead(c)).p)
+		return call_fail(c, ERR_MISSING_BEAD_ID, "--bead is missing");
+	return ERR_OK;
+}
+
+/* Before the agents' files are locked: the remote may take long. */
+static enum err agent_reservation_look(struct call *c, struct stores *s, const void *body)
+{
+	const struct body *in = body;
+	struct reserve_ask ask;
+	struct reservation_outlook outlook;
+	enum err e;
+
+	if (!in->exclusive)
+		return ERR_OK;
+	if ((e = lease_check(c)) || (e = agent_reservation_ask(c, in, &ask)) ||
+	    (e = reservation_look(c, s->agents, &ask, &outlook)))
+		return e;
+	s->seen = arena_new(&c->mem, struct lease_given);
+	return lease_reserve(c, &ask, &outlook, in->timeout, s->seen);
+}
+
+/* The agents' files have the last word: another agent of this machine may have been faster. */
+static enum err agent_reservation_make(struct call *c, struct stores *s, const struct body *in,
+				       struct reservation **out, struct incursion **incursions)
+{
+	const struct lease_given *given = s->seen;
+	struct reserve_ask ask;
+	enum err e = agent_reservation_ask(c, in, &ask);
+
+	if (e)
+		return e;
+	ask.epoch = given ? given->epoch : 0;
+	e = reservation_make(c, s->agents, &ask, out, incursions);
+	if (given)
+		lease_given_settle(c, given);
+	return e;
+}
+
 static enum err agent_reservation_run_reserve(struct call *c, struct stores *s, const void *body,
 					      struct json *reply)
 {
 	const struct body *in = body;
-	struct reserve_ask ask = in->ask;
 	struct reservation *r;
 	struct incursion *i;
-	enum err e;
+	enum err e = agent_reservation_make(c, s, in, &r, &i);
 
-	if (!ask.bead.p && !(ask.bead = current_bead(c)).p)
-		return call_fail(c, ERR_MISSING_BEAD_ID, "--bead is missing");
-	if ((e = reservation_make(c, s->agents, &ask, &r, &i)))
+	if (e)
 		return e;
 	json_object(reply);
 	reservation_put(reply, c, r);
@@ -111,6 +162,8 @@ static enum err agent_reservation_run_reserve(struct call *c, struct stores *s, 
 		json_end(reply);
 	}
 	json_end(reply);
+	if (in->exclusive)
+		json_put_str(reply, "durability", STR("remote"));
 	json_end(reply);
 	return ERR_OK;
 }
@@ -191,12 +244,17 @@ const struct op op_agent_reserve = {
 	.name = "agent reserve",
 	.help = "Reserve a file or folder for an agent",
 	.more = "A scope can be reserved by one agent at a time. Overlapping reservations are "
-		"allowed, reported to both agents, and recorded as protocol events.",
+		"allowed, reported to both agents, and recorded as protocol events. With "
+		"--exclusive, the Git remote decides before the command returns: of all machines "
+		"that reserve overlapping scopes exclusively, one succeeds. That needs 'abacus share "
+		"on'. To renew an exclusive reservation, reserve it with --exclusive again; a "
+		"release reaches the remote with the next sync.",
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = reserve_fields,
 	.reply = &(const struct prop){ "reserved", PROP_OBJECT, 0, reserved_props },
 	.run = agent_reservation_run_reserve,
+	.look = agent_reservation_look,
 };
 
 const struct op op_agent_release = {

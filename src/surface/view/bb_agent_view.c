@@ -165,6 +165,8 @@ void bb_view_reserved(struct view *v, const struct value *data)
 	const struct value *list = value_find(data, "incursions");
 
 	bb_view_reservation(v, data);
+	if (str_is(value_str(data, "durability"), "remote"))
+		view_line(v, "  exclusive: confirmed by the remote");
 	for (size_t i = 0; list && i < list->count; i++) {
 		const struct value *other = value_find(&list->item[i], "reservation");
 

@@ -1,0 +1,363 @@
+#include "sync/leases.h"
+
+#include "agents/reservation_book.h"
+#include "base/id.h"
+#include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/lock.h"
+#include "base/system/path.h"
+#include "base/system/platform.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
+#include "beads/config.h"
+#include "machines/identity.h"
+#include "machines/lease_notes.h"
+#include "machines/share.h"
+#include "store/repo/repo_logs.h"
+
+enum {
+	FETCH_MOST = 4 << 20, /* bytes */
+	JITTER_MS = 40,       /* maximum first wait after a lost race; doubles each time */
+	JITTER_MOST = 1000,
+	BROKEN_MOST = 3, /* pushes that fail in a row before the command gives up */
+	YOUNG_MS =
+		10 * 60000, /* a lease of this age may still be on its way to the agents' files */
+	SETTLE_MS = 10000,  /* maximum time to remove leases */
+};
+
+/* The file at the remote, and the way to it. */
+struct lease_file {
+	struct call *c;
+	struct str home, gitdir, objects;
+	struct repo *logs;
+	struct remote remote;
+	struct machine_self self;
+	struct machine_row *rows;
+	struct str there; /* the commit of the ref; absent: there is no ref */
+	struct leases now;
+	int64_t started_ms, timeout_ms;
+	int attempts;
+};
+
+/* --- the remote --- */
+
+static enum err lease_open(struct lease_file *f)
+{
+	struct call *c = f->c;
+	struct machine_db db = { 0 };
+	struct str name;
+	enum err e;
+
+	f->objects = share_file(c, f->home, "lease-objects");
+	f->started_ms = moment_ticks();
+	if (!(e = machine_db_open(c, share_file(c, f->home, "machines.db"), false, &db)) &&
+	    !(e = machine_self_find(c, &db, &f->self)))
+		e = machine_row_each(c, &db, &f->rows);
+	machine_db_close(&db);
+	if (e || (e = config_get(c, path_parent(f->home), CONFIG_SYNC_REMOTE, &name)) ||
+	    (e = logs_open(c, f->gitdir, f->objects, &f->logs)) ||
+	    (e = remote_open(c, f->logs, name, &f->remote)))
+		return e;
+	if (f->remote.url.p)
+		return ERR_OK;
+	call_fail(c, ERR_SYNC_FAILED,
+		  "an exclusive reservation needs a Git remote, and this repository has no "
+		  "'" STR_FMT "'",
+		  STR_ARG(name));
+	return call_step(
+		c,
+		"Nothing was reserved. Reserve without --exclusive, or add the remote: git "
+		"remote add " STR_FMT " URL",
+		STR_ARG(name));
+}
+
+static void lease_close(struct lease_file *f)
+{
+	struct call before = call_save(f->c);
+	bool tidied;
+
+	if (f->logs && f->there.p)
+		logs_tidy(f->c, f->logs, f->objects, &f->there, 1, &tidied);
+	if (f->logs)
+		repo_close(f->logs);
+	call_restore(f->c, &before);
+}
+
+static void lease_wants_head(void *arg, struct log_head *head)
+{
+	struct lease_file *f = arg;
+
+	if (!str_is(head->ref, LEASES_REF))
+		return;
+	f->there = head->commit;
+	head->wanted = true;
+}
+
+/* Reads the file as it is now. */
+static enum err lease_read(struct lease_file *f)
+{
+	struct call *c = f->c;
+	struct log_fetch fetch = { .prefix = STR(LEASES_REF),
+				   .most = 16,
+				   .bytes_most = FETCH_MOST,
+				   .wants = lease_wants_head,
+				   .arg = f };
+	struct str text = { 0 };
+	bool failed = false;
+	enum err e;
+
+	f->there = STR_NONE;
+	if (!(e = logs_fetch(c, &f->remote, &fetch)) && f->there.p)
+		e = logs_read(c, fetch.there ? fetch.there : f->logs, f->there, LEASES_FILE,
+			      LEASES_BYTES, &text);
+	for (size_t i = 0; i < fetch.count; i++)
+		failed = failed || (fetch.head[i].wanted && fetch.head[i].failed);
+	logs_fetch_end(&fetch);
+	if (!e && f->there.p && (failed || !text.p))
+		text = STR(""); /* refused below */
+	return e ? e : leases_parse(c, text, &f->now);
+}
+
+static enum err lease_write(struct lease_file *f, bool *moved)
+{
+	struct logs_file file = { STR(LEASES_FILE), leases_encode(f->c, &f->now) };
+	struct str commit;
+	enum err e =
+		logs_write(f->c, f->logs, &file, 1, STR("abacus: exclusive reservations"), &commit);
+
+	*moved = false;
+	return e ? e : logs_push(f->c, &f->remote, STR(LEASES_REF), commit, f->there, moved);
+}
+
+/* After a lost race: waits for a random time. */
+static enum err lease_wait(struct lease_file *f)
+{
+	int64_t most = JITTER_MS << (f->attempts < 6 ? f->attempts : 6);
+	unsigned short some;
+
+	if (moment_ticks() - f->started_ms > f->timeout_ms)
+		return call_fail(f->c, ERR_SYNC_TIMEOUT,
+				 "other machines reserved first, %d times; '" STR_FMT
+				 "' is very busy",
+				 f->attempts, STR_ARG(f->remote.name));
+	platform_random(&some, sizeof some);
+	moment_sleep(some % (most < JITTER_MOST ? most : JITTER_MOST));
+	return ERR_OK;
+}
+
+/* --- reserving --- */
+
+struct lease_take {
+	struct lease_file f;
+	struct lease_ask ask;
+	struct agent_files files;
+	struct lease *lease; /* as it was pushed last; NULL: not yet */
+	int broken;          /* pushes that failed, so that their result is unknown */
+};
+
+static struct str lease_machine_name(void *arg, struct str machine)
+{
+	struct lease_file *f = arg;
+
+	if (str_eq(machine, f->self.id))
+		return f->self.name;
+	for (struct machine_row *r = f->rows; r; r = r->next)
+		if (str_eq(r->id, machine))
+			return identity_shown(f->c, f->rows, f->self.name, r);
+	return machine;
+}
+
+static enum err lease_decode_ask(struct lease_take *t, struct str request)
+{
+	struct call *c = t->f.c;
+	const struct value *v = value_read(&c->mem, request), *flag;
+	struct lease *l = &t->ask.lease;
+	int64_t minutes = 0;
+
+	*l = (struct lease){ .id = id_mint(&c->mem, "lease", c->now_ms),
+			     .agent = value_str(v, "agent"),
+			     .machine = t->f.self.id,
+			     .bead = value_str(v, "bead"),
+			     .scope = value_str(v, "scope"),
+			     .at_ms = c->now_ms };
+	if (!l->agent.p || !l->bead.p || !l->scope.p || !value_int(v, "minutes", &minutes) ||
+	    !value_int(v, "epoch", &t->ask.epoch))
+		return call_fail(c, ERR_USAGE, "the request is incomplete");
+	l->until_ms = c->now_ms + minutes * 60000;
+	t->ask.takeover = (flag = value_find(v, "takeover")) && flag->yes;
+	t->ask.own = (flag = value_find(v, "own")) && flag->yes;
+	t->ask.name = lease_machine_name;
+	t->ask.arg = &t->f;
+	return ERR_OK;
+}
+
+/* Is the lease at the remote, as it was pushed? */
+static bool lease_has_landed(const struct lease_take *t)
+{
+	const struct lease *there = t->lease ? leases_find(&t->f.now, t->lease->id) : NULL;
+
+	return there && there->until_ms == t->lease->until_ms &&
+	       str_eq(there->machine, t->lease->machine) && str_eq(there->agent, t->lease->agent);
+}
+
+/* One attempt. It is done once the file at the remote has the lease. */
+static enum err lease_attempt(struct lease_take *t, bool *done)
+{
+	struct lease_file *f = &t->f;
+	struct call failed;
+	bool moved = false;
+	enum err e = lease_read(f);
+
+	f->attempts++;
+	*done = !e && lease_has_landed(t);
+	if (e || *done)
+		return e;
+	if ((e = leases_take(f->c, &t->files, &f->now, &t->ask, &t->lease)) ||
+	    (e = lease_note_put(f->c, f->home, t->lease)))
+		return e;
+	e = lease_write(f, &moved);
+	if (e == ERR_SYNC_FAILED && ++t->broken < BROKEN_MOST) {
+		failed = call_save(f->c);
+		if (lease_read(f)) {
+			call_restore(f->c, &failed);
+			return e;
+		}
+		*done = lease_has_landed(t);
+		return ERR_OK;
+	}
+	if (e || !moved)
+		return e;
+	if (!(e = lease_read(f))) /* it counts only if the remote really has it */
+		*done = lease_has_landed(t);
+	return e;
+}
+
+/* After a failure. A lease that was not pushed is forgotten; any other may be at the remote. */
+static enum err lease_failed(struct lease_take *t, enum err e)
+{
+	struct call *c = t->f.c;
+
+	if (!err_of_sync(e)) {
+		if (t->lease && !t->broken)
+			lease_note_drop(c, t->f.home, t->lease->id);
+		return e;
+	}
+	if (t->lease)
+		return call_step(c, "The remote may have the reservation or not. Run the same "
+				    "command again: it finds out.");
+	return call_step(c, "Nothing was reserved. " STR_FMT, STR_ARG(call_next_step(c)));
+}
+
+static enum err lease_reserve_open(struct lease_take *t, struct str request)
+{
+	struct lease_file *f = &t->f;
+	bool done = false;
+	enum err e;
+
+	if ((e = lease_open(f)) || (e = lease_decode_ask(t, request)) ||
+	    (e = agent_files_open(f->c, AGENTS_READ, &t->files)))
+		return e;
+	while (!e && !done)
+		if (!(e = lease_attempt(t, &done)) && !done)
+			e = lease_wait(f);
+	agent_files_close(&t->files);
+	return e ? lease_failed(t, e) : ERR_OK;
+}
+
+enum err leases_reserve(struct call *c, struct str request, int64_t timeout_ms, struct json *reply)
+{
+	struct lease_take t = { .f = { .c = c, .timeout_ms = timeout_ms } };
+	AUTO_LOCK alone = LOCK_NONE;
+	enum err e = share_home(c, &t.f.home, &t.f.gitdir);
+
+	if (e ||
+	    (e = lock_take(c, share_file(c, t.f.home, "leases.lock"), (int)timeout_ms, &alone)))
+		return e;
+	e = lease_reserve_open(&t, request);
+	if (!e) {
+		json_object(reply);
+		json_put_str(reply, "id", t.lease->id);
+		json_put_int(reply, "epoch", t.lease->epoch);
+		json_put_int(reply, "until_ms", t.lease->until_ms);
+		json_end(reply);
+	}
+	lease_close(&t.f);
+	return e;
+}
+
+/* --- removing --- */
+
+static bool lease_is_reserved(struct call *c, const struct book *b, const struct lease *l)
+{
+	struct reservation r;
+
+	return book_find(c, b, l->scope, &r) && r.state == RESERVATION_ACTIVE &&
+	       str_eq(r.agent, l->agent) && r.epoch == l->epoch && r.expires_ms > c->now_ms;
+}
+
+/* The notes of leases whose reservations have ended, or were never made. */
+static enum err lease_find_ended(struct call *c, struct str home, struct lease_note **out)
+{
+	struct lease_note *n;
+	struct agent_files files;
+	struct book b;
+	enum err e = lease_notes_each(c, home, &n);
+
+	*out = NULL;
+	if (e || !n)
+		return e;
+	if ((e = agent_files_open(c, AGENTS_READ, &files)))
+		return e;
+	e = book_open(c, &files, true, &b);
+	for (; !e && n; n = n->next) {
+		if (lease_is_reserved(c, &b, &n->lease) ||
+		    (!n->made && c->now_ms - n->lease.at_ms < YOUNG_MS))
+			continue;
+		*out = n;
+		out = &n->next;
+	}
+	*out = NULL;
+	agent_files_close(&files);
+	return e;
+}
+
+static enum err lease_remove(struct lease_file *f, const struct lease_note *ended)
+{
+	bool some, moved = false;
+	enum err e = ERR_OK;
+
+	while (!e && !moved) {
+		if ((e = lease_read(f)))
+			return e;
+		some = false;
+		for (const struct lease_note *n = ended; n; n = n->next)
+			some = leases_remove(&f->now, n->lease.id) || some;
+		if (!some)
+			return ERR_OK;
+		f->attempts++;
+		if (!(e = lease_write(f, &moved)) && !moved)
+			e = lease_wait(f);
+	}
+	return e;
+}
+
+enum err leases_settle(struct call *c, struct str home, struct str gitdir)
+{
+	struct lease_file f = { .c = c, .home = home, .gitdir = gitdir, .timeout_ms = SETTLE_MS };
+	AUTO_LOCK alone = LOCK_NONE;
+	struct lease_note *ended;
+	enum err e = lease_notes_each(c, home, &ended);
+
+	if (e || !ended)
+		return e;
+	if (lock_take(c, share_file(c, home, "leases.lock"), 0, &alone))
+		return call_forgive(c); /* the next round does it: a process is about to reserve */
+	if ((e = lease_find_ended(c, home, &ended)) || !ended)
+		return e;
+	if (!(e = lease_open(&f)))
+		e = lease_remove(&f, ended);
+	for (; !e && ended; ended = ended->next)
+		lease_note_drop(c, home, ended->lease.id);
+	lease_close(&f);
+	return e;
+}

@@ -1,0 +1,277 @@
+"""Exclusive reservations: one small ref at the Git remote decides between all machines."""
+import json
+import pathlib
+import random
+import subprocess
+
+import pytest
+
+from bead_harness import faulty
+from conftest import BUILD, environment, git
+from harness import patience
+from remotes import at, clone, hook, http_remote, point
+from test_exclusive_claims import THOROUGH, folder, remote, remote_by
+
+LEASES = "refs/abacus/leases"
+T0 = "2026-01-01T00:00:00Z"
+
+
+def later(minutes):
+    return {"ABACUS_NOW": f"2026-01-01T{minutes // 60:02d}:{minutes % 60:02d}:00Z"}
+
+
+def machine(folder, name, url, **env):
+    """A clone with sharing on and one agent, which has its name."""
+    repo = clone(folder / name, url)
+    repo.env.update(env)
+    repo.agent = f"{name}-agent"
+    repo.run("share", "on", program="abacus").ok()
+    repo.run("agent", "register", "--name", repo.agent, "--role", "r", program="bb").ok()
+    return repo
+
+
+def reserve(repo, scope, *args, agent=None, **kw):
+    return repo.run("agent", "reserve", "--agent", agent or repo.agent, "--scope", scope, "--bead", "bd-1",
+                    "--exclusive", "--json", *args, program="bb", **kw)
+
+
+def mine(repo, scope, *args, **kw):
+    got = reserve(repo, scope, *args, **kw).ok().json["data"]
+    assert got["durability"] == "remote" and got["state"] == "active", got
+    return got
+
+
+def release(repo, scope, **kw):
+    repo.run("agent", "release", "--agent", repo.agent, "--scope", scope, program="bb", **kw).ok()
+
+
+def refused(done, code, *words):
+    error = done.json["error"]
+    assert done.code != 0 and error["code"] == code, done.out
+    assert all(word in json.dumps(error) for word in words), error
+    return error
+
+
+def reserved_here(repo, **kw):
+    done = repo.run("agent", "status", "--json", program="bb", **kw).ok()
+    return [(r["agent_id"], r["scope"]) for r in done.json["data"]["reservations"]]
+
+
+def leases(remote):
+    return json.loads(git(remote, "cat-file", "blob", f"{LEASES}:leases.json"))
+
+
+def write_leases(remote, data):
+    """Somebody who can push writes these bytes."""
+    def plumbing(*args, data):
+        return subprocess.run(["git", *args], input=data, cwd=remote, check=True, capture_output=True,
+                              env=environment()).stdout.decode().strip()
+
+    blob = plumbing("hash-object", "-w", "--stdin", data=data)
+    tree = plumbing("mktree", data=f"100644 blob {blob}\tleases.json\n".encode())
+    git(remote, "update-ref", LEASES, git(remote, "commit-tree", "-m", "forged", tree).strip())
+
+
+# --- the rules ---
+
+@pytest.mark.parametrize("kind", ["path", "http", "ssh"])
+def test_one_machine_reserves_and_the_others_are_told_the_holder(folder, remote, kind):
+    with remote_by(kind, folder, remote) as (url, env):
+        ann, bob = machine(folder, "ann", url, **env), machine(folder, "bob", url, **env)
+        first = mine(ann, "src/*")
+        for scope in ("src", "src/a.c", "/"):
+            refused(reserve(bob, scope), "RESERVATION_CONFLICT", "ann-agent", "machine", first["expires_at"][:16])
+        assert reserved_here(bob) == []
+        mine(bob, "doc")
+        again = mine(ann, "src/*", "--ttl", "240")
+        assert again["epoch"] == first["epoch"] and again["expires_at"] > first["expires_at"]
+        release(ann, "src/*")
+        ann.bd("sync").ok()
+        taken = mine(bob, "src/a.c")
+        assert taken["epoch"] > first["epoch"]
+        assert mine(ann, "test")["epoch"] > taken["epoch"]
+        assert git(remote, "rev-list", "--count", LEASES).strip() == "1"
+        assert {x["scope"] for x in leases(remote)["leases"]} == {"doc", "src/a.c", "test"}
+
+
+def test_a_reservation_whose_time_is_over_is_free_and_leaves_the_file(folder, remote):
+    ann, bob = machine(folder, "ann", remote), machine(folder, "bob", remote)
+    mine(ann, "src", "--ttl", "10", env=later(0))
+    refused(reserve(bob, "src", env=later(9)), "RESERVATION_CONFLICT", "ann-agent")
+    mine(bob, "src", env=later(11))
+    assert [x["agent"] for x in leases(remote)["leases"]] == ["bob-agent"]
+
+
+def test_the_reservation_of_a_stale_agent_can_be_taken_over(folder, remote):
+    """Only if the agent is known here: any other may be at work on a machine that has not been heard of."""
+    ann, bob, cy = (machine(folder, name, remote, **later(0)) for name in ("ann", "bob", "cyd"))
+    mine(ann, "src", "--ttl", "1440", env=later(1))
+    ann.bd("sync", env=later(1)).ok()
+    bob.bd("sync", env=later(2)).ok()
+    refused(reserve(cy, "src", "--takeover-stale", env=later(100)), "RESERVATION_CONFLICT", "ann-agent")
+    refused(reserve(bob, "src", "--takeover-stale", env=later(3)), "RESERVATION_CONFLICT", "ann-agent")
+    refused(reserve(bob, "src", env=later(100)), "RESERVATION_STALE_FOUND", "ann-agent")
+    taken = mine(bob, "src", "--takeover-stale", env=later(100))
+    assert taken["epoch"] == 2 and [x["agent"] for x in leases(remote)["leases"]] == ["bob-agent"]
+
+
+def test_another_agent_of_the_same_machine_is_refused_here(folder, remote):
+    ann = machine(folder, "ann", remote)
+    ann.run("agent", "register", "--name", "other-one", "--role", "r", program="bb").ok()
+    mine(ann, "src")
+    refused(reserve(ann, "src", agent="other-one"), "RESERVATION_CONFLICT", "ann-agent")
+    refused(reserve(ann, "src/a", agent="other-one"), "RESERVATION_CONFLICT", "ann-agent")
+    assert len(leases(remote)["leases"]) == 1
+
+
+def test_without_sharing_or_a_remote_nothing_is_reserved(folder, remote):
+    off = clone(folder / "off", remote)
+    off.agent = "off-agent"
+    off.run("agent", "register", "--name", "off-agent", "--role", "r", program="bb").ok()
+    refused(reserve(off, "src"), "INVALID_ARGS", "abacus share on")
+    ann = machine(folder, "ann", remote)
+    git(ann.path, "remote", "remove", "origin")
+    refused(reserve(ann, "src"), "IO_READ_FAILED", "git remote add origin URL", "Nothing was reserved")
+    point(ann, folder / "nowhere.git")
+    refused(reserve(ann, "src"), "IO_READ_FAILED", "Nothing was reserved")
+    assert reserved_here(off) == reserved_here(ann) == []
+    assert at(remote, LEASES) is None
+
+
+def test_people_read_that_the_remote_has_confirmed_the_reservation(folder, remote):
+    ann = machine(folder, "ann", remote)
+    done = ann.run("agent", "reserve", "--agent", "ann-agent", "--scope", "src", "--bead", "bd-1", "--exclusive",
+                   program="bb").ok()
+    assert "confirmed by the remote" in done.out
+
+
+# --- a remote that does not answer, and processes that die ---
+
+def test_a_push_without_an_answer_is_looked_for_and_found(folder, remote):
+    with http_remote(folder) as server:
+        ann = machine(folder, "ann", f"{server.url}/r.git")
+        server.mute = "git-receive-pack"
+        got = mine(ann, "src")
+        assert [x["epoch"] for x in leases(remote)["leases"]] == [got["epoch"]]
+
+
+def test_an_unknown_result_is_said_and_the_repeat_finds_it(folder, remote):
+    with http_remote(folder) as server:
+        ann, bob = machine(folder, "ann", f"{server.url}/r.git"), machine(folder, "bob", remote)
+        hook(remote, "post-receive", f"mv '{remote}' '{folder}/gone.git'\n")
+        server.mute = "git-receive-pack"
+        refused(reserve(ann, "src"), "IO_READ_FAILED", "may have the reservation")
+        assert reserved_here(ann) == []
+        (folder / "gone.git").rename(remote)
+        (remote / "hooks" / "post-receive").unlink()
+        server.mute = None
+        refused(reserve(bob, "src"), "RESERVATION_CONFLICT", "ann-agent")
+        mine(ann, "src")
+        assert len(leases(remote)["leases"]) == 1
+
+
+def test_a_slow_remote_ends_in_a_timeout_that_reserves_nothing(folder, remote):
+    with http_remote(folder) as server:
+        ann = machine(folder, "ann", f"{server.url}/r.git")
+        server.hold = "git-receive-pack"
+        refused(reserve(ann, "src", "--timeout", "1s"), "IO_READ_FAILED", "Run the same command again")
+        assert reserved_here(ann) == []
+        server.hold = None
+        mine(ann, "src")
+
+
+def test_a_lease_whose_reservation_was_never_made_is_removed(folder, remote):
+    """The process died after the push: nobody here has the reservation."""
+    ann, bob = machine(folder, "ann", remote), machine(folder, "bob", remote)
+    request = {"agent": "ann-agent", "bead": "bd-1", "epoch": 0, "minutes": 120, "own": False, "scope": "src",
+               "takeover": False}
+    subprocess.run([str(BUILD / "libexec/abacus-sync"), "lease", str(ann.path / ".git")], input=json.dumps(request).encode(), check=True,
+                   capture_output=True, env=environment(**later(0)), cwd=ann.path)
+    ann.bd("sync", env=later(9)).ok()
+    refused(reserve(bob, "src", env=later(9)), "RESERVATION_CONFLICT", "ann-agent")
+    ann.bd("sync", env=later(11)).ok()
+    assert leases(remote)["leases"] == [] and not list((ann.home / "machines/leases").iterdir())
+    mine(bob, "src", env=later(12))
+
+
+def test_a_reservation_killed_at_any_step_is_made_once(folder, remote, faulty):
+    ann = machine(folder, "ann", remote)
+    dice = random.Random(3)
+    for n in range(1, 130) if THOROUGH else sorted(dice.sample(range(1, 100), 10)):
+        words = ["agent", "reserve", "--agent", "ann-agent", "--scope", f"s{n}", "--bead", "bd-1", "--exclusive",
+                 "--json", "--request-id", f"r{n}"]
+        subprocess.run([str(pathlib.Path(faulty).parent / "bb"), *words], cwd=ann.path, capture_output=True, timeout=60,
+                       env=environment(BD_ACTOR="ann", ABACUS_FAULT_AT=n))
+        there = [x for x in leases(remote)["leases"] if x["scope"] == f"s{n}"] if at(remote, LEASES) else []
+        assert not ("ann-agent", f"s{n}") in reserved_here(ann) or there, "reserved here, and not at the remote"
+        first = ann.run(*words, program="bb").ok().json["data"]
+        assert ann.run(*words, program="bb").ok().json["data"] == first
+        [lease] = [x for x in leases(remote)["leases"] if x["scope"] == f"s{n}"]
+        assert lease["epoch"] == first["epoch"] and lease["agent"] == "ann-agent"
+
+
+# --- data of strangers ---
+
+@pytest.mark.parametrize("data", [b"", b"no json", b"[]", b'{"format":2,"leases":[]}', b'{"leases":[]}',
+                                  b'{"format":1,"leases":' + b"[" * 90 + b"]" * 90 + b"}",
+                                  b'{"format":1,"leases":[' + b" " * (2 << 20) + b"]}",
+                                  b'{"format":1,"leases":[' + b",".join([b"{}"] * 50000) + b"]}"],
+                         ids=["empty", "text", "list", "future", "no-format", "deep", "large", "many"])
+def test_leases_that_cannot_be_read_are_refused_and_nothing_else_stops(folder, remote, data):
+    ann = machine(folder, "ann", remote)
+    write_leases(remote, data)
+    refused(reserve(ann, "src"), "IO_READ_FAILED", f"git push --delete origin {LEASES}")
+    assert reserved_here(ann) == []
+    ann.bd("sync").ok()
+    git(ann.path, "push", "-q", "--delete", "origin", LEASES)
+    mine(ann, "src")
+
+
+def test_a_forged_lease_ends_and_unknown_members_are_kept(folder, remote):
+    ann = machine(folder, "ann", remote)
+    good = {"agent": "eve", "at": T0, "bead": "b", "epoch": 7, "id": "x1", "machine": "0" * 16, "scope": "src",
+            "until": "2026-01-01T02:00:00Z", "extra": {"deep": [1]}}
+    forged = [{**good, "id": "x2", "scope": "doc", "until": "9999-12-31T00:00:00Z"},
+              {**good, "id": "x3", "scope": "doc", "at": "2027-01-01T00:00:00Z", "until": "2027-01-01T10:00:00Z"},
+              {**good, "id": "x4", "scope": "doc", "machine": "../../x"}, {**good, "id": "x5", "scope": "d\u001boc"},
+              {**good, "id": "x6", "scope": "doc", "epoch": 1 << 62}, {"id": "x7"}, 5]
+    write_leases(remote, json.dumps({"format": 1, "epoch": 20, "leases": [good, *forged], "more": 1}).encode())
+    refused(reserve(ann, "src", env=later(1)), "RESERVATION_CONFLICT", "eve")
+    assert mine(ann, "doc", env=later(1))["epoch"] == 21
+    now = leases(remote)
+    assert now["more"] == 1 and [x["id"] for x in now["leases"][1:]] == ["x1"]
+    assert now["leases"][1] == {**good, "at": "2026-01-01T00:00:00.000Z", "until": "2026-01-01T02:00:00.000Z"}
+    mine(ann, "src", env=later(121))
+    assert {x["agent"] for x in leases(remote)["leases"]} == {"ann-agent"}
+
+
+# --- many ---
+
+@pytest.mark.parametrize("kind", ["path", "http"])
+def test_no_scope_has_two_winners(folder, remote, kind):
+    """Every machine tries until it has had the scope; the holder releases it after it has looked."""
+    count = 50 if THOROUGH else 4
+    with remote_by(kind, folder, remote) as (url, env):
+        machines = [machine(folder, f"m{n}", url) for n in range(count)]
+        left = list(machines)
+        rounds = 3 if THOROUGH else count
+        epochs = []
+        while left and rounds:
+            rounds -= 1
+            started = [(m, m.spawn("agent", "reserve", "--agent", m.agent, "--scope", "src", "--bead", "bd-1",
+                                   "--exclusive", "--json", "--timeout", "120s", program="bb", stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)) for m in left]
+            winners = []
+            for m, process in started:
+                out, _ = process.communicate(timeout=patience(150))
+                if process.returncode == 0:
+                    winners.append((m, json.loads(out)["data"]["epoch"]))
+                else:
+                    assert json.loads(out)["error"]["code"] == "RESERVATION_CONFLICT", out
+            [(winner, epoch)] = winners
+            assert [(x["agent"], x["epoch"]) for x in leases(remote)["leases"]] == [(winner.agent, epoch)]
+            assert not epochs or epoch > epochs[-1]
+            epochs.append(epoch)
+            release(winner, "src")
+            winner.bd("sync").ok()
+            left.remove(winner)
