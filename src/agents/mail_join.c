@@ -31,6 +31,7 @@ static struct mail mail_join_states(const struct mail *here, const struct mail *
 	both.read_ms = mail_earlier(here->read_ms, there->read_ms);
 	both.acked_ms = mail_earlier(here->acked_ms, there->acked_ms);
 	both.via = there->via;
+	both.from = there->from; /* its sender may have another name now */
 	return both;
 }
 
@@ -44,6 +45,8 @@ static enum err mail_join_steps(struct call *c, struct agent_files *f, struct ma
 	read.acked_ms = 0;
 	acked.again = to->state == from->state;
 	read.again = acked.again;
+	if (to->state == MAIL_UNREAD)
+		return mailbox_put(c, f, box, &acked, NULL);
 	if (to->state == MAIL_READ)
 		return mailbox_put(c, f, box, &read, NULL);
 	return from->state == MAIL_UNREAD ? mailbox_put(c, f, box, &read, &acked) :
@@ -84,7 +87,7 @@ enum err mail_join(struct call *c, struct agent_files *f, const struct mail *m, 
 		return e;
 	both = mail_join_states(here, m);
 	if (both.state == here->state && both.read_ms == here->read_ms &&
-	    both.acked_ms == here->acked_ms)
+	    both.acked_ms == here->acked_ms && str_eq(both.from, here->from))
 		return ERR_OK;
 	*changed = true;
 	return mail_join_steps(c, f, &box, here, &both);

@@ -75,6 +75,13 @@ enum err mailbox_find_unsure(struct call *c, struct agent_files *f, const struct
 /* The recipient of a message, by its snapshot; absent if there is none. */
 enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id, struct str *out);
 
+/*
+ * For a writer: moves messages to the mailbox of the agent's new name: all of them, or those with
+ * these ids.
+ */
+enum err mailbox_move(struct call *c, struct agent_files *f, struct str from, struct str to,
+		      const struct map *ids);
+
 /* For repairs: whether it is a line of a record; the lines that a record lacks of messages that have
  * snapshots; removing a box, so that its messages are counted again. */
 bool mailbox_line_valid(struct call *c, struct str line);

@@ -112,8 +112,8 @@ static enum err apply_to_agents(struct applying *k)
 
 	if (e)
 		return e;
-	if (!(e = agent_files_begin(k->c, &k->files)) && !(e = apply_registry(k)) &&
-	    !(e = apply_mail(k)) && !(e = apply_events(k)))
+	if (!(e = agent_files_begin(k->c, &k->files)) && !(e = apply_names(k)) &&
+	    !(e = apply_registry(k)) && !(e = apply_mail(k)) && !(e = apply_events(k)))
 		e = apply_reservations(k);
 	agent_files_close(&k->files);
 	return e;
@@ -154,7 +154,7 @@ static enum err apply_is_due(struct call *c, struct machines *m, bool *out)
  */
 enum err machines_apply(struct call *c, struct machines *m, int64_t *applied)
 {
-	struct applying k = { .c = c, .m = m, .done.mem = &c->mem };
+	struct applying k = { .c = c, .m = m, .done.mem = &c->mem, .again.mem = &c->mem };
 	bool due;
 	enum err e = apply_is_due(c, m, &due);
 

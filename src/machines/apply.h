@@ -12,6 +12,7 @@ struct applying {
 	struct machine_row *rows;
 	struct registrations agents;
 	struct agent_files files;
+	struct map again; /* messages to join once more: their sender has another name now */
 	struct map done; /* of "machine:seq" of the facts that are in the stores: struct fact_row */
 	int64_t applied;
 	bool postponed; /* the last register was set here since the collection: it is joined later */
@@ -27,6 +28,7 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 /* Notes that a fact is in the local stores. */
 void apply_done(struct applying *k, const struct fact *f);
 
+enum err apply_names(struct applying *k);
 enum err apply_registry(struct applying *k);
 enum err apply_mail(struct applying *k);
 enum err apply_reservations(struct applying *k);

@@ -21,8 +21,9 @@ static enum err apply_registration(struct applying *k, const struct registration
 
 	if (a.machine.p)
 		a.machine_id = one->machine;
-	if (str_eq(one->machine, k->m->me.self.id) && str_eq(one->last.machine, one->machine))
-		return ERR_OK; /* made and last changed here */
+	if (str_eq(one->machine, k->m->me.self.id) &&
+	    (str_eq(one->last.machine, one->machine) || !str_eq(one->shown, one->name)))
+		return ERR_OK; /* made and last changed here, or renamed by apply_names() */
 	if (!a.display.n)
 		a.display = a.id;
 	e = registry_join(k->c, &k->files, &a);
@@ -114,6 +115,15 @@ static void apply_step(struct mail *m, const struct fact *f)
 		m->read_ms = when;
 }
 
+/* A message names the registration that it was sent to, which has to be known. */
+static bool apply_awaits_recipient(struct applying *k, const struct fact *sent)
+{
+	int64_t registered = 0;
+
+	return value_int(sent->data, "to_registered", &registered) && registered &&
+	       !registrations_find(&k->agents, value_str(sent->data, "to"), registered);
+}
+
 /* Joins all facts about one message. A message that has not arrived yet is waited for. */
 static enum err apply_message(struct applying *k, struct str id)
 {
@@ -126,7 +136,7 @@ static enum err apply_message(struct applying *k, struct str id)
 	for (const struct fact *f = facts; !e && f; f = f->next)
 		if (f->kind == FACT_MESSAGE_SENT && (!sent || fact_cmp(f, sent) < 0))
 			sent = f;
-	if (e || !sent)
+	if (e || !sent || apply_awaits_recipient(k, sent))
 		return e;
 	if (apply_read_mail(k, sent, &m)) {
 		for (const struct fact *f = facts; f; f = f->next)
@@ -151,6 +161,8 @@ enum err apply_mail(struct applying *k)
 		for (; !e && f; f = f->next)
 			map_put(&ids, f->subject);
 	}
+	for (size_t i = 0; i < k->again.count; i++)
+		map_put(&ids, k->again.entry[i].key);
 	for (size_t i = 0; !e && i < ids.count; i++)
 		e = apply_message(k, ids.entry[i].key);
 	return e;

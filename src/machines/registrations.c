@@ -9,15 +9,26 @@ static int registration_cmp(const struct registration *a, const struct registrat
 	return str_cmp(a->machine, b->machine);
 }
 
-static struct registration *registrations_find(const struct registrations *r, struct str name,
-					       int64_t created_ms)
+/* Searches for the name that a registration has now: its machine may use that already. */
+static struct registration *registrations_find_shown(const struct registrations *r, struct str name,
+						     int64_t created_ms)
+{
+	for (size_t i = 0; i < r->names.count; i++)
+		for (struct registration *one = r->names.entry[i].value; one; one = one->next)
+			if (one->created_ms == created_ms && str_eq(one->shown, name))
+				return one;
+	return NULL;
+}
+
+struct registration *registrations_find(const struct registrations *r, struct str name,
+					int64_t created_ms)
 {
 	void **at = map_find(&r->names, name);
 	struct registration *one = at ? *at : NULL;
 
 	while (one && one->created_ms != created_ms)
 		one = one->next;
-	return one;
+	return one ? one : registrations_find_shown(r, name, created_ms);
 }
 
 static void registrations_insert(struct registrations *r, struct registration *one)

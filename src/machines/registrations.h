@@ -26,6 +26,10 @@ struct registrations {
 
 enum err registrations_read(struct call *c, struct machine_db *db, struct registrations *out);
 
+/* The registration of a name that was made at that time; NULL: it is not known. */
+struct registration *registrations_find(const struct registrations *r, struct str name,
+					int64_t created_ms);
+
 /*
  * The name of the agent that a machine calls `name`. `created_ms` says which registration is meant;
  * 0: the one that the machine itself made, or else the only one.

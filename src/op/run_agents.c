@@ -3,6 +3,7 @@
  * commit. The receipt is looked up under the lock, so that of several equal requests at once only
  * one is carried out.
  */
+#include "agents/agent_names.h"
 #include "agents/liveness.h"
 #include "agents/mail.h"
 #include "agents/receipts.h"
@@ -20,12 +21,34 @@ static enum err agents_find_answer(struct call *c, struct agent_files *files,
 	return ask->id.p ? receipt_find(c, &in, ask, old) : ERR_OK;
 }
 
+/* Only a project that was shared has names to be resolved. */
+static enum err agents_resolve(struct call *c, const struct request *r, struct agent_files *f)
+{
+	int64_t size = 0;
+	enum err e;
+
+	if (!f->home.p || agent_file_size(c, f, STR("names.json"), &size) || !size)
+		return call_forgive(c);
+	if (c->actor.p && (e = agent_names_find(c, f, &c->actor, NULL)))
+		return e;
+	for (const struct field *p = r->op->fields; p && p->name; p++) {
+		struct str *name = (struct str *)((char *)r->body + p->at);
+
+		if ((p->flags & (FIELD_ACTOR | FIELD_AGENT)) && name->n &&
+		    (e = agent_names_find(c, f, name, NULL)))
+			return e;
+	}
+	return ERR_OK;
+}
+
 /* Runs the operation's `look`, without the lock, unless there is a receipt already. */
 static enum err agents_look(struct call *c, const struct request *r, struct stores *s,
 			    const struct receipt *ask, struct receipt *old)
 {
 	enum err e = agent_files_open(c, AGENTS_READ, s->agents);
 
+	if (!e)
+		e = agents_resolve(c, r, s->agents);
 	if (!e)
 		e = agents_find_answer(c, s->agents, ask, old);
 	return e || old->op.p ? e : r->op->look(c, s, r->body);
@@ -75,6 +98,8 @@ enum err request_run_agents(struct call *c, const struct request *r, struct json
 	if (old.op.p)
 		return receipt_answer(c, &old, reply);
 	e = agent_files_open(c, write ? AGENTS_WRITE : AGENTS_READ, &files);
+	if (!e)
+		e = agents_resolve(c, r, &files);
 	if (!e)
 		e = agents_find_answer(c, &files, &ask, &old);
 	if (!e)

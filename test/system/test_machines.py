@@ -363,3 +363,54 @@ def test_an_event_of_a_task_crosses(tmp_path):
     assert progress(b) == ["half of the grammar"]
     settle(a, b, a, b)
     assert progress(a) == ["half of the grammar"]
+
+
+# --- names ---
+
+def collide(tmp_path):
+    """One name, registered on two machines that do not know each other yet; the laptop was first."""
+    remote = bare(tmp_path / "hub.git")
+    a, b = machine(tmp_path / "a", remote, "laptop"), machine(tmp_path / "b", remote, "office")
+    for one in (a, b):
+        one.agent("register", "--name", "amber-otter", "--role", "backend")
+        one.agent("register", "--name", f"friend-{one.path.name}", "--role", "ui")
+        time.sleep(0.002)
+        send(one, f"friend-{one.path.name}", "amber-otter", "HANDOFF")
+        send(one, "amber-otter", f"friend-{one.path.name}")
+    settle(a, b)
+    return a, b, f"amber-otter-{b.id[:4]}"
+
+
+def test_of_two_agents_with_one_name_the_earlier_keeps_it(tmp_path):
+    a, b, other = collide(tmp_path)
+    for one in (a, b):
+        assert sorted(x["agent_id"] for x in one.agent("list")) == ["amber-otter", other, "friend-a", "friend-b"]
+        machines = {x["agent_id"]: x.get("machine") for x in one.agent("list")}
+        away = "office" if one is a else "laptop"
+        assert machines[other] == (away if one is a else None) and machines["amber-otter"] == (None if one is a else away)
+        assert [(m["from_agent"], m["to_agent"]) for m in inbox(one, "friend-b")] == [(other, "friend-b")]
+        assert [m["from_agent"] for m in inbox(one, "friend-a")] == ["amber-otter"]
+
+
+def test_mail_and_the_old_name_follow_a_renamed_agent(tmp_path):
+    a, b, other = collide(tmp_path)
+    assert [m["from_agent"] for m in inbox(a, "amber-otter")] == ["friend-a"]
+    assert [m["from_agent"] for m in inbox(a, other)] == ["abacus", "friend-b"]
+    mine = inbox(b, "amber-otter")  # on its own machine, the old name means it
+    assert [m["to_agent"] for m in mine] == [other] * 2 and [m["from_agent"] for m in mine] == ["abacus", "friend-b"]
+    assert mine[0]["subject"] == f"Your name is now {other}"
+    b.agent("ack", "--agent", "amber-otter", "--message", mine[1]["message_id"])
+    settle(b, a)
+    assert [m["state"] for m in inbox(a, other)] == ["unread", "acked"]
+    settle(a, b)
+    assert len(inbox(b, other)) == 2
+
+
+def test_an_agent_is_reached_by_its_name_at_its_machine(tmp_path):
+    a, b, other = collide(tmp_path)
+    for text, who in (("amber-otter@laptop", "amber-otter"), ("amber-otter@office", other), (other, other)):
+        for one in (a, b):
+            assert send(one, f"friend-{one.path.name}", text)["to_agent"] == who
+    error = b.fails("agent", "send", "--from", "friend-b", "--to", "amber-otter@moon", "--bead", "bd-1", "--category",
+                    "INFO", "--subject", "s", "--body", "b", program="bb")
+    assert "amber-otter@moon" in error["message"]

@@ -32,8 +32,8 @@ static const struct field list_fields[] = {
 };
 
 static const struct field show_fields[] = {
-	{ "agent", &kind_str, AT(id), FIELD_REQUIRED, .arg = "AGENT", .min = 1, .max = 200,
-	  .help = "agent id" },
+	{ "agent", &kind_str, AT(id), FIELD_REQUIRED | FIELD_AGENT, .arg = "AGENT", .min = 1,
+	  .max = 200, .help = "agent id" },
 	{ 0 },
 };
 

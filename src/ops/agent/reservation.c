@@ -54,7 +54,7 @@ static const struct field release_fields[] = {
 static const struct field status_fields[] = {
 	{ "bead", &kind_str, AT(ask.bead), .arg = "BEAD", .min = 1, .max = 200,
 	  .help = "show only those for this bead" },
-	{ "agent", &kind_str, AT(ask.agent), .arg = "AGENT", .min = 1, .max = 200,
+	{ "agent", &kind_str, AT(ask.agent), FIELD_AGENT, .arg = "AGENT", .min = 1, .max = 200,
 	  .help = "show only those of this agent" },
 	{ 0 },
 };

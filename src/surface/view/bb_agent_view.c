@@ -4,11 +4,21 @@
 #include "surface/view/bb_view.h"
 #include "surface/view/view.h"
 
+/* "amber-otter", or "amber-otter@laptop" if that is another machine. */
+static struct str view_at_machine(struct view *v, const struct value *one, const char *key)
+{
+	struct str name = value_str(one, key), machine = value_str(one, "machine");
+
+	return machine.p ?
+		       arena_fmt(v->out.mem, STR_FMT "@" STR_FMT, STR_ARG(name), STR_ARG(machine)) :
+		       name;
+}
+
 void bb_view_registered(struct view *v, const struct value *data)
 {
 	struct str liveness = value_str(data, "liveness");
 
-	view_paint(v, PAINT_BOLD, value_str(data, "agent_id"));
+	view_paint(v, PAINT_BOLD, view_at_machine(v, data, "agent_id"));
 	view_line(v, ": " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(data, "display_name")),
 		  STR_ARG(value_str(data, "role")));
 	buf_fmt(&v->out, "  " STR_FMT ", ", STR_ARG(value_str(data, "status")));
@@ -28,7 +38,7 @@ void bb_view_registry(struct view *v, const struct value *data)
 		struct str liveness = value_str(one, "liveness");
 
 		table_row(&t);
-		table_cell(&t, 0, PAINT_BOLD, value_str(one, "agent_id"));
+		table_cell(&t, 0, PAINT_BOLD, view_at_machine(v, one, "agent_id"));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "role"));
 		table_cell(&t, 2, PAINT_NONE, value_str(one, "status"));
 		table_cell(&t, 3, view_liveness(liveness), liveness);
@@ -92,7 +102,7 @@ static void mail_head(struct view *v, const struct value *m)
 		  waits ? ", not acknowledged yet" : "");
 	view_line(v, "  " STR_FMT, STR_ARG(value_str(m, "message_id")));
 	view_quote(v, arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT,
-				STR_ARG(value_str(m, "from_agent")),
+				STR_ARG(view_at_machine(v, m, "from_agent")),
 				STR_ARG(value_str(m, "bead_id"))));
 	view_quote(v, value_str(m, "subject"));
 }
@@ -201,7 +211,7 @@ static void agent_status_reserved(struct view *v, const struct value *reserved)
 
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "scope"));
-		table_cell(&t, 1, PAINT_NONE, value_str(one, "agent_id"));
+		table_cell(&t, 1, PAINT_NONE, view_at_machine(v, one, "agent_id"));
 		table_cell(&t, 2, PAINT_NONE, value_str(one, "bead_id"));
 		table_cell(&t, 3, PAINT_NONE, view_age(v, value_str(one, "expires_at")));
 		table_cell(&t, 4, PAINT_DIM, value_find(one, "epoch")->text);
@@ -230,7 +240,7 @@ static void agent_status_unacked(struct view *v, const struct value *unacked)
 		table_cell(&t, 4, PAINT_DIM, value_str(m, "message_id"));
 		table_below(&t,
 			    arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT ": " STR_FMT,
-				      STR_ARG(value_str(m, "from_agent")),
+				      STR_ARG(view_at_machine(v, m, "from_agent")),
 				      STR_ARG(value_str(m, "bead_id")),
 				      STR_ARG(value_str(m, "subject"))));
 	}
@@ -282,7 +292,8 @@ void bb_view_guard(struct view *v, const struct value *data)
 		const struct value *one = &denied->item[i], *held = value_find(one, "reservation");
 
 		view_line(v, STR_FMT " is reserved by " STR_FMT ", who is " STR_FMT,
-			  STR_ARG(value_str(one, "path")), STR_ARG(value_str(held, "agent_id")),
+			  STR_ARG(value_str(one, "path")),
+			  STR_ARG(view_at_machine(v, held, "agent_id")),
 			  STR_ARG(value_str(one, "owner_liveness")));
 	}
 	if (str_is(value_str(data, "outcome"), "allow"))

@@ -1,0 +1,24 @@
+#ifndef AGENTS_AGENT_NAMES_H
+#define AGENTS_AGENT_NAMES_H
+
+#include "store/agent_files.h"
+
+struct map;
+
+/*
+ * How agents are called here, if this project is shared with other machines: names.json has the
+ * name of this machine, and the agents of this machine that had to take another name because the
+ * same one was registered earlier elsewhere. Their old names still mean them here.
+ */
+
+/* `renamed`: by old name, the new one (struct str). */
+enum err agent_names_put(struct call *c, struct agent_files *f, struct str machine,
+			 const struct map *renamed);
+
+/*
+ * Replaces an old name by the new one, and "amber-otter@laptop" by the name of that machine's
+ * agent. Other names stay as they are. `renamed`, if not NULL, is whether an old name was given.
+ */
+enum err agent_names_find(struct call *c, struct agent_files *f, struct str *name, bool *renamed);
+
+#endif

@@ -1,0 +1,193 @@
+"""Logs of machines that were forged, altered, set back, blown up, or written by a later version: they are not applied,
+that is said once, and everything else goes on."""
+import json
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import environment, git
+from machines import log_of, machine, settle
+from remotes import bare
+
+
+@pytest.fixture
+def three(tmp_path):
+    remote = bare(tmp_path / "hub.git")
+    made = [machine(tmp_path / name, remote, f"host-{name}") for name in "abc"]
+    for one in made:
+        one.agent("register", "--name", f"agent-{one.path.name}", "--role", "ui")
+    settle(*made)
+    return remote, *made
+
+
+def send(one, to, body="hello"):
+    one.agent("send", "--from", f"agent-{one.path.name}", "--to", to, "--bead", "bd-1", "--category", "INFO",
+              "--subject", "s", "--body", body)
+
+
+def bodies(one, agent):
+    return [m["body"] for m in one.agent("inbox", "--agent", agent)]
+
+
+def problem(one, name):
+    return {m["name"]: m["problem"] for m in one.abacus("machines")}[name]
+
+
+def commit(remote, files):
+    """A commit of these files, without a parent, as anybody with push access can make it."""
+    def git_in(*args, data=None):
+        return subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", *args], input=data, cwd=remote,
+                              check=True, capture_output=True, env=environment()).stdout.decode().strip()
+    rows = {"": [], "log": []}
+    for path, data in files.items():
+        blob = git_in("hash-object", "-w", "--stdin", data=data)
+        folder, _, name = path.rpartition("/")
+        rows[folder].append(f"100644 blob {blob}\t{name}")
+    if rows["log"]:
+        rows[""].append("040000 tree {}\tlog".format(git_in("mktree", data="\n".join(rows["log"]).encode() + b"\n")))
+    return git_in("commit-tree", "-m", "x", git_in("mktree", data="\n".join(sorted(
+        rows[""], key=lambda row: row.split("\t")[1])).encode() + b"\n"))
+
+
+def files_of(remote, ref):
+    names = git(remote, "ls-tree", "-r", "--name-only", ref).split()
+    return {name: subprocess.run(["git", "cat-file", "blob", f"{ref}:{name}"], cwd=remote, check=True,
+                                 capture_output=True, env=environment()).stdout for name in names}
+
+
+def refused(three, forge, why):
+    """The forged log of b is not applied by a; that of c is, and a warning names b once."""
+    remote, a, b, c = three
+    send(b, "agent-a", "from b")
+    b.exchange()
+    forge(remote, b)
+    send(c, "agent-a", "from c")
+    c.exchange()
+    warnings = a.exchange()["warnings"]
+    assert [why in w and "abacus machines trust" in w for w in warnings] == [True], warnings
+    assert why in problem(a, "host-b")
+    assert "from c" in bodies(a, "agent-a")
+    assert a.exchange()["warnings"] == []
+    return remote, a, b, c
+
+
+def test_an_altered_segment_is_not_applied(three):
+    def forge(remote, b):
+        files = files_of(remote, b.ref)
+        files["log/000001.jsonl"] = files["log/000001.jsonl"].replace(b"from b", b"from x")
+        git(remote, "update-ref", b.ref, commit(remote, files))
+    remote, a, b, c = refused(three, forge, "altered")
+    assert bodies(a, "agent-a") == ["from c"]
+
+
+def test_an_altered_meta_json_is_not_applied(three):
+    def forge(remote, b):
+        files = files_of(remote, b.ref)
+        meta = json.loads(files["meta.json"])
+        meta["name"] = "host-c"
+        files["meta.json"] = json.dumps(meta).encode()
+        git(remote, "update-ref", b.ref, commit(remote, files))
+    refused(three, forge, "signature is wrong")
+
+
+def test_a_log_that_was_set_back_is_not_applied(three):
+    remote, a, b, c = three
+    old = git(remote, "rev-parse", b.ref).strip()
+    send(b, "agent-a", "new")
+    settle(b, a)
+    refused(three, lambda remote, b: git(remote, "update-ref", b.ref, old), "set back")
+
+
+def rekey(one, other):
+    """The machine signs with the key of another one from now on."""
+    path, mine = one.home / "machines" / "key", {}
+    for repo in (one, other):
+        mine[repo] = json.loads((repo.home / "machines" / "key").read_text())
+    path.write_text(json.dumps({**mine[other], "machine": mine[one]["machine"]}))
+    with sqlite3.connect(one.home / "machines" / "machines.db") as db:
+        db.execute("UPDATE self SET key = ?, dirty = 1", (mine[other]["key"],))
+    one.exchange()
+
+
+def test_a_log_with_another_key_waits_until_it_is_trusted(three):
+    remote, a, b, c = refused(three, lambda remote, b: rekey(b, three[3]), "another key")
+    assert "from b" not in bodies(a, "agent-a")
+    a.abacus("machines", "trust", "host-b")
+    a.exchange()
+    assert sorted(bodies(a, "agent-a")) == ["from b", "from c"] and problem(a, "host-b") is None
+
+
+def inject(one, kind, line):
+    """A fact that another version of the program might write."""
+    with sqlite3.connect(one.home / "machines" / "machines.db") as db:
+        seq = db.execute("SELECT count + 1 FROM self").fetchone()[0]
+        db.execute("INSERT INTO facts VALUES ((SELECT id FROM self), ?, 1, 0, 'x', ?, 'x', ?, 1, 1)",
+                   (seq, kind, line(seq)))
+        db.execute("UPDATE self SET count = ?", (seq,))
+
+
+def fact(kind, data):
+    return lambda seq: json.dumps({"at": [1, 0], "by": "x", "data": data, "kind": kind, "seq": seq},
+                                  separators=(",", ":"))
+
+
+def test_facts_of_a_later_version_are_left_out(three):
+    remote, a, b, c = three
+    inject(b, "future.kind", fact("future.kind", {"x": 1}))
+    send(b, "agent-a", "after it")
+    settle(b, a)
+    assert bodies(a, "agent-a") == ["after it"] and problem(a, "host-b") is None
+
+
+def test_a_log_of_a_later_format_is_not_applied(three):
+    def forge(remote, b):
+        files = files_of(remote, b.ref)
+        meta = json.loads(files["meta.json"])
+        files["meta.json"] = json.dumps({**meta, "format": 2}).encode()
+        git(remote, "update-ref", b.ref, commit(remote, files))
+    refused(three, forge, "format")
+
+
+@pytest.mark.parametrize("size", [10 << 20, 80 << 20])
+def test_a_huge_line_is_not_read(three, size):
+    def forge(remote, b):
+        files = files_of(remote, b.ref)
+        files["log/000001.jsonl"] = b"x" * size
+        git(remote, "update-ref", b.ref, commit(remote, files))
+    refused(three, forge, "altered")
+
+
+def test_a_line_that_is_too_long_stops_its_log_alone(three):
+    remote, a, b, c = three
+    inject(b, "message.sent", fact("message.sent", {"id": "x", "body": "y" * (10 << 20)}))
+    refused((remote, a, b, c), lambda remote, b: None, "too large")
+
+
+@pytest.mark.parametrize("data", [
+    {"id": "../../x", "to": "agent-a", "from": "x", "body": "b", "subject": "s", "bead_id": "b", "category": "INFO",
+     "created": 1},
+    {"id": "msg_20260101_000000_0000000000000000", "to": "../agent-a", "from": "x", "body": "b", "subject": "s",
+     "bead_id": "b", "category": "INFO", "created": 1},
+    {"id": "msg_20260101_000000_0000000000000000", "to": "agent-a", "from": "x", "body": "b" * (2 << 20),
+     "subject": "s", "bead_id": "b", "category": "INFO", "created": 1},
+    {"id": 7, "to": [], "created": -1},
+])
+def test_a_message_that_could_not_have_been_sent_here_is_left_out(three, data):
+    remote, a, b, c = three
+    inject(b, "message.sent", fact("message.sent", data))
+    send(b, "agent-a", "after it")
+    settle(b, a)
+    assert bodies(a, "agent-a") == ["after it"]
+    assert not list(a.path.parent.rglob("x.json"))
+
+
+def test_other_refs_below_the_folder_of_logs_are_ignored(three):
+    remote, a, b, c = three
+    tip = git(remote, "rev-parse", b.ref).strip()
+    for name in ("x", "0123", "ZZZZZZZZZZZZZZZZ", "0123456789abcdef"):
+        git(remote, "update-ref", f"refs/abacus/machines/{name}", tip)
+    send(b, "agent-a", "hello")
+    b.exchange()
+    assert len(a.exchange()["warnings"]) == 1  # the log of b under another id is forged
+    assert bodies(a, "agent-a") == ["hello"]
