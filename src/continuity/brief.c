@@ -1,7 +1,11 @@
 /* Reads all that a brief has, from vybe.db, the beads, the agents' files and the board. */
 #include "continuity/brief.h"
 
+#include <unistd.h>
+
 #include "base/moment.h"
+#include "base/system/file.h"
+#include "base/system/path.h"
 #include "base/text/json.h"
 #include "beads/find.h"
 #include "continuity/memory.h"
@@ -276,6 +280,17 @@ static void brief_read_agent(struct call *c, struct continuity *k, struct brief 
 	call_forgive(c);
 }
 
+/* The store's folder, if a read found that this process may not write to it. */
+static struct str brief_find_protected(struct call *c, const struct continuity *k)
+{
+	struct str home = path_parent(k->path);
+
+	if (!k->common.p || k->db.writing || !access(arena_cstr(&c->mem, home), W_OK) ||
+	    file_missing())
+		return STR_NONE;
+	return home;
+}
+
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b)
 {
 	enum err e;
@@ -286,6 +301,7 @@ enum err brief_read(struct call *c, struct continuity *k, struct brief *b)
 	if (b->task && (e = vybe_artifact_each(c, &k->db, b->task->id, EVENTS, &b->artifacts)))
 		return e;
 	brief_read_agent(c, k, b);
+	b->protected = brief_find_protected(c, k);
 	return ERR_OK;
 }
 

@@ -29,7 +29,12 @@ struct brief {
 	struct message *posts;          /* on the board, to the agent, since its last brief */
 	const struct adoption *adopted; /* at the start of a session; or NULL */
 	const struct other_session *others;
+	struct str protected; /* the store's folder, if this process may not write to it; or absent */
+	struct str sandbox;   /* what the sandbox of the agent's host protects; or absent */
 };
+
+/* What to do where commands that write fail; `path` is the protected folder. */
+struct str brief_protected(struct call *c, struct str path);
 
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b);
 void brief_encode(struct call *c, const struct brief *b, struct str prompt, struct json *j);

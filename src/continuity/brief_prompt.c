@@ -8,6 +8,7 @@
 #include "base/system/spawn.h"
 #include "base/text/quote.h"
 #include "continuity/brief.h"
+#include "store/home.h"
 
 enum {
 	NOTES = 10,       /* events under one title */
@@ -84,11 +85,12 @@ static void prompt_put_task(struct call *c, struct prompt *p, const struct task 
 	}
 }
 
-static void prompt_put_commands(struct call *c, struct prompt *p, const struct task *t)
+static void prompt_put_commands(struct call *c, struct prompt *p, const struct brief *b)
 {
+	const struct task *t = b->task;
 	struct str agent = spawn_word(&c->mem, c->actor);
 
-	if (!t)
+	if (!t || b->protected.p)
 		return;
 	SAY(p,
 	    "Commands, each with a new --request-id:\n"
@@ -218,6 +220,16 @@ static void prompt_put_others(struct call *c, struct prompt *p, const struct oth
 			      STR_ARG(t->id), STR_ARG(t->title));
 }
 
+struct str brief_protected(struct call *c, struct str path)
+{
+	return arena_fmt(&c->mem,
+			 "Commands that write fail here, because a sandbox protects " STR_FMT
+			 "; reads such as 'bd ready' work. Ask the person to run 'abacus %s' "
+			 "outside of the sandbox.",
+			 STR_ARG(spawn_word(&c->mem, path)),
+			 home_in_workspace(path) ? "serve" : "move-store workspace");
+}
+
 struct str brief_prompt(struct call *c, const struct brief *b)
 {
 	struct prompt p = { .out.mem = &c->mem, .left = BYTES };
@@ -226,7 +238,11 @@ struct str brief_prompt(struct call *c, const struct brief *b)
 	SAY(&p, "%s", QUOTE_RULE);
 	prompt_put_adopted(c, &p, b->adopted);
 	prompt_put_task(c, &p, b->task);
-	prompt_put_commands(c, &p, b->task);
+	if (b->protected.p)
+		SAY(&p, STR_FMT "\n", STR_ARG(brief_protected(c, b->protected)));
+	else if (b->sandbox.p)
+		SAY(&p, STR_FMT "\n", STR_ARG(b->sandbox));
+	prompt_put_commands(c, &p, b);
 	p.kept = notes + memory;
 	prompt_put_others(c, &p, b->others, false);
 	prompt_put_others(c, &p, b->others, true);

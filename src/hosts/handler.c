@@ -16,6 +16,7 @@
 #include "continuity/task_events.h"
 #include "hosts/delivery.h"
 #include "hosts/hooks.h"
+#include "hosts/sandbox.h"
 
 enum {
 	PROMPT_MOST = 500,
@@ -226,6 +227,7 @@ static struct str begin_session(struct call *c, struct continuity *k, const stru
 		return STR_NONE;
 	b.task = r.focus;
 	b.others = others;
+	b.sandbox = h->host == HOST_CODEX ? sandbox_note(c) : STR_NONE;
 	if (brief_read(c, k, &b))
 		return STR_NONE;
 	text = brief_prompt(c, &b);

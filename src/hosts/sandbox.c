@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/toml.h"
 #include "hosts/host.h"
@@ -143,4 +144,27 @@ bool sandbox_lists(struct call *c, struct str path)
 
 	call_restore(c, &before);
 	return yes;
+}
+
+struct str sandbox_note(struct call *c)
+{
+	struct call before = call_save(c);
+	struct sandbox_roots roots = { 0 };
+	struct str root, note = { 0 };
+
+	if (!place_new(c, STR(".bb"), &root) && !sandbox_roots(c, root, false, &roots))
+		for (size_t i = 0; i < roots.count && !note.p; i++)
+			if (!sandbox_lists(c, roots.path[i]))
+				note = roots.path[i];
+	call_restore(c, &before);
+	if (!note.p)
+		return note;
+	return arena_fmt(&c->mem,
+			 "In the sandbox of Codex, commands that write to " STR_FMT
+			 " fail. Use the tools of the MCP server 'abacus' for them if you have "
+			 "them; if not, ask the person to run 'abacus %s' outside of the sandbox.",
+			 STR_ARG(spawn_word(&c->mem, note)),
+			 str_is(path_name(note), "abacus") && roots.count == 1 ?
+				 "move-store workspace" :
+				 "install codex --sandbox --user --write");
 }

@@ -26,6 +26,10 @@ enum err sandbox_allow(struct call *c, struct str text, const struct sandbox_roo
 enum err sandbox_forbid(struct call *c, struct str text, const struct sandbox_roots *roots,
 			struct str *out);
 
+/* For the model, in a session of Codex: which store its commands may not be able to write, and what
+ * to do then; absent: its sandbox allows all of them. */
+struct str sandbox_note(struct call *c);
+
 /* Does the user's configuration file of Codex list the folder? */
 bool sandbox_lists(struct call *c, struct str path);
 

@@ -1,4 +1,5 @@
 """Sandboxes: a store in the workspace works where .git cannot be written, and there are never two stores."""
+import json
 import os
 import signal
 import subprocess
@@ -206,6 +207,36 @@ def test_codex_is_told_the_folders_of_the_main_worktree_in_a_linked_one(repo, tm
     (codex,) = repo.json("install", "codex", "--sandbox", "--user", program="abacus", cwd=tmp_path / "linked")
     for folder in (repo.home, repo.path / ".bb", repo.path / ".beadboard"):
         assert f'"{folder}"' in codex["snippet"]
+
+
+# --- prompts ---
+
+def test_a_prompt_recommends_no_command_that_fails_where_it_is_read(repo):
+    repo.create("one")
+    outside, inside = repo.run("prime").ok().out, Sandbox(repo, ".git").run("prime").ok().out
+    assert "bd ready --claim" in outside and "sandbox" not in outside
+    assert "--claim" not in inside and "bd create" not in inside and "abacus move-store workspace" in inside
+    repo.run("move-store", "workspace", program="abacus").ok()
+    assert "bd ready --claim" in Sandbox(repo, ".git").run("prime").ok().out
+
+
+def test_a_session_of_codex_is_told_what_its_sandbox_protects(repo, tmp_path):
+    """The hook runs outside of the sandbox, the commands of the session inside."""
+    repo.create("one")
+
+    def begin(session):
+        asked = json.dumps({"hook_event_name": "SessionStart", "session_id": session, "cwd": str(repo.path)})
+        return repo.run("hook", "handle", "--host", "codex", program="vybe", stdin=asked.encode(),
+                        env={"HOME": str(tmp_path)}).ok().out
+
+    assert f"commands that write to {repo.home} fail" in begin("a1")
+    repo.run("install", "codex", "--sandbox", "--user", "--write", program="abacus", env={"HOME": str(tmp_path)}).ok()
+    second = begin("a2")
+    assert "Your task" in second and "sandbox" not in second
+    repo.run("install", "codex", "--user", "--remove", program="abacus", env={"HOME": str(tmp_path)}).ok()
+    repo.run("move-store", "workspace", program="abacus").ok()
+    third = begin("a3")
+    assert "Your task" in third and "sandbox" not in third
 
 
 # --- a service that writes for the sandbox ---

@@ -109,7 +109,9 @@ static struct str prime_text(struct call *c, const struct body *in, const struct
 
 	if (!in->only_memories)
 		buf_put(&b, str_of(rules));
-	if (!in->only_memories && (!in->mcp || in->full))
+	if (!in->only_memories && of->protected.p)
+		buf_fmt(&b, STR_FMT "\n", STR_ARG(brief_protected(c, of->protected)));
+	else if (!in->only_memories && (!in->mcp || in->full))
 		buf_put(&b, str_of(commands));
 	if (of->task || of->pipeline || (of->memory && !in->no_memories))
 		buf_put(&b, STR(QUOTE_RULE));
