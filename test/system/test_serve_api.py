@@ -9,6 +9,7 @@ import urllib.parse
 
 import pytest
 
+from conftest import Project
 from harness import wait_until
 from service import AGENTS, Answer, Stream, head_of, served, services, set_up
 
@@ -393,3 +394,9 @@ def test_a_request_moves_the_time_of_its_agent(repo, services, method, path, bod
     service.ask(method, f"/api/{path}", body).data
     seen = [json.loads((repo.path / f".beadboard/agent/agents/{who}.json").read_text())["last_seen_at"] for who in AGENTS]
     assert seen[0] > "2026-01-02" and seen[1] == "2026-01-01T00:00:00.000Z"
+
+
+def test_open_outside_of_a_project_says_so(tmp_path):
+    found = Project(tmp_path).run("open", "--print", "--json", program="abacus")
+    assert found.code != 0 and found.error["message"] == f"'{tmp_path}' is not in a Git repository, and has no board"
+    assert "abacus init" in found.error["hint"]

@@ -11,6 +11,10 @@
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "beads/beads.h"
+#include "live/open.h"
+#include "store/agent_files.h"
+#include "store/board/board_db.h"
 #include "surface/cli/out.h"
 #include "surface/view/view.h"
 
@@ -212,6 +216,32 @@ static bool service_browse(struct call *c, struct str file)
 	return file.p && words[0] && spawn_away(words);
 }
 
+/* NOT_A_REPOSITORY if there is no project here whose page could be opened. */
+static enum err service_check_project(struct call *c)
+{
+	struct agent_files files = { 0 };
+	struct beads beads = { 0 };
+	struct board board;
+	bool there = false;
+	enum err e = beads_home(c, &beads);
+
+	if (e != ERR_NOT_A_REPOSITORY)
+		return e;
+	call_forgive(c);
+	if ((e = live_open_board(c, &board, &there)))
+		return e;
+	if (there)
+		board_close(&board);
+	else if ((e = agent_files_open(c, AGENTS_READ, &files)))
+		return e;
+	if (there || files.home.p)
+		return ERR_OK;
+	call_fail(c, ERR_NOT_A_REPOSITORY,
+		  "'" STR_FMT "' is not in a Git repository, and has no board", STR_ARG(c->dir));
+	return call_step(c, "Change to the folder of a project, or run 'git init' and 'abacus "
+			    "init' here.");
+}
+
 static enum err run_open(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	const struct open_body *in = body;
@@ -221,8 +251,8 @@ static enum err run_open(struct call *c, struct stores *s, const void *body, str
 	enum err e;
 
 	(void)s;
-	if ((e = service_allow_files(c)) || (e = service_place(c, &at)) ||
-	    (e = service_invitation(c, &at, path, &to)))
+	if ((e = service_check_project(c)) || (e = service_allow_files(c)) ||
+	    (e = service_place(c, &at)) || (e = service_invitation(c, &at, path, &to)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "url", to.url);
