@@ -115,7 +115,7 @@ function layout(nodes, { before, after }) {
 
 // Breaks a title into two lines.
 function lines(title) {
-  const most = 29, words = title.split(/\s+/);
+  const most = 27, words = title.split(/\s+/);
   let first = "";
   while (words.length && `${first} ${words[0]}`.trim().length <= most) first = `${first} ${words.shift()}`.trim();
   const rest = words.join(" "), cut = (s) => ([...s].length > most ? `${[...s].slice(0, most - 1).join("")}…` : s);

@@ -5,6 +5,7 @@ import { store } from "./store.js";
 import { Board, Ready } from "./board.js";
 import { Table } from "./table.js";
 import { go, route, address } from "./route.js";
+import { Charts } from "./charts.js";
 import { Graph } from "./graph.js";
 import { Past } from "./past.js";
 
@@ -79,6 +80,7 @@ const parts = {
   table: ["Table", () => new Table(filter)],
   ready: ["Ready", () => new Ready(filter)],
   graph: ["Graph", () => new Graph(filter)],
+  charts: ["Charts", () => new Charts(filter)],
   history: ["History", () => new Past()],
 };
 

@@ -265,6 +265,15 @@ def test_the_table_sorts_and_groups_and_the_address_tells(page):
     page.sees(".group-row", "Unassigned")
 
 
+def test_charts_have_their_numbers_as_tables(page):
+    page.go("#/work/charts")
+    page.sees(".chart", "Throughput")
+    total = len([b for b in page.repo.json("list", "--all", "-n", "0") if b["status"] == "closed"])
+    page.browser.until(lambda: page.browser.run(
+        "return [...document.querySelectorAll('[aria-label=Throughput] tbody tr')].reduce((n, r) => n + Number(r.cells[2].textContent), 0)") == total)
+    assert page.browser.run("return document.querySelectorAll('.chart svg rect.closed').length") > 0
+
+
 # --- activity, agents ---
 
 def test_activity_is_filtered_and_goes_back_to_the_beginning(page):
@@ -321,7 +330,7 @@ def test_axe_finds_no_serious_violation_in_light_and_dark(page):
         for scheme in ("light", "dark"):
             browser.scheme(scheme)
             for view, sign in (("#/now", ".row"), (f"#/now?task={page.demo.todo[0]}", ".item"), ("#/now?agent=amber-otter", ".moment"), ("#/activity", ".moment"),
-                               ("#/sessions", ".card"), ("#/work", ".column .card"), ("#/work/table", ".table-row"), ("#/work/graph", ".node"), ("#/files", ".tree li")):
+                               ("#/sessions", ".card"), ("#/work", ".column .card"), ("#/work/table", ".table-row"), ("#/work/graph", ".node"), ("#/work/charts", ".chart"), ("#/files", ".tree li")):
                 page.go(view)
                 browser.find(f"main {sign}, #drawer {sign}")
                 for one in browser.ask("POST", "/execute/async", {"args": [], "script": AXE}):
