@@ -17,6 +17,7 @@
 #include "hosts/delivery.h"
 #include "hosts/hooks.h"
 #include "hosts/sandbox.h"
+#include "hosts/tool_guard.h"
 
 enum {
 	PROMPT_MOST = 500,
@@ -25,7 +26,18 @@ enum {
 	RENEW_MINUTES = 120,
 };
 
-enum moment_kind { BEGINS, PROMPTS, TOOL, TOOL_FAILED, ASKS, COMPACTS, ENDS, TASK_DONE, OTHER };
+enum moment_kind {
+	BEGINS,
+	PROMPTS,
+	WRITES,
+	TOOL,
+	TOOL_FAILED,
+	ASKS,
+	COMPACTS,
+	ENDS,
+	TASK_DONE,
+	OTHER
+};
 
 /* One call of a hook. */
 struct hook_call {
@@ -41,19 +53,14 @@ static const struct {
 	const char *event;
 	enum moment_kind kind;
 } meanings[] = {
-	{ "SessionStart", BEGINS },
-	{ "sessionStart", BEGINS },
-	{ "UserPromptSubmit", PROMPTS },
-	{ "BeforeAgent", PROMPTS },
-	{ "beforeSubmitPrompt", PROMPTS },
-	{ "PostToolUse", TOOL },
-	{ "AfterTool", TOOL },
-	{ "postToolUse", TOOL },
-	{ "PostToolUseFailure", TOOL_FAILED },
-	{ "BeforeModel", ASKS },
-	{ "PreCompact", COMPACTS },
-	{ "PreCompress", COMPACTS },
-	{ "SessionEnd", ENDS },
+	{ "SessionStart", BEGINS },        { "sessionStart", BEGINS },
+	{ "UserPromptSubmit", PROMPTS },   { "BeforeAgent", PROMPTS },
+	{ "beforeSubmitPrompt", PROMPTS }, { "PreToolUse", WRITES },
+	{ "BeforeTool", WRITES },          { "preToolUse", WRITES },
+	{ "PostToolUse", TOOL },           { "AfterTool", TOOL },
+	{ "postToolUse", TOOL },           { "PostToolUseFailure", TOOL_FAILED },
+	{ "BeforeModel", ASKS },           { "PreCompact", COMPACTS },
+	{ "PreCompress", COMPACTS },       { "SessionEnd", ENDS },
 	{ "TaskCompleted", TASK_DONE },
 };
 
@@ -456,6 +463,11 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 	if (kind_of(h.event) == ASKS && brief_found(ask->input))
 		return;
 	handler_name_agent(c, &h);
+	if (kind_of(h.event) == WRITES) {
+		out->refusal = tool_guard(c, in);
+		call_forgive(c);
+		return;
+	}
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
 		out->text = with_rule(c, handler_act(c, &k, &h));
 		call_forgive(c);

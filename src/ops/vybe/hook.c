@@ -8,6 +8,7 @@
 #include "hosts/handler.h"
 #include "hosts/hooks.h"
 #include "hosts/installer.h"
+#include "hosts/tool_guard.h"
 #include "ops/ops.h"
 #include "ops/vybe/vybe_ops.h"
 #include "store/place.h"
@@ -211,7 +212,9 @@ static enum err vybe_hook_run_handle(struct call *c, struct stores *s, const voi
 	(void)s;
 	handler_run(c, &ask, &answer);
 	json_object(reply);
-	json_put_str(reply, "answer", hooks_answer(c, host, answer.event, answer.text));
+	json_put_str(reply, "answer",
+		     answer.refusal.p ? tool_guard_answer(c, host, answer.event, answer.refusal) :
+					hooks_answer(c, host, answer.event, answer.text));
 	json_end(reply);
 	return ERR_OK;
 }

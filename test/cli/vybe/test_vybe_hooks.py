@@ -203,7 +203,7 @@ def test_what_others_add_to_our_own_entry_stays_too(vybe):
     settings["hooks"]["SessionStart"][0]["hooks"].append(theirs)
     file.write_text(json.dumps(settings))
     install(vybe, "claude")
-    assert file.read_text().count("echo later") == 1 and file.read_text().count("vybe hook handle") == 10
+    assert file.read_text().count("echo later") == 1 and file.read_text().count("vybe hook handle") == 11
     install(vybe, "claude", "uninstall")
     assert json.loads(file.read_text()) == {"hooks": {"SessionStart": [
         {"matcher": "startup|resume|clear|compact", "hooks": [theirs]}]}}

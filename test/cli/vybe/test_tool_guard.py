@@ -1,0 +1,100 @@
+"""The guard at the edit: a host's tool that writes a file which another agent has reserved is refused."""
+import json
+
+import pytest
+
+from conftest import git
+from vybe import vybe  # noqa: F401 (a fixture)
+from test_vybe_hooks import handle
+
+EVENTS = {"claude": "PreToolUse", "codex": "PreToolUse", "copilot": "PreToolUse", "vscode": "PreToolUse",
+          "gemini": "BeforeTool", "cursor": "preToolUse", "opencode": "PreToolUse", "kilo": "PreToolUse"}
+
+
+def refusal(host, answer):
+    """The reason in the host's own words; None: the tool may run."""
+    if not answer or host in ("opencode", "kilo"):
+        return answer.rstrip("\n") or None
+    said = json.loads(answer)
+    if host == "cursor":
+        return said["agent_message"] if said.get("permission") == "deny" else None
+    if host == "gemini":
+        return said["reason"] if said["decision"] == "deny" else None
+    inner = said["hookSpecificOutput"]
+    assert inner["permissionDecision"] == "deny" and inner["hookEventName"] == "PreToolUse"
+    assert host not in ("copilot", "vscode") or said["permissionDecision"] == "deny"
+    return inner["permissionDecisionReason"]
+
+
+def asks(vybe, tool, host="claude", agent="cobalt-harbor", **given):
+    return refusal(host, handle(vybe, host=host, agent=agent, hook_event_name=EVENTS[host], session_id="s1",
+                                cwd=str(vybe.path), tool_name=tool, tool_input=given))
+
+
+@pytest.fixture
+def reserved(vybe):
+    git(vybe.path, "init", "-q", "-b", "main")
+    vybe.run("init", program="abacus").ok()
+    for args in (("register", "--name", "amber-otter", "--role", "dev"), ("reserve", "--scope", "src/lex/*", "--bead", "b1")):
+        vybe.run("agent", *args, program="bb", env={"BB_AGENT_ID": "amber-otter"}).ok()
+    return vybe
+
+
+@pytest.mark.parametrize("host", EVENTS)
+def test_every_host_is_told_to_refuse_with_the_owner_the_end_and_what_to_do(reserved, host):
+    reason = asks(reserved, "Write", host=host, file_path=str(reserved.path / "src/lex/a.c"))
+    assert reason.startswith("src/lex/a.c is reserved by agent amber-otter for b1 until 20")
+    assert reason.endswith("bb agent wait --freed 'src/lex/*'")
+    assert asks(reserved, "Write", host=host, file_path=str(reserved.path / "src/other.c")) is None
+
+
+def test_the_owner_may_write_and_reading_is_never_refused(reserved):
+    path = str(reserved.path / "src/lex/a.c")
+    assert asks(reserved, "Edit", agent="amber-otter", file_path=path) is None
+    assert asks(reserved, "Read", file_path=path) is None
+    assert asks(reserved, "Edit", file_path=path)
+
+
+@pytest.mark.parametrize("command, refused", [
+    ("echo x > src/lex/a.c", True), ("echo x >>src/lex/a.c", True), ("make 2>src/lex/log", True),
+    ("cat <<EOF >src/lex/a.c\nhello > there\nEOF", True), ("cd src && rm lex/a.c", True),
+    ("mv src/lex/a.c src/b.c", True), ("mv a.c src/lex", True), ("cp a.c 'src/lex/b c.c'", True),
+    ("sed -i s/a/b/ src/lex/a.c", True), ("sed -i -e s/a/b/ src/lex/a.c", True), ("x | tee src/lex/a.c", True),
+    ("true; rm -rf -- src", True), ("FOO=1 touch src/lex/new", True),
+    ("cat src/lex/a.c", False), ("cp src/lex/a.c b.c", False), ("sed s/a/b/ src/lex/a.c", False),
+    ("make 2>&1 | grep src/lex/a.c", False), ("rm \"$DIR\"/a.c", False), ("echo 'x > src/lex/a.c'", False),
+    ("cd \"$X\" && rm src/lex/a.c", False), ("", False)])
+def test_a_shell_command_is_refused_if_it_plainly_writes(reserved, command, refused):
+    assert bool(asks(reserved, "Bash", command=command)) == refused
+
+
+def test_a_patch_is_refused_by_the_files_that_it_names(reserved):
+    patch = "*** Begin Patch\n*** Update File: src/lex/a.c\n@@\n-a\n+b\n*** End Patch"
+    assert asks(reserved, "apply_patch", host="codex", command=["apply_patch", patch])
+    assert not asks(reserved, "apply_patch", host="codex", command=["apply_patch", patch.replace("lex", "other")])
+
+
+def test_a_damaged_store_lets_the_write_through(reserved):
+    folder = reserved.path / ".beadboard/agent/reservations"
+    (folder / "active.json").write_text("{")
+    (folder / "history.jsonl").write_text("damaged\n")
+    assert asks(reserved, "Write", file_path=str(reserved.path / "src/lex/a.c")) is None
+    assert handle(reserved, stdin=b'{"hook_event_name":"PreToolUse","tool_name":5,"tool_input":[]}') == ""
+
+
+def test_with_guard_auto_a_free_file_is_reserved_for_the_current_bead(reserved):
+    env = {"ABACUS_AGENT": "cobalt-harbor"}
+    bead = json.loads(reserved.run("create", "One", "--json", program="bd", env=env).ok().out)["id"]
+    path = str(reserved.path / "doc/a.md")
+    reserved.run("work", bead, program="abacus", env=env).ok()
+
+    def held():
+        reply = json.loads(reserved.run("--json", "agent", "status", program="bb").ok().out)
+        return [(one["scope"], one["bead_id"]) for one in reply["data"]["reservations"]
+                if one["agent_id"] == "cobalt-harbor"]
+
+    assert asks(reserved, "Write", file_path=path) is None and held() == []
+    reserved.run("config", "set", "guard.auto", "true", program="bd", env=env).ok()
+    assert asks(reserved, "Write", file_path=path) is None and held() == [("doc/a.md", bead)]
+    assert asks(reserved, "Write", file_path=path) is None and held() == [("doc/a.md", bead)]
+    assert "cobalt-harbor" in asks(reserved, "Write", agent="jade-finch", file_path=path)
