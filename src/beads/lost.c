@@ -190,16 +190,34 @@ static enum err lost_look_at(struct call *c, struct beads *b, const struct claim
 	return ERR_OK;
 }
 
+static void lost_append(struct call *c, struct str home, struct str actor, struct json *j)
+{
+	struct str path = lost_path(c, home, actor);
+
+	buf_char(&j->out, '\n');
+	if (!file_make_dir(c, path_parent(path), 0700))
+		file_append_hint(c, path, buf_str(&j->out), 0600);
+	call_forgive(c);
+}
+
 static void lost_keep(struct call *c, struct str home, const struct lost_claim *lost)
 {
 	struct json j = json_new(&c->mem);
-	struct str path = lost_path(c, home, lost->holder);
 
 	lost_encode(&j, lost);
-	buf_char(&j.out, '\n');
-	if (!file_make_dir(c, path_parent(path), 0700))
-		file_append_hint(c, path, buf_str(&j.out), 0600);
-	call_forgive(c);
+	lost_append(c, home, lost->holder, &j);
+}
+
+void lost_keep_scope(struct call *c, struct str home, struct str actor, struct str scope,
+		     struct str message)
+{
+	struct json j = json_new(&c->mem);
+
+	json_object(&j);
+	json_put_str(&j, "scope", scope);
+	json_put_str(&j, "message", message);
+	json_end(&j);
+	lost_append(c, home, actor, &j);
 }
 
 /* The last line of each bead, in the order of the beads' first lines. */

@@ -40,6 +40,10 @@ void lost_note_claim(struct call *c, struct beads *b, const struct bead_row *row
 typedef void lost_tell(struct call *c, const struct lost_claim *lost);
 enum err lost_check(struct call *c, struct str home, lost_tell *tell, struct lost_claim **out);
 
+/* The same for a reserved scope that another machine's agent has reserved earlier. */
+void lost_keep_scope(struct call *c, struct str home, struct str actor, struct str scope,
+		     struct str message);
+
 /* May there be something for lost_take() to take? Only looks, and opens nothing. */
 bool lost_waits(struct call *c, struct str home, struct str actor);
 

@@ -8,8 +8,10 @@
 #include "agents/reservation.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/system/path.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
+#include "beads/lost.h"
 #include "machines/apply.h"
 
 struct holding {
@@ -177,10 +179,22 @@ static enum err incursion_note(struct applying *k, const struct holding *one, st
 	return protocol_record(k->c, &k->files, &event);
 }
 
-static enum err incursion_send(struct applying *k, const struct holding *one, struct str mark)
+static struct str incursion_text(struct applying *k, const struct holding *one)
 {
 	const struct holding *by = one->by;
 	struct str where = by->r.machine.p ? by->r.machine : k->m->me.self.name;
+
+	return arena_fmt(&k->c->mem,
+			 STR_FMT " reserved " STR_FMT " earlier, on the machine '" STR_FMT
+				 "'; the reservation of " STR_FMT " by " STR_FMT
+				 " grants nothing until that one ends",
+			 STR_ARG(by->r.agent), STR_ARG(by->r.scope), STR_ARG(where),
+			 STR_ARG(one->r.scope), STR_ARG(one->r.agent));
+}
+
+static enum err incursion_send(struct applying *k, const struct holding *one, struct str mark)
+{
+	const struct holding *by = one->by;
 	struct call *c = k->c;
 	struct str before = c->request_id;
 	struct mail_draft draft = {
@@ -196,14 +210,11 @@ static enum err incursion_send(struct applying *k, const struct holding *one, st
 	struct mail *sent;
 	enum err e;
 
-	draft.body =
-		arena_fmt(&c->mem,
-			  STR_FMT " reserved " STR_FMT " earlier, on the machine '" STR_FMT
-				  "'. Your reservation of " STR_FMT
-				  " grants nothing until that one ends. Stop changing files "
-				  "there, or agree with " STR_FMT ": bb agent send --to " STR_FMT,
-			  STR_ARG(by->r.agent), STR_ARG(by->r.scope), STR_ARG(where),
-			  STR_ARG(one->r.scope), STR_ARG(by->r.agent), STR_ARG(by->r.agent));
+	draft.body = arena_fmt(&c->mem,
+			       STR_FMT ". Stop changing files there, or agree with " STR_FMT
+				       ": bb agent send --to " STR_FMT,
+			       STR_ARG(incursion_text(k, one)), STR_ARG(by->r.agent),
+			       STR_ARG(by->r.agent));
 	c->request_id = arena_fmt(&c->mem, "incursion:" STR_FMT, STR_ARG(mark));
 	e = mail_send(c, &k->files, &draft, &sent);
 	c->request_id = before;
@@ -224,6 +235,8 @@ static enum err incursion_tell(struct applying *k, const struct holding *one)
 	if ((e = value_row_find(k->c, &k->m->db, kind, one->r.id, mark, &told)) || told ||
 	    (e = incursion_note(k, one, mark)) || (e = incursion_send(k, one, mark)))
 		return e;
+	lost_keep_scope(k->c, path_parent(k->m->home), one->r.agent, one->r.scope,
+			incursion_text(k, one));
 	k->m->acted = true;
 	return value_row_put(k->c, &k->m->db, kind, one->r.id, mark);
 }

@@ -86,6 +86,24 @@ static struct str notices_lost_text(struct call *c, const struct value *list)
 	return buf_str(&b);
 }
 
+/* Those of the list that are about scopes, or the others; no notice if there are none. */
+static void notices_put_lost(struct call *c, const struct value *list, const char *name,
+			     bool scopes)
+{
+	struct json j = json_new(&c->mem);
+	size_t count = 0;
+
+	json_array(&j);
+	for (size_t i = 0; i < list->count; i++)
+		if ((value_find(&list->item[i], "scope") != NULL) == scopes) {
+			json_value(&j, &list->item[i]);
+			count++;
+		}
+	json_end(&j);
+	if (count)
+		notices_put(c, name, json_text(&j));
+}
+
 /* The reply of a sync lists the lost claims of all actors, and only a host reads that of a hook. */
 void notices_add_lost_claims(struct call *c, const struct op *op)
 {
@@ -103,6 +121,7 @@ void notices_add_lost_claims(struct call *c, const struct op *op)
 	if (!lost.p)
 		return;
 	text = notices_lost_text(c, value_read(&c->mem, lost));
-	notices_put(c, "lost_claims", lost);
+	notices_put_lost(c, value_read(&c->mem, lost), "lost_claims", false);
+	notices_put_lost(c, value_read(&c->mem, lost), "lost_reservations", true);
 	call_warn(c, STR_FMT, STR_ARG(text));
 }

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import BIN, ROOT, environment, git
 
-PAGES = ["README.md", "doc/concepts.md", "doc/cookbook.md", "doc/faq.md", "doc/moving.md", "doc/troubleshooting.md", "doc/upgrade.md",
+PAGES = ["README.md", "doc/concepts.md", "doc/cookbook.md", "doc/faq.md", "doc/machines.md", "doc/moving.md", "doc/troubleshooting.md", "doc/upgrade.md",
          "doc/upstream.md"]
 
 

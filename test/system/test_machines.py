@@ -272,6 +272,9 @@ def test_of_two_reservations_that_meet_the_earlier_one_holds(tmp_path, mine):
     events = a.agent("events", "--type", "INCURSION")
     assert [(e["from_agent"], e["to_agent"]) for e in events] == [("amber-otter", "bold-fox")]
     assert [e["id"] for e in events] == [e["id"] for e in b.agent("events", "--type", "INCURSION")]
+    warned = a.run("agent", "status", program="bb", env={"BD_ACTOR": "amber-otter"})
+    assert "bold-fox reserved" in warned.err and "grants nothing" in warned.err
+    assert "grants nothing" not in a.run("agent", "status", program="bb", env={"BD_ACTOR": "amber-otter"}).err
     [told] = inbox(a, "amber-otter")
     assert told["from_agent"] == "abacus" and told["subject"].startswith("Reservation contested")
     target = "src/parser/lexer.c"
