@@ -75,6 +75,7 @@ enum field_flags {
 	FIELD_CLAIMS = 1 << 17,  /* if given, the operation claims beads */
 	FIELD_AGENT = 1 << 17,   /* names an agent, perhaps by an old name or as NAME@MACHINE */
 	FIELD_ASSUMED = 1 << 16, /* on a command line, the operation finds a default or refuses */
+	FIELD_ASKED = 1 << 18,   /* required of models, from whom the alternatives are hidden */
 };
 
 /* The meaning of a field to the code that runs and shows operations. */

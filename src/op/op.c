@@ -12,7 +12,15 @@ static void op_put_string(struct json *j, const char *name, const char *help)
 
 static bool op_shows(const struct field *f, enum audience whom)
 {
-	return whom == FOR_MODELS ? !(f->flags & FIELD_CLI) : field_on_wire(f);
+	return whom == FOR_PROGRAMS ? field_on_wire(f) : !(f->flags & FIELD_CLI);
+}
+
+static bool op_requires(const struct field *f, enum audience whom)
+{
+	bool required = field_required(f) || (whom != FOR_PROGRAMS && (f->flags & FIELD_ASKED)) ||
+			(whom == FOR_STRANGERS && (f->flags & FIELD_REQUIRED));
+
+	return required && op_shows(f, whom);
 }
 
 enum dialect op_dialect(const struct op *op)
@@ -42,23 +50,28 @@ static bool op_is_new(struct map *written, const char *name)
 void op_input_properties(struct json *j, const struct op *op, enum audience whom,
 			 struct map *written)
 {
+	struct field shown;
+
 	for (const struct field *f = op->fields; f && f->name; f++) {
 		if (!op_shows(f, whom) || !op_is_new(written, f->name))
 			continue;
+		shown = *f;
+		if (whom != FOR_PROGRAMS && f->help && str_is(str_of(f->help), f->name))
+			shown.help = NULL; /* it would only cost tokens */
 		json_key(j, str_of(f->name));
-		field_schema(j, f);
+		field_schema(j, &shown);
 	}
 	if ((op->flags & (OP_ACTOR | OP_READER)) && op_is_new(written, "agent"))
 		op_put_string(j, "agent", "your name");
 	if ((op->flags & OP_RECEIPT) && op_is_new(written, "request_id"))
-		op_put_string(j, "request_id", "id that makes a repeat safe");
+		op_put_string(j, "request_id", "makes a repeat safe");
 }
 
 void op_input_schema(struct json *j, const struct op *op, enum audience whom)
 {
 	const struct field none = { 0 }, *fields = op->fields ? op->fields : &none;
 	struct map written = { .mem = j->out.mem };
-	bool required = false;
+	bool named = whom == FOR_STRANGERS && (op->flags & OP_ACTOR), required = named;
 
 	json_object(j);
 	json_put_str(j, "type", STR("object"));
@@ -66,12 +79,14 @@ void op_input_schema(struct json *j, const struct op *op, enum audience whom)
 	op_input_properties(j, op, whom, &written);
 	json_end(j);
 	for (const struct field *f = fields; f->name; f++)
-		required = required || (op_shows(f, whom) && field_required(f));
+		required = required || op_requires(f, whom);
 	if (required) {
 		json_put_array(j, "required");
 		for (const struct field *f = fields; f->name; f++)
-			if (op_shows(f, whom) && field_required(f))
+			if (op_requires(f, whom))
 				json_str(j, str_of(f->name));
+		if (named)
+			json_str(j, STR("agent"));
 		json_end(j);
 	}
 	json_end(j);
@@ -140,6 +155,13 @@ static void prop_put_required(struct json *j, const struct prop *props)
 	json_end(j);
 }
 
+/* A schema without a type says nothing, and hosts accept no list of types, so an outline leaves out
+ * what may be null or anything. */
+static bool prop_outlined(const struct prop *p)
+{
+	return p->type != PROP_ANY && !(p->flags & PROP_NULL);
+}
+
 /* `depth` is how many levels of objects list their members; -1: all levels, with null and required
  * members. */
 static void prop_schema(struct json *j, const struct prop *p, int depth)
@@ -151,11 +173,12 @@ static void prop_schema(struct json *j, const struct prop *p, int depth)
 		json_put_str(j, "type", STR("array"));
 		json_put_object(j, "items");
 	}
-	if (depth < 0 || !(p->flags & PROP_NULL)) /* hosts accept at most one type */
-		prop_put_type(j, p);
+	prop_put_type(j, p);
 	if (p->of && depth) {
 		json_put_object(j, "properties");
 		for (const struct prop *m = p->of; m->name; m++) {
+			if (depth > 0 && !prop_outlined(m))
+				continue;
 			json_key(j, str_of(m->name));
 			prop_schema(j, m, depth - (depth > 0));
 		}
@@ -171,6 +194,11 @@ static void prop_schema(struct json *j, const struct prop *p, int depth)
 void op_reply_schema(struct json *j, const struct op *op)
 {
 	prop_schema(j, op->reply, -1);
+}
+
+bool op_reply_outlined(const struct op *op)
+{
+	return prop_outlined(op->reply);
 }
 
 void op_reply_outline(struct json *j, const struct op *op)

@@ -74,7 +74,11 @@ struct prop {
 
 /* JSON Schema of the parameters as JSON takes them, and of the reply. Models get fewer parameters:
  * every session pays for each of them. */
-enum audience { FOR_MODELS, FOR_PROGRAMS };
+enum audience {
+	FOR_MODELS,
+	FOR_STRANGERS, /* models that have to pass their name with each call */
+	FOR_PROGRAMS,
+};
 void op_input_schema(struct json *j, const struct op *op, enum audience whom);
 
 /* The properties alone, without those in `written`, to which their names are added. */
@@ -85,7 +89,9 @@ void op_reply_schema(struct json *j, const struct op *op);
 /* JSON Schema of the command line: its flags, and --agent and --request-id where they are used. */
 void op_args_schema(struct json *j, const struct op *op);
 
-/* A short JSON Schema of the reply: the names and types of its members, without nested objects. */
+/* A short JSON Schema of the reply: the names and types of its members, without nested objects. A
+ * reply that may be null or anything has none. */
+bool op_reply_outlined(const struct op *op);
 void op_reply_outline(struct json *j, const struct op *op);
 
 /* An operation with its parameters. */

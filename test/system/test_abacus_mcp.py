@@ -51,7 +51,8 @@ def test_the_default_profile_has_twelve_tools_in_twelve_kilobytes(repo):
     assert len(json.dumps(list(tools.values()), separators=(",", ":"))) < 12_000
     assert not any("outputSchema" in tool for tool in tools.values())
     assert all("outputSchema" in tool for tool in listed(repo, "--schemas").values())
-    assert tools["bd_create"]["inputSchema"]["required"] == ["title"]
+    assert tools["bd_create"]["inputSchema"]["required"] == ["title", "agent"]
+    assert listed(repo, "--agent", "amber-otter")["bd_create"]["inputSchema"]["required"] == ["title"]
     for tool in tools.values():
         assert all("type" in kind for kind in tool["inputSchema"]["properties"].values()), tool
 
@@ -97,7 +98,7 @@ def test_all_tools_are_there_and_their_schemas_are_small(repo):
     assert [n for n in names if n.startswith("bd_")] == BEADS
     assert [n for n in names if n.startswith("agent_")] == AGENTS
     assert [n for n in names if n.startswith("vybe_")] == VYBE
-    assert len(names) == 9 + len(BEADS) + len(AGENTS) + len(VYBE) + 1
+    assert len(names) == 8 + len(BEADS) + len(AGENTS) + len(VYBE) + 1
     assert len(json.dumps(result["tools"], separators=(",", ":"))) < 45_000
     agents = [t for t in result["tools"] if t["name"].startswith("agent_")]
     assert len(json.dumps(agents, separators=(",", ":"))) < 10_500

@@ -44,8 +44,8 @@ struct body {
 static const struct field guard_fields[] = {
 	{ "agent", &kind_str, AT(agent), FIELD_ACTOR, .arg = "AGENT", .min = 1, .max = 200,
 	  .help = "your name; without one, every reservation counts as another agent's" },
-	{ "paths", &kind_path, AT(paths), FIELD_PLACE | FIELD_LIST, .min = 1, .max = 4096,
-	  .help = "files, relative to the project's root" },
+	{ "paths", &kind_path, AT(paths), FIELD_PLACE | FIELD_LIST | FIELD_ASKED, .min = 1,
+	  .max = 4096, .help = "files, relative to the project's root" },
 	{ "stdin", &kind_input, AT(input), FIELD_CLI, .max = 64 << 20,
 	  .help = "read the files from standard input, separated by newlines or NUL" },
 	{ "staged", &kind_bool, AT(staged), FIELD_CLI,

@@ -12,8 +12,8 @@ struct body {
 
 static const struct field fields[] = {
 	ID_FIELD(struct body, id),
-	{ "text", &kind_str, AT(text), FIELD_PLACE | FIELD_STDIN, .arg = "TEXT", .min = 1,
-	  .max = MAX_TEXT, .help = "text of the comment" },
+	{ "text", &kind_str, AT(text), FIELD_PLACE | FIELD_STDIN | FIELD_ASKED, .arg = "TEXT",
+	  .min = 1, .max = MAX_TEXT, .help = "text of the comment" },
 	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE",
 	  .min = 1, .max = MAX_TEXT, .help = "file to read the text from" },
 	{ "author", &kind_str, AT(author), FIELD_ACTOR | FIELD_CLI | FIELD_HIDDEN, .arg = "NAME",

@@ -21,8 +21,8 @@ struct body {
 	}
 
 static const struct field fields[] = {
-	{ "ids", &kind_bead, offsetof(struct body, ids), FIELD_LIST | FIELD_PLACE, .flag = "id",
-	  .most = MAX_IDS, .help = "bead ids" },
+	{ "ids", &kind_bead, offsetof(struct body, ids), FIELD_LIST | FIELD_PLACE | FIELD_ASKED,
+	  .flag = "id", .most = MAX_IDS, .help = "bead ids" },
 	{ "current", &kind_bool, offsetof(struct body, current), FIELD_CLI,
 	  .help = "show the beads that you work on" },
 	IGNORED("include_dependents"),

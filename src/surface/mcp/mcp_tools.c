@@ -63,7 +63,7 @@ static void put_output_schema(struct json *j, const struct op *op) /* NULL: seve
 	json_put_object(j, "success");
 	json_put_str(j, "type", STR("boolean"));
 	json_end(j);
-	if (op) {
+	if (op && op_reply_outlined(op)) {
 		json_key(j, STR("data"));
 		op_reply_outline(j, op);
 	}
@@ -72,6 +72,12 @@ static void put_output_schema(struct json *j, const struct op *op) /* NULL: seve
 	json_str(j, STR("success"));
 	json_end(j);
 	json_end(j);
+}
+
+/* A session can name its agent only if the protocol has sessions and the agent is not fixed. */
+static bool tool_works(const struct exchange *x, const struct mcp_tool *t)
+{
+	return t->op != &op_mcp_identify || (!x->stateless && !x->s->fixed.p);
 }
 
 static bool tool_is_listed(const struct session *s, const struct mcp_tool *t)
@@ -84,14 +90,27 @@ static bool tool_is_listed(const struct session *s, const struct mcp_tool *t)
 	return !o->only_count && t->profile != (o->full ? PROFILE_CORE : PROFILE_FULL);
 }
 
-static void put_tool(struct json *j, const struct mcp_tool *t, bool outputs)
+/* Whether the server knows the agent's name, or offers the tool that sets it. */
+static bool tools_know_agent(const struct exchange *x)
+{
+	const struct session *s = x->s;
+
+	if (s->fixed.p || s->from_env.p || (!x->stateless && s->identified.p))
+		return true;
+	for (const struct mcp_tool *t = s->server->tools; t->name; t++)
+		if (t->op == &op_mcp_identify)
+			return tool_is_listed(s, t) && tool_works(x, t);
+	return false;
+}
+
+static void put_tool(struct json *j, const struct mcp_tool *t, enum audience whom, bool outputs)
 {
 	json_object(j);
 	json_put_str(j, "name", str_of(t->name));
 	json_put_str(j, "description", str_of(t->help ? t->help : t->op->help));
 	json_key(j, STR("inputSchema"));
 	if (t->op)
-		op_input_schema(j, t->op, FOR_MODELS);
+		op_input_schema(j, t->op, whom);
 	else
 		put_actions_schema(j, t);
 	if (outputs)
@@ -102,13 +121,14 @@ static void put_tool(struct json *j, const struct mcp_tool *t, bool outputs)
 
 enum err tools_list(struct exchange *x)
 {
+	enum audience whom = tools_know_agent(x) ? FOR_MODELS : FOR_STRANGERS;
 	struct json *j = &x->reply;
 
 	begin_result(x);
 	json_put_array(j, "tools");
 	for (const struct mcp_tool *t = x->s->server->tools; t->name; t++)
-		if (tool_is_listed(x->s, t))
-			put_tool(j, t, x->s->options->outputs);
+		if (tool_is_listed(x->s, t) && tool_works(x, t))
+			put_tool(j, t, whom, x->s->options->outputs);
 	json_end(j);
 	end_result(x, STR_NONE, CHANGES_NEVER);
 	return ERR_OK;
@@ -247,12 +267,34 @@ static struct str tool_actions(struct arena *mem, const struct mcp_tool *t)
 	return buf_str(&b);
 }
 
+static const struct value *arguments_without(struct arena *mem, const struct value *arguments,
+					     const char *key)
+{
+	struct value *rest = arena_new(mem, struct value);
+
+	*rest = *arguments;
+	rest->item = arena_array(mem, rest->count, sizeof *rest->item);
+	rest->count = 0;
+	for (size_t i = 0; i < arguments->count; i++)
+		if (!str_is(arguments->item[i].key, key))
+			rest->item[rest->count++] = arguments->item[i];
+	return rest;
+}
+
+/* The instructions ask for the agent's name, so it may be given to tools that do not need it. */
+static bool tool_takes_agent(const struct op *op)
+{
+	for (const struct field *f = op->fields; f && f->name; f++)
+		if (str_is(str_of(f->name), "agent"))
+			return true;
+	return op->flags & (OP_ACTOR | OP_READER);
+}
+
 /* Finds the operation, and takes the action out of the arguments. */
 static enum err tool_operation(struct exchange *x, const struct mcp_tool *t,
 			       const struct value **arguments, const struct op **op)
 {
 	struct str action = value_str(*arguments, "action");
-	struct value *rest = arena_new(&x->c->mem, struct value);
 
 	if ((*op = t->op))
 		return ERR_OK;
@@ -264,13 +306,7 @@ static enum err tool_operation(struct exchange *x, const struct mcp_tool *t,
 				 action.p ? "'%s' has no action '" STR_FMT "'; use " STR_FMT :
 					    "'%s' needs an action%.*s: " STR_FMT,
 				 t->name, STR_ARG(action), STR_ARG(tool_actions(&x->c->mem, t)));
-	*rest = **arguments;
-	rest->item = arena_array(&x->c->mem, rest->count, sizeof *rest->item);
-	rest->count = 0;
-	for (size_t i = 0; i < (*arguments)->count; i++)
-		if (!str_is((*arguments)->item[i].key, "action"))
-			rest->item[rest->count++] = (*arguments)->item[i];
-	*arguments = rest;
+	*arguments = arguments_without(&x->c->mem, *arguments, "action");
 	return ERR_OK;
 }
 
@@ -295,6 +331,8 @@ enum err tools_call(struct exchange *x)
 	r.called = tool->name;
 	x->c->request_id = value_str(value_find(x->params, "_meta"), TOOL_USE_ID);
 	identify(x, arguments);
+	if (arguments && !tool_takes_agent(op))
+		arguments = arguments_without(&x->c->mem, arguments, "agent");
 	if (!(e = request_decode(x->c, &r, arguments)))
 		e = request_check(x->c, &r);
 	if (e == ERR_USAGE)
