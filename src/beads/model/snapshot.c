@@ -103,11 +103,10 @@ static void snapshot_encode_edges(struct arena *scratch, const struct state *s, 
 	arena_release(&order);
 }
 
-struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
+struct snapshot snapshot_encode_lines(struct arena *mem, const struct state *s)
 {
 	struct buf file[FILE_META] = { { .mem = mem }, { .mem = mem }, { .mem = mem } };
 	struct arena scratch = { 0 };
-	struct str checksum[FILE_META];
 	struct snapshot out = { 0 };
 
 	snapshot_encode_slots(&scratch, s, &file[FILE_STATE], &file[FILE_TOMBSTONES]);
@@ -115,6 +114,14 @@ struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
 	arena_release(&scratch);
 	for (int i = 0; i < FILE_META; i++)
 		out.file[i] = buf_str(&file[i]);
+	return out;
+}
+
+struct snapshot snapshot_encode(struct arena *mem, const struct state *s)
+{
+	struct snapshot out = snapshot_encode_lines(mem, s);
+	struct str checksum[FILE_META];
+
 	for (int i = 0; i < FILE_META; i++)
 		checksum[i] = sha256_hex(mem, out.file[i]);
 	out.file[FILE_META] = snapshot_meta(mem, s, checksum);

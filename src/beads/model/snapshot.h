@@ -21,6 +21,7 @@ enum { FORMAT_VERSION = 1 };
 
 const char *snapshot_name(enum snapshot_file file); /* "state.jsonl" */
 struct snapshot snapshot_encode(struct arena *mem, const struct state *s);
+struct snapshot snapshot_encode_lines(struct arena *mem, const struct state *s); /* no meta.json */
 
 /* `prefix` and its mark are those of the state; the checksums those of the files. */
 struct str snapshot_meta(struct arena *mem, const struct state *s,

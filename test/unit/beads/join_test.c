@@ -800,11 +800,21 @@ static void show(struct arena *mem, const char *what, const struct state *s)
 	print_error("%s:\n" STR_FMT, what, STR_ARG(state_text(mem, s)));
 }
 
+/* All files, but for the checksums of the others in meta.json, which took most of the time. */
+static struct snapshot without_checksums(struct arena *mem, const struct state *s)
+{
+	struct str none[FILE_META] = { STR(""), STR(""), STR("") };
+	struct snapshot out = snapshot_encode_lines(mem, s);
+
+	out.file[FILE_META] = snapshot_meta(mem, s, none);
+	return out;
+}
+
 /* Says what was joined, if the two are not the same. */
 static void check_same(struct arena *mem, const char *law, uint64_t number, const struct state *a,
 		       const struct state *b)
 {
-	struct snapshot x = snapshot_encode(mem, a), y = snapshot_encode(mem, b);
+	struct snapshot x = without_checksums(mem, a), y = without_checksums(mem, b);
 
 	if (same(&x, &y))
 		return;
