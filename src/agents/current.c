@@ -56,7 +56,7 @@ enum err current_find(struct call *c, struct str home, struct str agent, struct 
 enum err current_put(struct call *c, struct str home, const struct current *one)
 {
 	struct json j = json_new(&c->mem);
-	enum err e = file_make_dir(c, current_folder(c, home), 0700);
+	enum err e = file_make_folder(c, current_folder(c, home), 0700);
 
 	json_object(&j);
 	json_put_str(&j, "agent", one->agent);

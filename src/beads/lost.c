@@ -195,7 +195,7 @@ static void lost_append(struct call *c, struct str home, struct str actor, struc
 	struct str path = lost_path(c, home, actor);
 
 	buf_char(&j->out, '\n');
-	if (!file_make_dir(c, path_parent(path), 0700))
+	if (!file_make_folder(c, path_parent(path), 0700))
 		file_append_hint(c, path, buf_str(&j->out), 0600);
 	call_forgive(c);
 }

@@ -20,7 +20,7 @@ enum err lease_note_put(struct call *c, struct str home, const struct lease *l)
 {
 	struct lease one = *l;
 	struct leases file = { .first = &one };
-	enum err e = file_make_dir(c, lease_notes_folder(c, home), 0700);
+	enum err e = file_make_folder(c, lease_notes_folder(c, home), 0700);
 
 	one.next = NULL;
 	if (!e && file_exists(&c->mem, lease_note_path(c, home, l->id, done)))

@@ -180,7 +180,10 @@ enum err share_set(struct call *c, bool on, bool *was)
 			share_touch(c, home, "changed"); /* the share process ends at once */
 		return e;
 	}
-	if ((e = file_make_dir(c, home, 0700)))
+	if ((e = home_make(c, gitdir, HOME_ANY, &home)))
 		return e;
-	return file_own_replace(c, path, STR("on\n"), 0600);
+	home = share_folder_of(c, home);
+	if ((e = file_make_folder(c, home, 0700)))
+		return e;
+	return file_own_replace(c, share_file(c, home, "on"), STR("on\n"), 0600);
 }

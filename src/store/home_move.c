@@ -24,8 +24,10 @@
 
 enum { WAIT_MS = 60000 };
 
-/* In the order in which other processes take them. */
-static const char *const locks[] = { "mirror.lock", "vybe.db.lock", "sync.lock", "lock" };
+/* In the order in which other processes take them. Those in a folder exist only with it. */
+static const char *const locks[] = { "machines/round.lock", "machines/leases.lock",
+				     "mirror.lock",         "vybe.db.lock",
+				     "sync.lock",           "lock" };
 enum { LOCKS = sizeof locks / sizeof *locks };
 
 struct move {
@@ -192,9 +194,12 @@ static enum err move_take_locks(struct move *m)
 	struct call *c = m->c;
 	enum err e = ERR_OK;
 
-	for (int i = 0; !e && i < LOCKS; i++)
-		e = lock_take(c, path_join(&c->mem, m->from, str_of(locks[i])), WAIT_MS,
-			      &m->held[i]);
+	for (int i = 0; !e && i < LOCKS; i++) {
+		struct str path = path_join(&c->mem, m->from, str_of(locks[i]));
+
+		if (file_is_dir(&c->mem, path_parent(path)))
+			e = lock_take(c, path, WAIT_MS, &m->held[i]);
+	}
 	if (!e && !(e = file_each(c, m->from, see_service, m)))
 		e = c->code;
 	return e;

@@ -115,12 +115,28 @@ enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid)
 			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
 }
 
+/* A container may have a home directory that cannot be written. */
+static bool owner_may_configure(struct call *c)
+{
+	const char *count = getenv("GIT_CONFIG_COUNT");
+
+	return (count && *count) || !path_home_known() ||
+	       !access(arena_cstr(&c->mem, path_home()), W_OK) || !file_denied();
+}
+
 enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir)
 {
-	struct str real = path_real(&c->mem, dir);
+	struct str real = path_real(&c->mem, dir), word = spawn_word(&c->mem, real.p ? real : dir);
 
 	owner_fail(c, path, uid);
-	return call_step(
-		c, "If you trust that user, run: git config --global --add safe.directory " STR_FMT,
-		STR_ARG(spawn_word(&c->mem, real.p ? real : dir)));
+	if (owner_may_configure(c))
+		return call_step(c,
+				 "If you trust that user, run: git config --global --add "
+				 "safe.directory " STR_FMT,
+				 STR_ARG(word));
+	return call_step(c,
+			 "If you trust that user, run this, which needs no file in your home "
+			 "directory: export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory "
+			 "GIT_CONFIG_VALUE_0=" STR_FMT,
+			 STR_ARG(word));
 }

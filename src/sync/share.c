@@ -425,7 +425,7 @@ enum err share_round(struct call *c, const struct share_wants *wants, struct jso
 		return e;
 	json_array(&s.warnings);
 	if (!wants->look &&
-	    ((e = file_make_dir(c, s.home, 0700)) ||
+	    ((e = file_make_folder(c, s.home, 0700)) ||
 	     (e = lock_take(c, share_file(c, s.home, "round.lock"), ROUND_WAIT_MS, &alone))))
 		return e;
 	e = share_steps(&s, wants);

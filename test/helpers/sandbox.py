@@ -10,9 +10,9 @@ MOUNTS = ('n=$1; shift; while [ "$n" -gt 0 ]; do mount --bind "$1" "$1" && mount
           'shift; n=$((n-1)); done; exec "$@"')
 
 
-def inside(folders, *command, mount=MOUNTS):
+def inside(folders, *command, mount=MOUNTS, flags="-rm"):
     """The command, in a mount namespace of its own in which the folders are read-only."""
-    return ["unshare", "-rm", "sh", "-c", mount, "sh", str(len(folders)), *map(str, folders), *command]
+    return ["unshare", flags, "sh", "-c", mount, "sh", str(len(folders)), *map(str, folders), *command]
 
 
 def sandboxes_work():
@@ -27,11 +27,11 @@ needs_sandbox = pytest.mark.skipif(not sandboxes_work(), reason="this user may n
 class Sandbox:
     """The commands of a repository, with folders that they cannot write to."""
 
-    def __init__(self, repo, *folders, cwd=None, mount=MOUNTS):
-        self.repo, self.folders, self.cwd, self.mount = repo, folders, cwd or repo.path, mount
+    def __init__(self, repo, *folders, cwd=None, mount=MOUNTS, flags="-rm"):
+        self.repo, self.folders, self.cwd, self.mount, self.flags = repo, folders, cwd or repo.path, mount, flags
 
     def argv(self, program, *args):
-        return inside(self.folders, str(BIN / program), *args, mount=self.mount)
+        return inside(self.folders, str(BIN / program), *args, mount=self.mount, flags=self.flags)
 
     def run(self, *args, program="bd", env=None):
         return Result(subprocess.run(self.argv(program, *args), stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
@@ -48,6 +48,6 @@ class Sandbox:
     def shell(self, script, **env):
         """A script, in one sandbox; its last line of output is not interpreted."""
         path = {"PATH": f"{BIN}:{environment()['PATH']}"}
-        return Result(subprocess.run(inside(self.folders, "sh", "-ec", script, mount=self.mount), stdin=subprocess.DEVNULL,
+        return Result(subprocess.run(inside(self.folders, "sh", "-ec", script, mount=self.mount, flags=self.flags), stdin=subprocess.DEVNULL,
                                      capture_output=True, timeout=60, cwd=self.cwd,
                                      env=environment(**{**self.repo.env, **path, **env})))

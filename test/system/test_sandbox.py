@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, Repo, environment, git
-from harness import STRACE, needs_strace
+from harness import STRACE, needs_root, needs_strace
 from sandbox import Sandbox, needs_sandbox
 from service import services  # noqa: F401
 
@@ -207,6 +207,30 @@ def test_codex_is_told_the_folders_of_the_main_worktree_in_a_linked_one(repo, tm
     (codex,) = repo.json("install", "codex", "--sandbox", "--user", program="abacus", cwd=tmp_path / "linked")
     for folder in (repo.home, repo.path / ".bb", repo.path / ".beadboard"):
         assert f'"{folder}"' in codex["snippet"]
+
+
+@needs_root
+def test_a_repository_of_another_user_is_trusted_without_writing_to_a_read_only_home(repo, tmp_path):
+    bead, home = repo.create("one"), tmp_path / "home"
+    home.mkdir()
+    subprocess.run(["chown", "-R", "1000:1000", str(repo.path)], check=True)
+    box = Sandbox(repo, home, flags="-m")  # in a user namespace, root could not read the files of others
+    error = box.fails("list", env={"HOME": str(home)})
+    assert error["code"] == "dubious_ownership"
+    command = error["hint"].partition(": ")[2]
+    assert command.startswith("export GIT_CONFIG_COUNT=1 ")
+    done = box.shell(f"{command}; bd list --json", HOME=str(home)).ok()
+    assert [one["id"] for one in done.json] == [bead]
+
+
+def test_continuity_outside_of_a_repository_names_a_way_around_a_read_only_home(tmp_path):
+    for name in ("home", "work"):
+        (tmp_path / name).mkdir()
+    set_it = ("memory", "set", "--agent", "a", "--key", "k", "--value", "v", "--scope", "global", "--request-id", "1")
+    box = Sandbox(Repo(tmp_path / "work"), tmp_path / "home")
+    failed = box.run(*set_it, program="vybe", env={"HOME": str(tmp_path / "home")}).json
+    assert not failed["success"] and "--db-path" in failed["suggested_action"]
+    box.run(*set_it, "--db-path", "k.db", program="vybe", env={"HOME": str(tmp_path / "home")}).ok()
 
 
 # --- prompts ---

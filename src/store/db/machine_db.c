@@ -54,7 +54,7 @@ enum err machine_db_open(struct call *c, struct str path, bool write, struct mac
 	if (e || (!write && found.kind == FILE_NONE))
 		return e;
 	if (write && found.size <= 0 &&
-	    ((e = file_make_dir(c, path_parent(path), 0700)) || (e = db_make(c, path, ours))))
+	    ((e = file_make_folder(c, path_parent(path), 0700)) || (e = db_make(c, path, ours))))
 		return e;
 	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ, WAIT_MS, &out->db)))
 		return e;
