@@ -214,9 +214,11 @@ static enum err lease_may_take(struct call *c, struct agent_files *f, const stru
 	return call_step(c, "Work on something else: 'bd ready --claim' claims another bead.");
 }
 
-static bool lease_is_own(const struct lease *l, const struct lease *ask)
+/* The agent may have got another name since: its own reservation has the epoch of the lease. */
+static bool lease_is_own(const struct lease *l, const struct lease_ask *ask)
 {
-	return str_eq(l->agent, ask->agent) && str_eq(l->machine, ask->machine);
+	return str_eq(l->machine, ask->lease.machine) &&
+	       (str_eq(l->agent, ask->lease.agent) || (ask->own && l->epoch == ask->epoch));
 }
 
 static bool lease_overlaps(const struct lease *a, const struct lease *b)
@@ -232,7 +234,7 @@ enum err leases_take(struct call *c, struct agent_files *f, struct leases *l,
 
 	*out = NULL;
 	for (struct lease *one = l->first; one; one = one->next, count++) {
-		bool own = lease_is_own(one, &ask->lease);
+		bool own = lease_is_own(one, ask);
 
 		if (own && ask->own && str_eq(one->scope, ask->lease.scope))
 			*out = one;
@@ -240,11 +242,14 @@ enum err leases_take(struct call *c, struct agent_files *f, struct leases *l,
 		    (e = lease_may_take(c, f, one, ask)))
 			return e;
 	}
-	for (struct lease *one = l->first, *next; one; one = next) {
-		next = one->next;
-		if (one != *out && lease_overlaps(one, &ask->lease) &&
-		    (!lease_is_own(one, &ask->lease) || str_eq(one->scope, ask->lease.scope)))
-			leases_remove(l, one->id);
+	for (struct lease **at = &l->first; *at;) {
+		bool replaced = *at != *out && lease_overlaps(*at, &ask->lease) &&
+				(!lease_is_own(*at, ask) || str_eq((*at)->scope, ask->lease.scope));
+
+		if (replaced)
+			*at = (*at)->next;
+		else
+			at = &(*at)->next;
 	}
 	if (!*out) {
 		if (count >= LEASES_MOST)
@@ -258,6 +263,7 @@ enum err leases_take(struct call *c, struct agent_files *f, struct leases *l,
 		(*out)->next = l->first;
 		l->first = *out;
 	}
+	(*out)->agent = ask->lease.agent;
 	(*out)->bead = ask->lease.bead;
 	(*out)->until_ms = ask->lease.until_ms;
 	(*out)->at_ms = ask->lease.at_ms;

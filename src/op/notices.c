@@ -76,6 +76,40 @@ void notices_add_mail(struct call *c, bool wrote)
 	notices_put_mail(c, mail);
 }
 
+/* The name of the machine that an agent works on; absent: this one, or unknown. */
+static struct str notices_machine_of(struct call *c, struct str agent)
+{
+	struct call before = call_save(c);
+	struct agent_files files;
+	struct registered *a;
+	struct str machine = { 0 };
+
+	if (registry_id_valid(agent) && !agent_files_open(c, AGENTS_READ, &files) && files.home.p &&
+	    !registry_find(c, &files, agent, &a))
+		machine = a->machine;
+	call_restore(c, &before);
+	return machine;
+}
+
+void notices_name_machine(struct call *c)
+{
+	const struct value *details = c->details.p ? value_read(&c->mem, c->details) : NULL;
+	struct str holder = value_str(details, "holder"), machine = { 0 };
+	struct json j = json_new(&c->mem);
+
+	if (holder.p && !value_find(details, "machine"))
+		machine = notices_machine_of(c, holder);
+	if (!machine.p)
+		return;
+	json_object(&j);
+	json_put_members(&j, c->details);
+	json_put_str(&j, "machine", machine);
+	json_end(&j);
+	c->details = json_text(&j);
+	c->message = arena_fmt(&c->mem, STR_FMT " (on " STR_FMT ")", STR_ARG(c->message),
+			       STR_ARG(machine));
+}
+
 static struct str notices_lost_text(struct call *c, const struct value *list)
 {
 	struct buf b = { .mem = &c->mem };

@@ -16,6 +16,9 @@ enum err notices_add_unread(struct call *c, struct board *b);
  * the call as it is. */
 void notices_add_mail(struct call *c, bool wrote);
 
+/* Adds the machine of the holder to ALREADY_CLAIMED, if that agent works on another machine. */
+void notices_name_machine(struct call *c);
+
 /* The claims that the actor has lost since its last reply; people read them as a warning. */
 void notices_add_lost_claims(struct call *c, const struct op *op);
 

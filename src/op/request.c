@@ -273,6 +273,8 @@ enum err request_run(struct call *c, const struct request *r, struct json *reply
 	notices_add_mail(c, !e && request_writes(r));
 	if (!e)
 		notices_add_lost_claims(c, r->op);
+	if (e == ERR_ALREADY_CLAIMED)
+		notices_name_machine(c);
 	if (!e && request_writes(r))
 		share_changed(c);
 	return e;

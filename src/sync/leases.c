@@ -93,8 +93,8 @@ static void lease_wants_head(void *arg, struct log_head *head)
 	head->wanted = true;
 }
 
-/* Reads the file as it is now. */
-static enum err lease_read(struct lease_file *f)
+/* Fetches the file once. `failed`: the ref is listed, but its commit did not arrive. */
+static enum err lease_fetch(struct lease_file *f, struct str *text, bool *failed)
 {
 	struct call *c = f->c;
 	struct log_fetch fetch = { .prefix = STR(LEASES_REF),
@@ -102,20 +102,43 @@ static enum err lease_read(struct lease_file *f)
 				   .bytes_most = FETCH_MOST,
 				   .wants = lease_wants_head,
 				   .arg = f };
-	struct str text = { 0 };
-	bool failed = false;
 	enum err e;
 
-	f->there = STR_NONE;
-	if (!(e = logs_fetch(c, &f->remote, &fetch)) && f->there.p)
+	*text = f->there = STR_NONE;
+	*failed = false;
+	e = logs_fetch(c, &f->remote, &fetch);
+	for (size_t i = 0; !e && i < fetch.count; i++)
+		*failed = *failed || (fetch.head[i].wanted && fetch.head[i].failed);
+	if (!e && f->there.p && !*failed)
 		e = logs_read(c, fetch.there ? fetch.there : f->logs, f->there, LEASES_FILE,
-			      LEASES_BYTES, &text);
-	for (size_t i = 0; i < fetch.count; i++)
-		failed = failed || (fetch.head[i].wanted && fetch.head[i].failed);
+			      LEASES_BYTES, text);
+	if (!e && f->there.p && !*failed && !text->p)
+		*text = STR(""); /* not there, or too large: refused as damaged */
 	logs_fetch_end(&fetch);
-	if (!e && f->there.p && (failed || !text.p))
-		text = STR(""); /* refused below */
-	return e ? e : leases_parse(c, text, &f->now);
+	return e;
+}
+
+/*
+ * Reads the file as it is now. A server does not send a commit that no ref leads to any more, so a
+ * file that another machine replaces in the middle of a fetch is fetched again.
+ */
+static enum err lease_read(struct lease_file *f)
+{
+	struct str text, before = { 0 };
+	int same = 0;
+	bool failed;
+	enum err e;
+
+	while (!(e = lease_fetch(f, &text, &failed)) && failed && same < BROKEN_MOST &&
+	       moment_ticks() - f->started_ms < f->timeout_ms) {
+		same = str_eq(before, f->there) ? same + 1 : 0;
+		before = f->there;
+	}
+	if (!e && failed)
+		return call_fail(f->c, ERR_SYNC_FAILED,
+				 "cannot fetch '" LEASES_REF "' (%.10s…) from '" STR_FMT "'",
+				 f->there.p, STR_ARG(f->remote.name));
+	return e ? e : leases_parse(f->c, text, &f->now);
 }
 
 static enum err lease_write(struct lease_file *f, bool *moved)
@@ -287,12 +310,14 @@ enum err leases_reserve(struct call *c, struct str request, int64_t timeout_ms, 
 
 /* --- removing --- */
 
+/* The agent may have got another name since. A contested reservation becomes active again when the
+ * earlier one ends. */
 static bool lease_is_reserved(struct call *c, const struct book *b, const struct lease *l)
 {
 	struct reservation r;
 
-	return book_find(c, b, l->scope, &r) && r.state == RESERVATION_ACTIVE &&
-	       str_eq(r.agent, l->agent) && r.epoch == l->epoch && r.expires_ms > c->now_ms;
+	return book_find(c, b, l->scope, &r) && r.epoch == l->epoch && r.expires_ms > c->now_ms &&
+	       (r.state == RESERVATION_ACTIVE || r.state == RESERVATION_CONTESTED);
 }
 
 /* The notes of leases whose reservations have ended, or were never made. */
