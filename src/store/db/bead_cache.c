@@ -22,32 +22,24 @@ enum {
 	PAGE = 4096, /* page size of the database file */
 };
 
+/*
+ * SQLite parses the schema whenever the file is opened, which is a good part of the cost of a
+ * command. So columns have neither types nor constraints: every value is bound with its type.
+ */
 static const char schema[] =
-	"CREATE TABLE about ("
-	"    version INTEGER, boot TEXT, segment INTEGER, offset INTEGER,"
-	"    last INTEGER, crc INTEGER, first INTEGER, clock_ms INTEGER, clock_n INTEGER,"
-	" latest_ms INTEGER, prefix TEXT, prefix_mark TEXT,"
-	"    beads INTEGER, cut_segment INTEGER, cut_offset INTEGER);"
+	"CREATE TABLE about (version, boot, segment, offset, last, crc, first, clock_ms, clock_n,"
+	"    latest_ms, prefix, prefix_mark, beads, cut_segment, cut_offset);"
 	"CREATE TABLE beads ("
-	"    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status INTEGER NOT NULL,"
-	"    priority INTEGER NOT NULL, type INTEGER NOT NULL, assignee TEXT,"
-	"    lease INTEGER, deferred INTEGER, created INTEGER NOT NULL, created_n INTEGER NOT NULL,"
-	"    updated INTEGER NOT NULL, closed INTEGER,"
-	"    blockers INTEGER NOT NULL DEFAULT 0, dependencies INTEGER NOT NULL DEFAULT 0,"
-	"    dependents INTEGER NOT NULL DEFAULT 0,"
-	"    children INTEGER NOT NULL DEFAULT 0, parent TEXT,"
-	"    waits TEXT,"
-	"    title TEXT NOT NULL, hash TEXT, line TEXT NOT NULL);" TALLY_SCHEMA
-	"CREATE TABLE labels (label TEXT, n INTEGER, PRIMARY KEY (label, n)) WITHOUT ROWID;"
-	"CREATE TABLE edges ("
-	"    src TEXT, dst TEXT, kind TEXT, active INTEGER NOT NULL, line TEXT NOT NULL,"
-	"    PRIMARY KEY (src, dst, kind)) WITHOUT ROWID;"
-	"CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER, line TEXT NOT NULL)"
+	"    n INTEGER PRIMARY KEY, id UNIQUE, status, priority, type, assignee,"
+	"    lease, deferred, created, created_n, updated, closed,"
+	"    blockers, dependencies, dependents, children, parent, waits, title, hash, line);" TALLY_SCHEMA
+	"CREATE TABLE labels (label, n, PRIMARY KEY (label, n)) WITHOUT ROWID;"
+	"CREATE TABLE edges (src, dst, kind, active, line, PRIMARY KEY (src, dst, kind))"
 	"    WITHOUT ROWID;"
-	"CREATE TABLE created (request TEXT, id TEXT, PRIMARY KEY (request, id)) WITHOUT ROWID;"
-	"CREATE TABLE receipts ("
-	"    actor TEXT, id TEXT, op TEXT, args TEXT, reply TEXT, at INTEGER,"
-	"    PRIMARY KEY (actor, id)) WITHOUT ROWID;"
+	"CREATE TABLE tombstones (id PRIMARY KEY, at, line) WITHOUT ROWID;"
+	"CREATE TABLE created (request, id, PRIMARY KEY (request, id)) WITHOUT ROWID;"
+	"CREATE TABLE receipts (actor, id, op, args, reply, at, PRIMARY KEY (actor, id))"
+	"    WITHOUT ROWID;"
 	"CREATE VIRTUAL TABLE search USING"
 	"    fts5(title, body, content = '', columnsize = 0);";
 

@@ -8,7 +8,7 @@
  * every store. The table `counts` has a row for each cell: beads with the same status, priority and
  * type that are alike blocked, or not, and have open children, or none.
  */
-#define TALLY_SCHEMA "CREATE TABLE counts (cell INTEGER PRIMARY KEY, beads INTEGER NOT NULL);"
+#define TALLY_SCHEMA "CREATE TABLE counts (cell INTEGER PRIMARY KEY, beads);"
 
 /*
  * Whether there was ever a bead with an exact priority, which only vybe has (the member `rank`).
