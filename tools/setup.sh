@@ -63,7 +63,8 @@ need_build_tools() {
 need_test_tools() {
 	if have apt-get; then
 		install_debian clang clang-format libcmocka-dev python3 python3-pytest \
-			python3-hypothesis strace git man-db zsh fish chromium chromium-driver
+			python3-hypothesis strace git man-db zsh fish chromium chromium-driver \
+			valgrind
 		# libFuzzer for this version of clang; without it, the fuzzers use test/fuzz/driver.c
 		install_debian "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev" 2>/dev/null ||
 			note "libFuzzer could not be installed; the fuzzers run without it"

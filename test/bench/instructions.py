@@ -3,7 +3,10 @@
 Valgrind's callgrind counts instructions exactly, so two versions can be compared on a busy machine.
 A command whose cost grows with the project, and not with its answer, stands out by its last column.
 
-usage: instructions.py BUILD [--sizes 1000,100000] [--dir D] [--only WORD] [--json FILE]"""
+`make bench-baseline` writes baseline.json: the counts of FIXED in a small project, which
+test/system/test_instructions.py compares with those of the present build.
+
+usage: instructions.py BUILD [--sizes 1000,100000] [--dir D] [--only WORD] [--baseline FILE]"""
 import argparse
 import json
 import os
@@ -136,7 +139,7 @@ vybe resume --peek
 vybe memory get --key key-7
 vybe memory list
 vybe events list
-vybe artifacts list --task BEAD
+vybe artifacts list --task-id BEAD
 vybe task get --id BEAD
 vybe task list
 vybe status
@@ -151,7 +154,7 @@ bd comment BEAD 'a comment'
 bd unclaim BEAD
 bd label add BEAD new
 bd label remove BEAD new
-bd close BEAD
+bd close BEAD --force
 bd reopen BEAD
 bd defer BEAD --until 2099-01-01
 bd undefer BEAD
@@ -161,8 +164,8 @@ bb post 'a message'
 bb status set 'at work'
 bb agent heartbeat
 bb agent init
-bb agent send --to amber-otter --category INFO --subject s --body b
-bb agent reserve --scope src/a.c
+bb agent send amber-otter s -m b --category INFO --bead BEAD
+bb agent reserve --scope src/a.c --bead BEAD
 bb agent release --scope src/a.c
 vybe push --json '{"event":{"kind":"progress","message":"m"}}' --request-id REQUEST
 vybe memory set --key k --value v --request-id REQUEST
@@ -172,14 +175,70 @@ vybe resume --request-id REQUEST
 """
 
 
+# Of these, a cost that rises by more than 5 % fails ./check.
+FIXED = """
+bd show BEAD
+bd show BEAD --json
+bd list
+bd list --json
+bd list --sort updated
+bd list --label backend
+bd list -s closed
+bd ready
+bd ready --json
+bd search word77
+bd why BEAD
+bd count
+bd status
+bd stale
+bd dep list BEAD
+bd blocked
+bd history BEAD
+bd prime
+bd create 'a bead of the usual length' -d 'why and how'
+bd update BEAD --append-notes seen
+bd claim BEAD
+abacus status
+abacus log
+bb log
+bb post 'a message'
+bb agent inbox
+bb agent guard doc/x.md
+bb agent reserve --scope src/a.c --bead BEAD
+vybe memory get --key key-2
+vybe resume --peek
+"""
+FIXED_SIZE = 300
+
+
+def toolchain(build):
+    """What the counts depend on, besides our code: the compiler, the libraries and the machine."""
+    text = subprocess.run(["gcc", "--version"], capture_output=True, text=True).stdout.splitlines()[:1]
+    libraries = [subprocess.run(["pkg-config", "--modversion", name], capture_output=True, text=True).stdout.strip()
+                 for name in ("sqlite3", "libsodium")]
+    return " ".join([os.uname().machine, *text, *libraries])
+
+
+def fixed(build, top):
+    """The counts of FIXED in a project of FIXED_SIZE beads, made in the folder `top`."""
+    bead = fill(build, top / "project", FIXED_SIZE)
+    run(build, top / "project", "bd sync")  # so that no command finds a first time for anything
+    run(build, top / "project", "bd where")
+    return {line: count(build, top / "project", expand(line, bead, "fixed"))[0]
+            for line in FIXED.strip().splitlines()}
+
+
+def expand(line, bead, request):
+    return line.replace("BEAD", bead).replace("AGENT", AGENT).replace("REQUEST", request)
+
+
 def table(build, projects, only, rows):
     for line in (READS + WRITES).strip().splitlines():
         if only not in line:
             continue
         costs = []
         for number, (folder, bead) in enumerate(projects):
-            command = line.replace("BEAD", bead).replace("AGENT", AGENT).replace("REQUEST", f"r{len(rows)}-{number}")
-            costs.append(count(build, folder, command))
+            costs.append(count(build, folder, expand(line, bead, f"r{len(rows)}-{number}")))
         growth = costs[-1][0] / costs[0][0]
         answer = costs[-1][1] / max(costs[0][1], 1)
         mark = " *" if growth > GOAL * max(1, answer) else ""
@@ -194,11 +253,14 @@ def main():
     args.add_argument("--sizes", default="1000,100000")
     args.add_argument("--dir", type=pathlib.Path, help="where the projects are made, and kept")
     args.add_argument("--only", default="", help="only commands with this word")
-    args.add_argument("--json", type=pathlib.Path, help="write the counts here")
+    args.add_argument("--baseline", type=pathlib.Path, help="only count FIXED, and write the counts here")
     args = args.parse_args()
     build, rows = args.build.resolve(), {}
     with tempfile.TemporaryDirectory(dir=build) as top:
         top = args.dir or pathlib.Path(top)
+        if args.baseline:
+            made = {"toolchain": toolchain(build), "instructions": fixed(build, top)}
+            return args.baseline.write_text(json.dumps(made, indent=1) + "\n") and None
         projects = []
         for size in map(int, args.sizes.split(",")):
             folder, note = top / f"project-{size}", top / f"bead-{size}"
@@ -206,8 +268,6 @@ def main():
                 note.write_text(fill(build, folder, size))
             projects.append((folder, note.read_text()))
         table(build, projects, args.only, rows)
-    if args.json:
-        args.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
