@@ -129,6 +129,14 @@ def test_with_a_store_in_the_workspace_nothing_creates_one_in_git(plain_repo):
     assert place["path"] == str(workspace(plain_repo)) and "move-store git" in place["why"]
 
 
+def test_where_names_a_folder_that_is_not_used(repo):
+    workspace(repo).mkdir()
+    (place, *_) = repo.json("where", program="abacus")
+    assert place["path"] == str(repo.home) and "not used" in place["why"]
+    moved = repo.run("move-store", "workspace", program="abacus").ok()
+    assert "was there but not in use" in moved.err and stores(repo) == [workspace(repo)]
+
+
 def test_a_folder_of_the_workspace_that_git_tracks_is_refused(plain_repo):
     workspace(plain_repo).mkdir()
     (workspace(plain_repo) / "journal.1").write_text("")

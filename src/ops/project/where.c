@@ -29,6 +29,14 @@ static void project_where_put(struct json *reply, const char *store, struct str 
 	json_end(reply);
 }
 
+/* Was a folder left in the workspace, although the store is in the Git directory? */
+static bool bead_unused(struct call *c, const struct beads *b)
+{
+	struct str other = home_of_workspace(&c->mem, b->repo.common);
+
+	return other.p && file_is_dir(&c->mem, other);
+}
+
 static struct str bead_reason(struct call *c, const struct beads *b, bool there)
 {
 	bool linked = !str_eq(path_real(&c->mem, b->repo.gitdir), b->repo.common);
@@ -40,8 +48,11 @@ static struct str bead_reason(struct call *c, const struct beads *b, bool there)
 			"in the workspace, because there is no folder 'abacus' in the Git "
 			"directory; all worktrees share it, and 'abacus move-store git' moves it "
 			"into the Git directory");
-	return linked ? STR("in the Git directory that all worktrees share") :
-			STR("in the Git directory of this repository");
+	return arena_fmt(&c->mem, "in the Git directory %s%s",
+			 linked ? "that all worktrees share" : "of this repository",
+			 bead_unused(c, b) ? "; the folder '.abacus' in the main worktree is there "
+					     "too, but not used" :
+					     "");
 }
 
 static bool is_refusal(enum err e)
