@@ -57,8 +57,10 @@ enum err agent_names_find(struct call *c, struct agent_files *f, struct str *nam
 
 	if (renamed)
 		*renamed = false;
-	if (!f->home.p || (e = agent_file_read(c, f, names_file, &text)) || !text.p)
-		return f->home.p ? e : ERR_OK;
+	if (!f->home.p)
+		return ERR_OK;
+	if ((e = agent_file_read(c, f, names_file, &text)) || !text.p)
+		return e;
 	v = agent_snapshot_parse(&c->mem, text);
 	found = value_text(value_member(value_find(v, "renamed"), *name));
 	if (found.p && renamed)

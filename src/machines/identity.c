@@ -111,7 +111,8 @@ enum err identity_renew(struct call *c, struct str home, struct machine_db *db,
 	struct str old = out->self.id;
 	enum err e = identity_make(c, home, out);
 
-	if (e || (e = machine_db_begin(c, db)) || (e = fact_row_rename(c, db, old, out->self.id)))
+	if (e || (e = machine_db_begin(c, db)) ||
+	    (e = fact_row_rename(c, db, old, out->self.id, out->self.sent)))
 		return e;
 	out->self.sent = 0;
 	out->self.commit = STR_NONE;

@@ -1,6 +1,7 @@
 """Machines that share mail through a Git remote: what crosses, how fast, and what never leaves."""
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -8,7 +9,7 @@ import pytest
 
 from conftest import environment, git
 from harness import patience, wait_until
-from machines import LOGS, log_of, machine, settle
+from machines import LOGS, Machine, log_of, machine, settle
 from remotes import bare, http_remote, ssh_remote, sshd_at_hand
 
 LIVE = {"ABACUS_AUTOSYNC": "1"}
@@ -417,3 +418,65 @@ def test_an_agent_is_reached_by_its_name_at_its_machine(tmp_path):
     error = b.fails("agent", "send", "--from", "friend-b", "--to", "amber-otter@moon", "--bead", "bd-1", "--category",
                     "INFO", "--subject", "s", "--body", "b", program="bb")
     assert "amber-otter@moon" in error["message"]
+
+
+# --- the log ---
+
+def test_a_sealed_segment_never_changes(tmp_path):
+    remote, a, b = pair(tmp_path)
+    for n in range(4):
+        a.agent("send", "--from", "amber-otter", "--to", "bold-fox", "--bead", "bd-1", "--category", "INFO",
+                "--subject", "s", "--body", f"{n}" * 30000)
+    a.exchange()
+    first = {s["name"]: s["sha256"] for s in log_of(remote, a.ref)[0]["segments"]}
+    assert len(first) == 2 and all(s["bytes"] <= 64 << 10 for s in log_of(remote, a.ref)[0]["segments"])
+    a.agent("send", "--from", "amber-otter", "--to", "bold-fox", "--bead", "bd-1", "--category", "INFO",
+            "--subject", "s", "--body", "x" * 100000)
+    settle(a, b)
+    meta, facts = log_of(remote, a.ref)
+    assert [s["name"] for s in meta["segments"]][0] == "000001"
+    assert meta["segments"][0]["sha256"] == first["000001"] and meta["segments"][-1]["bytes"] > 64 << 10
+    assert [len(m["body"]) for m in inbox(b, "bold-fox")] == [100000, 30000, 30000, 30000, 30000]
+
+
+def test_settled_facts_leave_the_log_after_30_days_and_current_ones_stay(tmp_path):
+    remote, a, b = pair(tmp_path, ABACUS_NOW="2026-01-01T00:00:00Z")
+    old = send(a, "amber-otter", "bold-fox", "HANDOFF")["message_id"]
+    open_ = send(a, "amber-otter", "bold-fox", "HANDOFF")["message_id"]
+    settle(a, b)
+    b.agent("ack", "--agent", "bold-fox", "--message", old)
+    settle(b, a)
+    for one in (a, b):
+        one.env["ABACUS_NOW"] = "2026-03-01T00:00:00Z"
+    for n in range(3):
+        a.agent("send", "--from", "amber-otter", "--to", "bold-fox", "--bead", "bd-1", "--category", "HANDOFF",
+                "--subject", "s", "--body", f"{n}" * 30000)
+    settle(a, b)
+    meta, facts = log_of(remote, a.ref)
+    kept = {f["data"].get("id") for f in facts}
+    assert old not in kept and open_ in kept and "agent.registered" in {f["kind"] for f in facts}
+    assert meta["count"] == max(f["seq"] for f in facts)
+    c = machine(tmp_path / "c", remote, "late", ABACUS_NOW="2026-03-01T00:00:00Z")
+    c.exchange()
+    assert len(c.agent("inbox", "--agent", "bold-fox")) == 4 and len(inbox(b, "bold-fox")) == 5
+
+
+def test_a_copied_clone_takes_an_id_of_its_own(tmp_path):
+    remote, a, b = pair(tmp_path)
+    shutil.copytree(a.path, tmp_path / "copy", symlinks=True)
+    copy = Machine(tmp_path / "copy")
+    copy.env = dict(a.env)
+    send(copy, "amber-otter", "bold-fox")
+    copy.exchange()
+    send(a, "amber-otter", "bold-fox")
+    warnings = a.exchange()["warnings"]
+    assert len(warnings) == 1 and "new id" in warnings[0]
+    assert a.id != copy.id
+    settle(a, copy, b)
+    assert len(inbox(b, "bold-fox")) == 2
+    a.bb("post", "One", "--agent", "amber-otter")
+    copy.bb("post", "Two", "--agent", "amber-otter")
+    settle(a, copy, b)
+    for one in (a, copy, b):
+        assert sorted(m["content"] for m in one.bb("log")) == ["One", "Two"]
+    assert sorted(x["agent_id"] for x in b.agent("list")) == ["amber-otter", "bold-fox"]

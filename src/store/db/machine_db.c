@@ -252,12 +252,15 @@ enum err fact_row_unlist(struct call *c, struct machine_db *m, int64_t seq)
 	return stmt_run(c, st);
 }
 
-enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, struct str to)
+enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, struct str to,
+			 int64_t sent)
 {
-	AUTO_STMT *st = db_stmt(m->db, "UPDATE facts SET machine = ? WHERE machine = ?");
+	AUTO_STMT *st = db_stmt(m->db, "UPDATE facts SET machine = iif(seq > ?3, ?1, machine), "
+				       "segment = iif(seq > ?3, segment, 0) WHERE machine = ?2");
 
 	stmt_bind_str(st, to);
 	stmt_bind_str(st, from);
+	stmt_bind_int(st, sent);
 	return stmt_run(c, st);
 }
 

@@ -65,8 +65,12 @@ enum err fact_row_drop(struct call *c, struct machine_db *m, struct str machine,
 enum err fact_row_drop_all(struct call *c, struct machine_db *m, struct str machine);
 enum err fact_row_unlist(struct call *c, struct machine_db *m, int64_t seq); /* out of the log */
 
-/* After a machine has taken another id. */
-enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, struct str to);
+/*
+ * After this machine has taken another id: the facts after `sent` are those of the new id. The others
+ * are in the log of the old one, which another clone continues.
+ */
+enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, struct str to,
+			 int64_t sent);
 
 /* Ordered by machine and number; absent arguments match any. `open`: only those not done. */
 struct fact_filter {
