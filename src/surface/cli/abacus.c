@@ -2,6 +2,7 @@
 #include "surface/cli/face.h"
 #include "surface/cli/follow.h"
 #include "surface/cli/pipe.h"
+#include "surface/cli/run.h"
 #include "surface/cli/top.h"
 #include "surface/docs/docs.h"
 #include "surface/mcp/mcp.h"
@@ -141,6 +142,9 @@ static const struct command commands[] = {
 	{ "work", &op_project_work, .view = work_view_current, .group = "Work" },
 	{ "work done", &op_project_work_done, .view = work_view_current },
 	{ "work stop", &op_project_work_stop, .view = work_view_current },
+	{ "run", &op_run, .start = run_start },
+	{ "slots", &op_project_slots, .view = work_view_slots },
+	{ "slots set", &op_project_slots_set, .view = work_view_slots },
 	{ "work trailer", &op_project_work_trailer, .flags = COMMAND_ALIAS | COMMAND_SILENT },
 	{ "status", &op_project_status, .view = view_status, .group = "Overview" },
 	{ "conversation", &op_conversation, .view = view_conversation },

@@ -110,3 +110,32 @@ void work_view_current(struct view *v, const struct value *data)
 	if (!ended)
 		view_line(v, "  worktree  " STR_FMT, STR_ARG(value_str(data, "worktree")));
 }
+
+static void work_view_resource(struct view *v, const struct value *one)
+{
+	const struct value *held = value_find(one, "held");
+	int64_t waiting = view_number(one, "waiting");
+
+	view_paint(v, PAINT_BOLD, value_str(one, "name"));
+	buf_fmt(&v->out, ": %zu of %lld slots held", held->count,
+		(long long)view_number(one, "count"));
+	if (waiting)
+		buf_fmt(&v->out, ", %lld waiting", (long long)waiting);
+	view_line(v, "%s", "");
+	for (size_t i = 0; i < held->count; i++) {
+		const struct value *h = &held->item[i];
+		struct str agent = value_str(h, "agent");
+
+		view_line(v, "  process %lld%s" STR_FMT ", " STR_FMT ": " STR_FMT,
+			  (long long)view_number(h, "pid"), agent.p ? " of " : "", STR_ARG(agent),
+			  STR_ARG(view_age(v, value_str(h, "since"))),
+			  STR_ARG(value_str(h, "command")));
+	}
+}
+
+void work_view_slots(struct view *v, const struct value *data)
+{
+	if (!data->count)
+		view_line(v, "No resources. 'abacus slots set build 2' makes one with two slots.");
+	view_each(v, data, work_view_resource);
+}
