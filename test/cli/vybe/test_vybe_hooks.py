@@ -65,6 +65,27 @@ def test_install_and_uninstall_leave_nothing_behind(vybe, host):
     assert install(vybe, host, "uninstall")["status"] == "unchanged"
 
 
+@pytest.mark.parametrize("what", ["install", "uninstall"])
+def test_the_files_of_several_hosts_are_changed_or_none(vybe, what):
+    names = ["--claude", "--cursor", "--vscode", "--project"]
+    if what == "uninstall":
+        vybe.ok("hook", "install", *names, agent=None, request=False)
+    broken = vybe.path / ALL["cursor"]
+    broken.parent.mkdir(exist_ok=True)
+    broken.write_text("{ broken")
+    before = {p: p.read_bytes() for p in vybe.path.rglob("*.json")}
+    assert vybe.refused("hook", what, *names, agent=None, request=False) == "INVALID_INPUT"
+    assert {p: p.read_bytes() for p in vybe.path.rglob("*.json")} == before
+
+
+def test_the_message_says_what_was_done(vybe):
+    install(vybe, "codex")
+    say = lambda what: vybe.ok("hook", what, "--claude", "--codex", "--gemini", "--project", agent=None, request=False)["message"]
+    assert say("install") == "Hooks installed: claude, gemini; unchanged: codex. The hosts call vybe in their next session."
+    assert say("install") == "Hooks unchanged: claude, codex, gemini. The hosts call vybe in their next session."
+    assert say("uninstall") == "Hooks removed: claude, codex, gemini. The hosts no longer call vybe."
+
+
 @pytest.mark.parametrize("host", ALL)
 def test_the_file_of_a_project_names_no_folder_of_this_machine(vybe, host):
     install(vybe, host)
