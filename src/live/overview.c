@@ -369,6 +369,8 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 		json_put_word(j, "liveness", &liveness_words, overview_liveness(w, a));
 		json_put_int(j, "unread", mail.unread);
 		json_put_int(j, "to_accept", mail.unacked);
+		if (a->machine.p)
+			json_put_str(j, "machine", a->machine);
 		json_end(j);
 	}
 	json_end(j);

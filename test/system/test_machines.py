@@ -254,6 +254,9 @@ def test_a_reservation_of_another_machine_is_respected(tmp_path):
     settle(a, b)
     [seen] = b.agent("status")["reservations"]
     assert (seen["agent_id"], seen["machine"]) == ("amber-otter", "laptop")
+    assert "amber-otter@laptop" in b.run("agent", "list", program="bb").out
+    assert {x["agent_id"]: x.get("machine") for x in b.abacus("sessions")["agents"]} == {
+        "amber-otter": "laptop", "bold-fox": None}
     error = b.fails("agent", "reserve", "--agent", "bold-fox", "--scope", "src/parser", "--bead", "bd-1", program="bb")
     assert error["reason"] == "RESERVATION_CONFLICT" if "reason" in error else error["code"] == "RESERVATION_CONFLICT"
     a.agent("release", "--agent", "amber-otter", "--scope", "src/parser")

@@ -75,6 +75,7 @@ static const struct prop agent_props[] = {
 	{ "liveness", PROP_STR, 0, NULL },
 	{ "unread", PROP_INT, 0, NULL },
 	{ "to_accept", PROP_INT, 0, NULL },
+	{ "machine", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 

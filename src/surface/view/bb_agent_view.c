@@ -4,16 +4,6 @@
 #include "surface/view/bb_view.h"
 #include "surface/view/view.h"
 
-/* "amber-otter", or "amber-otter@laptop" if that is another machine. */
-static struct str view_at_machine(struct view *v, const struct value *one, const char *key)
-{
-	struct str name = value_str(one, key), machine = value_str(one, "machine");
-
-	return machine.p ?
-		       arena_fmt(v->out.mem, STR_FMT "@" STR_FMT, STR_ARG(name), STR_ARG(machine)) :
-		       name;
-}
-
 void bb_view_registered(struct view *v, const struct value *data)
 {
 	struct str liveness = value_str(data, "liveness");

@@ -59,7 +59,7 @@ static void session_view_put_agents(struct view *v, const struct value *agents)
 		struct str liveness = value_str(one, "liveness");
 
 		table_row(&t);
-		table_cell(&t, 0, PAINT_BOLD, value_str(one, "agent_id"));
+		table_cell(&t, 0, PAINT_BOLD, view_at_machine(v, one, "agent_id"));
 		table_cell(&t, 1, view_liveness(liveness), liveness);
 		table_cell(&t, 2, PAINT_NONE, view_age(v, value_str(one, "last_seen_at")));
 		table_cell(&t, 3, PAINT_NONE, session_view_count(v, one, "unread"));

@@ -507,3 +507,12 @@ void view_each(struct view *v, const struct value *data,
 	for (size_t i = 0; i < data->count; i++)
 		show(v, &data->item[i]);
 }
+
+struct str view_at_machine(struct view *v, const struct value *one, const char *key)
+{
+	struct str name = value_str(one, key), machine = value_str(one, "machine");
+
+	return machine.p ?
+		       arena_fmt(v->out.mem, STR_FMT "@" STR_FMT, STR_ARG(name), STR_ARG(machine)) :
+		       name;
+}

@@ -60,6 +60,9 @@ void view_each(struct view *v, const struct value *data,
 void view_line(struct view *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void view_paint(struct view *v, enum paint paint, struct str text);
 
+/* The name of an agent: "amber-otter", or "amber-otter@laptop" if that is another machine. */
+struct str view_at_machine(struct view *v, const struct value *one, const char *key);
+
 /* The colour for an agent's liveness. */
 enum paint view_liveness(struct str liveness);
 
