@@ -104,7 +104,7 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 	return well;
 }
 
-/* The newest of them: after each death of a sender there is one more. */
+/* Writes the newest of them. Each sender that dies before its message is complete adds one. */
 static void put_unsure(struct json *j, const struct map *unsure)
 {
 	enum { UNSURE_MOST = 100 };

@@ -21,7 +21,7 @@ static void mailbox_move_line(struct call *c, const struct mail *m, void *arg)
 		mailbox_line(c, moves ? &k->to_box : &k->from_box, &now).lines);
 }
 
-/* If it is interrupted, it is done again: messages that have both boxes are the same message. */
+/* A move that was interrupted is repeated: a message that is in both boxes then counts once. */
 enum err mailbox_move(struct call *c, struct agent_files *f, struct str from, struct str to,
 		      const struct map *ids)
 {

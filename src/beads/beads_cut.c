@@ -1,7 +1,7 @@
 /*
- * Shortens the journal. A new segment begins with the unpublished changes, joined to one record,
- * and the base, which carries what 'bd undo' needs; receipts move to receipts.db. A writer or a sync does this once the journal has
- * grown enough.
+ * Shortens the journal, once it has grown enough: by a writer, or by a sync. The new segment begins
+ * with the unpublished changes, joined to one record, and a base record, which has what 'bd undo'
+ * needs. Receipts move to receipts.db.
  */
 #include "base/system/file.h"
 #include "base/system/path.h"
