@@ -5,6 +5,7 @@ import pathlib
 import platform
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -217,3 +218,48 @@ def test_inspector_reads_resources_and_prompts(inspect, project):
         assert "hello there" in read("resources/read", "--uri", uri)["contents"][0]["text"]
     [prompt] = read("prompts/list")["prompts"]
     assert "hello there" in read("prompts/get", "--prompt-name", prompt["name"])["messages"][0]["content"]["text"]
+
+
+# --- a whole session through the default profile ---
+
+@pytest.fixture(scope="session")
+def python_client():
+    """The official Python library."""
+    folder = CACHE.parent / "mcp-python"
+    if not (folder / "mcp").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), "mcp<2"],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        if done.returncode:
+            pytest.skip(f"PyPI is not at hand: {(done.stderr.splitlines() or ['pip failed'])[-1]}")
+    return folder
+
+
+@pytest.fixture
+def worker(repo):
+    repo.run("agent", "register", "--name", "amber-otter", "--role", "dev", program="bb").ok()
+    repo.bead = repo.create("work")
+    return repo
+
+
+def check_work(worker, out):
+    said = json.loads(out)
+    assert len(said["tools"]) == 12
+    assert all(step["success"] for step in said["steps"].values()), said["steps"]
+    [claimed] = said["steps"]["claimed"]["data"]
+    assert (claimed["id"], claimed["assignee"]) == (worker.bead, "amber-otter")
+    assert said["steps"]["reserved"]["data"]["scope"] == "src/*"
+    assert worker.show(worker.bead)["status"] == "closed"
+
+
+@pytest.mark.parametrize("library", ["sdk", "client"])
+def test_a_session_with_the_official_typescript_clients(run, worker, library):
+    out, _ = run(CACHE / "session.mjs", BIN / "abacus", worker.path, library, "amber-otter")
+    check_work(worker, out)
+
+
+def test_a_session_with_the_official_python_client(worker, python_client, tmp_path):
+    done = subprocess.run([sys.executable, HERE / "session.py", BIN / "abacus", worker.path, "amber-otter"], capture_output=True,
+                          text=True, timeout=60, env=environment(PYTHONPATH=python_client) | {"HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_work(worker, done.stdout)
