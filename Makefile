@@ -196,9 +196,10 @@ doc: all
 screens: all
 	$(Q)tools/screens
 
-# Takes screenshots of every view of the page. Look at them before you commit them.
+# Takes the screenshots of the documentation. Without names, shots.py takes every view at every width. Look at them before you commit them.
 shots: all
-	$(PYTHON) test/web/shots.py doc/page
+	$(PYTHON) test/web/shots.py doc/page now bead board 1260 light
+	$(PYTHON) test/web/shots.py doc/page now 390 dark
 
 # Compiles for macOS without linking; see `check` for where the headers come from.
 portable:

@@ -3,7 +3,7 @@ import { $, tick } from "./dom.js";
 import { store, subscribe, load, look, missed, start } from "./store.js";
 import { get, invited } from "./api.js";
 import { go, onRoute, route, views as names } from "./route.js";
-import { poke, setTitle } from "./pulse.js";
+import { firstPulse, poke, setTitle } from "./pulse.js";
 import { applyPrefs, help, onPref, settings } from "./prefs.js";
 import { complain, copy } from "./toast.js";
 import * as now from "./now.js";
@@ -143,6 +143,7 @@ async function begin() {
     $("#project").textContent = path.split("/").at(-2) ?? "";
     setTitle();
   }).catch(() => {});
+  if (name === "now") await firstPulse; // what one sees first comes first
   try {
     await load();
   } catch (e) {

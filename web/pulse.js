@@ -76,13 +76,20 @@ export function setTitle(view) {
   document.title = `${count ? `(${count}) ` : ""}${setTitle.view} · ${$("#project").textContent || "Abacus"}`;
 }
 
+// Resolved when the first reading has arrived or failed: the rest of the project is loaded after it.
+let begun;
+export const firstPulse = new Promise((resolve) => { begun = resolve; });
+
 const reader = new Reader(() => get("status", { limit: 200 }), (data) => {
+  begun();
   pulse.data = data;
   showCount(data.attention_total);
   notify(data.attention);
   for (const listener of listeners) listener();
   if (!performance.getEntriesByName("now").length) performance.mark("now");
 });
+
+reader.failed = () => begun();
 
 export const poke = () => reader.poke();
 

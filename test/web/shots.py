@@ -15,6 +15,7 @@ from browser import Browser  # noqa: E402
 from demo import BUILD, Demo  # noqa: E402
 
 SIZES = {390: 844, 768: 1024, 1440: 900, 2560: 1440}
+SMALL = {1260: 700}  # for the documentation
 
 
 def views(demo):
@@ -52,7 +53,7 @@ def main(folder, *wanted):
             for scheme in schemes:
                 browser.scheme(scheme)
                 for width in sizes:
-                    browser.size(width, SIZES[width])
+                    browser.size(width, {**SIZES, **SMALL}[width])
                     for name in names:
                         address, sign = all_views[name]
                         browser.run("location.hash = arguments[0]", address)
@@ -60,7 +61,7 @@ def main(folder, *wanted):
                             browser.find(sign, 3)
                         except AssertionError:
                             print(f"{name}: no {sign}")
-                        browser.run("return new Promise(done => setTimeout(done, 150))")
+                        browser.run("document.activeElement.blur(); return new Promise(done => setTimeout(done, 150))")
                         browser.shot(out / f"{name}-{width}-{scheme}.png")
             for line in browser.log():
                 print(line["message"])
