@@ -33,8 +33,8 @@ class Sandbox:
     def argv(self, program, *args):
         return inside(self.folders, str(BIN / program), *args, mount=self.mount, flags=self.flags)
 
-    def run(self, *args, program="bd", env=None):
-        return Result(subprocess.run(self.argv(program, *args), stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+    def run(self, *args, program="bd", env=None, stdin=b""):
+        return Result(subprocess.run(self.argv(program, *args), input=stdin, capture_output=True, timeout=60,
                                      cwd=self.cwd, env=environment(**{**self.repo.env, **(env or {})})))
 
     def json(self, *args, **kw):

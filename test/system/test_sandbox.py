@@ -294,6 +294,17 @@ def test_a_service_of_the_user_carries_out_what_a_sandbox_may_not_write(repo, se
     assert linked.json("sync")["durability"] == "local"
 
 
+def test_a_service_carries_out_the_calls_of_an_mcp_server_in_a_sandbox(repo, services):
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "bd_create", "arguments": {"title": "one"}}}
+    begin = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
+             "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+    services(repo).start()
+    lines = "".join(json.dumps(one) + "\n" for one in (begin, call)).encode()
+    Sandbox(repo, ".").run("mcp", program="abacus", stdin=lines, env={"BD_ACTOR": "zed"}).ok()
+    assert [bead["created_by"] for bead in repo.json("list")] == ["zed"]
+
+
 def test_a_service_carries_out_nothing_for_another_project(repo, services, tmp_path):
     service = services(repo).start()
     git(tmp_path, "init", "-q", "other")

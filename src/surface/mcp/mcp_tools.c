@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "surface/mcp/mcp_exchange.h"
+#include "surface/service/handoff.h"
 
 /* Claude Code gives every tool use a unique id, which serves as a request id. */
 #define TOOL_USE_ID "claudecode/toolUseId"
@@ -188,6 +189,15 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 	return ERR_OK;
 }
 
+/* Where a sandbox forbids this process to write, a service of the user may. */
+static enum err run_tool(struct exchange *x, const struct request *r, struct json *data)
+{
+	struct handoff_actor actor = { x->c->actor, x->c->anonymous };
+	enum err e = request_run(x->c, r, data);
+
+	return e == ERR_READ_ONLY ? handoff_run(x->c, &actor, r, data) : e;
+}
+
 /* The id in the body has already passed the check of actor names. */
 static enum err run_identify(struct exchange *x, const struct request *r, struct json *data)
 {
@@ -338,8 +348,7 @@ enum err tools_call(struct exchange *x)
 	if (e == ERR_USAGE)
 		return e;
 	if (!e)
-		e = op == &op_mcp_identify ? run_identify(x, &r, &data) :
-					     request_run(x->c, &r, &data);
+		e = op == &op_mcp_identify ? run_identify(x, &r, &data) : run_tool(x, &r, &data);
 	put_tool_result(x, op_dialect(op), e, e ? STR_NONE : json_text(&data));
 	return ERR_OK;
 }
