@@ -107,7 +107,7 @@ static void put_payload(struct json *j, const struct protocol_event *event)
 	json_end(j);
 }
 
-/* The mark is the end of the event's id; this is that end with the text that follows it in a line. */
+/* The mark ends the event's id; this is that end, with the text after it in the line. */
 static struct str protocol_mark_text(struct call *c, struct str mark)
 {
 	return arena_fmt(&c->mem, "_" STR_FMT "\",\"version\"", STR_ARG(mark));
