@@ -3,7 +3,7 @@
 #include "base/text/json.h"
 #include "beads/beads.h"
 #include "beads/model/bead.h"
-#include "store/db/commit_db.h"
+#include "store/commit_db.h"
 #include "store/repo/repo.h"
 
 enum { COMMITS_MOST = 20000, NAMES_MOST = 50, SUMMARY_MOST = 200 };

@@ -4,7 +4,7 @@
 #include "agents/reservation.h"
 #include "base/map.h"
 #include "beads/beads.h"
-#include "store/db/commit_db.h"
+#include "store/commit_db.h"
 
 /*
  * Which beads are likely to change the same files. Every chance is in percent, and has a source

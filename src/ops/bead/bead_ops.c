@@ -80,6 +80,7 @@ const struct prop bead_props[] = {
 	{ "score", PROP_INT, OPT, NULL },
 	{ "remap", PROP_OBJECT, OPT | PROP_LIST, NULL },
 	{ "commits", PROP_OBJECT, OPT | PROP_LIST, NULL },
+	{ "similar", PROP_OBJECT, OPT | PROP_LIST, NULL },
 /* extensions, where they are set */
 #define EXTENSION(NAME, key, type, flags) PROP_ROW(key, flags, TYPE_##type),
 #include "beads/model/members.def"

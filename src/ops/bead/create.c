@@ -1,9 +1,11 @@
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "beads/draft.h"
 #include "beads/plan/plan.h"
 #include "ops/ops.h"
 #include "ops/plan/extension.h"
 #include "ops/work/touches.h"
+#include "store/db/bead_similar.h"
 
 struct body {
 	struct str title, description, body_file, assignee, id, parent, file;
@@ -13,7 +15,7 @@ struct body {
 	struct touches_body touches;
 	int type;
 	int64_t priority;
-	bool dry_run;
+	bool dry_run, if_new;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -42,6 +44,8 @@ static const struct field fields[] = {
 #include "beads/model/members.def"
 	EXTENSION_FIELDS(struct body, extension),
 	{ "id", &kind_bead, AT(id), .help = "id (default: generated)" },
+	{ "if_new", &kind_bool, AT(if_new), FIELD_CLI,
+	  .help = "refuse if an open bead has nearly the same title" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
 	  .help = "show the result without creating anything" },
 	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE.md",
@@ -108,15 +112,38 @@ static bool bead_create_only_file(const struct body *in)
 }
 
 static enum err bead_create_reply(struct call *c, struct beads *b, struct str id,
-				  struct json *reply)
+				  const struct similar *similar, size_t count, struct json *reply)
 {
 	struct shape shape = { .brief = c->terse };
 	struct bead_row *row;
 	enum err e = cache_find_bead(c, &b->cache, id, &row);
 
-	if (!e && row)
-		public_encode(reply, row, &shape);
+	if (e || !row)
+		return e;
+	json_object(reply);
+	public_put(reply, row, &shape);
+	if (count)
+		json_put_array(reply, "similar");
+	for (size_t i = 0; i < count; i++) {
+		json_object(reply);
+		json_put_str(reply, "id", similar[i].id);
+		json_put_str(reply, "title", similar[i].title);
+		json_put_int(reply, "score", similar[i].score);
+		json_end(reply);
+	}
+	if (count)
+		json_end(reply);
+	json_end(reply);
 	return e;
+}
+
+static enum err bead_create_refuse(struct call *c, const struct similar *same)
+{
+	call_fail(c, ERR_ALREADY_EXISTS, "'" STR_FMT "' is nearly the same (%d%%): " STR_FMT,
+		  STR_ARG(same->id), same->score, STR_ARG(same->title));
+	return call_step(c,
+			 "Look at it with 'bd show " STR_FMT "', or create yours without --if-new.",
+			 STR_ARG(spawn_word(&c->mem, same->id)));
 }
 
 /* The beads that a plan's bead waits for, so that a preview can show the order. */
@@ -177,13 +204,19 @@ static enum err bead_create_one(struct call *c, struct beads *b, const struct bo
 				struct json *reply)
 {
 	struct state *change = state_new(&c->mem);
+	struct similar similar[SIMILAR_MOST];
 	struct draft one;
+	size_t count = 0;
 	enum err e;
 
-	if ((e = bead_create_draft(c, b, in, &one)) || (e = draft_put(c, b, &one, change)) ||
-	    (e = beads_put(c, b, change)))
+	if ((e = bead_create_draft(c, b, in, &one)) ||
+	    (e = similar_find(c, &b->cache, in->title, similar, &count)))
 		return e;
-	return bead_create_reply(c, b, one.id, reply);
+	if (in->if_new && count && similar[0].score >= SIMILAR_SAME)
+		return bead_create_refuse(c, similar);
+	if ((e = draft_put(c, b, &one, change)) || (e = beads_put(c, b, change)))
+		return e;
+	return bead_create_reply(c, b, one.id, similar, count, reply);
 }
 
 static enum err bead_create_run(struct call *c, struct stores *s, const void *body,

@@ -51,7 +51,14 @@ static void bead_put_claim(struct view *v, const struct value *bead)
 
 static void bd_view_created_one(struct view *v, const struct value *bead)
 {
+	const struct value *similar = value_find(bead, "similar");
+
 	bead_put_line(v, view_wants(v, ROLE_DRY_RUN) ? "Would create" : "Created", bead);
+	for (size_t i = 0; similar && i < similar->count; i++)
+		view_line(v, "  similar: " STR_FMT " (%lld%%) " STR_FMT,
+			  STR_ARG(value_str(&similar->item[i], "id")),
+			  (long long)view_number(&similar->item[i], "score"),
+			  STR_ARG(value_str(&similar->item[i], "title")));
 }
 
 void bd_view_created(struct view *v, const struct value *data)

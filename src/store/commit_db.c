@@ -1,4 +1,4 @@
-#include "store/db/commit_db.h"
+#include "store/commit_db.h"
 
 #include <stdlib.h>
 

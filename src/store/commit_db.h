@@ -1,5 +1,5 @@
-#ifndef STORE_DB_COMMIT_DB_H
-#define STORE_DB_COMMIT_DB_H
+#ifndef STORE_COMMIT_DB_H
+#define STORE_COMMIT_DB_H
 
 #include "base/call.h"
 
