@@ -84,7 +84,7 @@ enum field_role {
 	ROLE_CLAIM,     /* also claims the beads that are listed */
 	ROLE_CONFIRM,   /* without it, the operation only shows what it would do */
 	ROLE_DRY_RUN,   /* with it, the operation only shows what it would do */
-	ROLE_EXCLUSIVE, /* claims at the Git remote first; a kind_switch */
+	ROLE_EXCLUSIVE, /* claims or reserves at the Git remote first; a kind_switch */
 	ROLE_EXPECTED,  /* what a preview has shown; refuses to do anything else */
 	ROLE_FIELDS,    /* the members that the reply has */
 	ROLE_FOLLOW,    /* keeps printing what is new */

@@ -41,6 +41,14 @@ static enum err agents_resolve(struct call *c, const struct request *r, struct a
 	return ERR_OK;
 }
 
+/* Does the request need the operation's `look`? Only some need the remote. */
+static bool agents_must_look(const struct request *r)
+{
+	const int *exclusive = request_value(r, ROLE_EXCLUSIVE);
+
+	return r->op->look && (!exclusive || *exclusive > 0);
+}
+
 /* Runs the operation's `look`, without the lock, unless there is a receipt already. */
 static enum err agents_look(struct call *c, const struct request *r, struct stores *s,
 			    const struct receipt *ask, struct receipt *old)
@@ -93,7 +101,7 @@ enum err request_run_agents(struct call *c, const struct request *r, struct json
 	if (write && c->request_id.p)
 		ask = request_receipt(c, r);
 	c->request_args = ask.args;
-	if (r->op->look && (e = agents_look(c, r, &s, &ask, &old)))
+	if (agents_must_look(r) && (e = agents_look(c, r, &s, &ask, &old)))
 		return e;
 	if (old.op.p)
 		return receipt_answer(c, &old, reply);

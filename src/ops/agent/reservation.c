@@ -11,7 +11,7 @@
 struct body {
 	struct reserve_ask ask;
 	int64_t epoch, timeout;
-	bool exclusive;
+	int exclusive;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -35,7 +35,7 @@ static const struct field reserve_fields[] = {
 	  .help = "take over a reservation that has expired or whose owner is stale" },
 	{ "strict", &kind_bool, AT(ask.strict),
 	  .help = "refuse if another agent has reserved any part of it" },
-	{ "exclusive", &kind_bool, AT(exclusive),
+	{ "exclusive", &kind_switch, AT(exclusive), .role = ROLE_EXCLUSIVE,
 	  .help = "reserve at the Git remote first; refuse if any agent, on any machine, has "
 		  "reserved any part of it exclusively" },
 	{ "timeout", &kind_duration, AT(timeout), FIELD_CLI, .min = 1000, .max = 3600000,
@@ -100,7 +100,7 @@ static enum err agent_reservation_ask(struct call *c, const struct body *in,
 				      struct reserve_ask *out)
 {
 	*out = in->ask;
-	out->strict = in->ask.strict || in->exclusive;
+	out->strict = in->ask.strict || in->exclusive > 0;
 	if (!out->bead.p && !(out->bead = current_bead(c)).p)
 		return call_fail(c, ERR_MISSING_BEAD_ID, "--bead is missing");
 	return ERR_OK;
@@ -114,7 +114,7 @@ static enum err agent_reservation_look(struct call *c, struct stores *s, const v
 	struct reservation_outlook outlook;
 	enum err e;
 
-	if (!in->exclusive)
+	if (in->exclusive <= 0)
 		return ERR_OK;
 	if ((e = lease_check(c)) || (e = agent_reservation_ask(c, in, &ask)) ||
 	    (e = reservation_look(c, s->agents, &ask, &outlook)))
@@ -162,7 +162,7 @@ static enum err agent_reservation_run_reserve(struct call *c, struct stores *s, 
 		json_end(reply);
 	}
 	json_end(reply);
-	if (in->exclusive)
+	if (in->exclusive > 0)
 		json_put_str(reply, "durability", STR("remote"));
 	json_end(reply);
 	return ERR_OK;
