@@ -55,7 +55,7 @@ export class Agent {
     if (text === this.drawn) return;
     this.drawn = text;
     this.head.replaceChildren(h("h2", {}, this.id),
-      h("p", { class: "facts" }, liveness(a.liveness), a.role && h("span", {}, a.role), a.last_seen_at && h("span", {}, "seen ", time(a.last_seen_at)), ...counts(a)),
+      h("p", { class: "facts" }, liveness(a.liveness), a.role && h("span", {}, a.role), a.machine && h("span", {}, `on ${a.machine}`), a.last_seen_at && h("span", {}, "seen ", time(a.last_seen_at)), ...counts(a)),
       ...(busy?.status ? [h("p", { class: "facts" }, h("span", { class: `chip ${busy.status}` }, busy.status), busy.task && h("span", { dir: "auto" }, busy.task),
         busy.blockers && h("span", { class: "why", dir: "auto" }, busy.blockers))] : []),
       ...(known || busy ? [] : [h("p", { class: "quiet" }, store.loaded ? "This agent is not registered in this project." : "Loading …")]));

@@ -139,10 +139,10 @@ class Sessions {
     const active = agents.filter((a) => a.liveness === "active").length;
     this.agentHead.textContent = agents.length ? `Agents: ${active} of ${agents.length} active` : "Agents";
     this.agentList.set(agents.length ? agents.map((a) => ({
-      key: a.agent_id, height: 58, version: `${a.last_seen_at}|${a.liveness}|${a.unread}|${a.to_accept}|${a.role}`,
+      key: a.agent_id, height: 58, version: `${a.last_seen_at}|${a.liveness}|${a.unread}|${a.to_accept}|${a.role}|${a.machine ?? ""}`,
       make: () => h("div", { class: "agent", role: "listitem" },
         h("p", {}, h("strong", {}, a.machine ? `${a.agent_id}@${a.machine}` : a.agent_id), ...counts(a)),
-        h("p", { class: "small" }, liveness(a.liveness), h("span", {}, "last seen ", time(a.last_seen_at)), h("span", {}, a.role))),
+        h("p", { class: "small" }, liveness(a.liveness), h("span", {}, "last seen ", time(a.last_seen_at)), h("span", {}, a.role), a.machine && h("span", {}, `on ${a.machine}`))),
     })) : [{ key: "none", height: 40, version: "", make: () => h("div", {}, h("p", { class: "quiet" }, "No agents registered.")) }]);
   }
 
