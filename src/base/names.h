@@ -22,4 +22,10 @@ int names_value(const struct names *names, struct str word); /* -1: unknown word
 /* Like names_value(), without the synonyms. */
 int names_exact(const struct names *names, struct str word);
 
+/* The edit distance between two words; swapping two neighbouring letters is one edit. */
+size_t names_edits(struct str a, struct str b);
+
+/* The word that was probably meant; NULL: none is close. */
+const char *names_nearest(const struct names *names, struct str word);
+
 #endif

@@ -345,13 +345,27 @@ static void word_clear(void *at)
 	*(int *)at = -1;
 }
 
+/* There are too many words to list them in an error. */
+static enum err word_fail_among_many(struct call *c, const struct field *f, struct str text)
+{
+	const char *near = names_nearest(f->words, text);
+
+	call_fail(c, INVALID(f), "%s has no value '" STR_FMT "'%s%s%s", field_label(c, f),
+		  STR_ARG(text), near ? "; did you mean '" : "", near ? near : "",
+		  near ? "'?" : "");
+	return f->hint ? call_step(c, "%s", f->hint) : c->code;
+}
+
 static enum err word_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
+	enum { MANY = 20 };
 	struct buf all = { .mem = &c->mem };
 
 	*(int *)at = names_value(f->words, text);
 	if (*(int *)at >= 0)
 		return ERR_OK;
+	if (f->words->count > MANY)
+		return word_fail_among_many(c, f, text);
 	for (int i = 0; i < f->words->count; i++)
 		buf_fmt(&all, "%s%s", i ? ", " : "", names_word(f->words, i));
 	call_fail(c, INVALID(f), "%s must be one of %s, not '" STR_FMT "'", field_label(c, f),

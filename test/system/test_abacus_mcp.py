@@ -62,7 +62,8 @@ def test_a_list_of_tools_can_be_asked_for(repo):
     assert list(listed(repo, "--tools", "bd_list", "--tools", "bd_show")) == ["bd_list", "bd_show"]
     assert "agent_mail" not in listed(repo, "--tools", "all")  # its three tools are listed instead
     done = repo.run("mcp", "--tools", "bd_lsit", program="abacus")
-    assert done.code == 1 and "bd_lsit" in done.err
+    assert done.code == 1 and "--tools has no value 'bd_lsit'; did you mean 'bd_list'?\nRun 'abacus mcp --help', " in done.err
+    assert " bd_list," in repo.run("mcp", "--help", program="abacus").out
 
 
 def test_a_session_works_in_the_default_profile(repo):

@@ -1,34 +1,8 @@
 /* Unknown commands and options: the errors, with the most similar right command line. */
 #include "base/buf.h"
+#include "base/names.h"
 #include "base/system/spawn.h"
 #include "surface/cli/args_parts.h"
-
-static size_t args_least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The edit distance between two words; swapping two neighbouring letters is one edit. */
-static size_t args_distance(struct str a, struct str b)
-{
-	enum { LONGEST = 32 };
-	size_t d[LONGEST + 1][LONGEST + 1];
-
-	if (a.n > LONGEST || b.n > LONGEST)
-		return LONGEST;
-	for (size_t i = 0; i <= a.n; i++)
-		for (size_t j = 0; j <= b.n; j++) {
-			if (!i || !j) {
-				d[i][j] = i + j;
-				continue;
-			}
-			d[i][j] = args_least(args_least(d[i - 1][j], d[i][j - 1]) + 1,
-					     d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]));
-			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
-				d[i][j] = args_least(d[i][j], d[i - 2][j - 2] + 1);
-		}
-	return d[a.n][b.n];
-}
 
 struct nearest {
 	struct str word, best;
@@ -39,7 +13,7 @@ static void args_consider(struct nearest *n, struct str candidate)
 {
 	size_t edits = str_starts(candidate, n->word) && n->word.n > 1 ?
 			       1 :
-			       args_distance(n->word, candidate);
+			       names_edits(n->word, candidate);
 
 	if (candidate.p && edits < n->edits) {
 		n->edits = edits;
