@@ -90,7 +90,10 @@ static enum err identity_read(struct call *c, struct str home, struct identity *
 	}
 	call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is not the private key of this machine",
 		  STR_ARG(share_file(c, home, "key")));
-	return call_step(c, "Restore the file, or make a new identity: abacus machines renew");
+	return call_step(c,
+			 "Restore the file from a backup. Without it, move the folder '" STR_FMT
+			 "' away and run 'abacus share on', which makes a new identity.",
+			 STR_ARG(home));
 }
 
 enum err identity_open(struct call *c, struct str home, struct machine_db *db, struct identity *out)
