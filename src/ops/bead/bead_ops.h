@@ -163,7 +163,10 @@ struct filter_body {
 	.created_before = ABSENT, .updated_after = ABSENT, .updated_before = ABSENT, \
 	.closed_after = ABSENT, .closed_before = ABSENT
 
-#define FILTER_FIELDS(body, member)                                                                \
+/* `about` says what --all does: some operations show closed beads without it. */
+#define SHOW_CLOSED "show closed beads too"
+#define ALL_ALREADY "include every status (default)"
+#define FILTER_FIELDS(body, member, about)                                                         \
 	{ "status",                                                                                \
 	  &kind_word,                                                                              \
 	  offsetof(body, member.statuses),                                                         \
@@ -172,8 +175,7 @@ struct filter_body {
 	  .words = &bead_statuses,                                                                 \
 	  .hint = "'bd blocked' lists blocked beads; --all shows beads of every status.",          \
 	  .help = "statuses to include" },                                                         \
-		{ "all", &kind_bool, offsetof(body, member.all),                                   \
-		  .help = "show closed beads too" },                                               \
+		{ "all", &kind_bool, offsetof(body, member.all), .help = about },                  \
 		{ "type",                                                                          \
 		  &kind_word,                                                                      \
 		  offsetof(body, member.types),                                                    \

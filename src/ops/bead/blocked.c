@@ -11,7 +11,7 @@ struct body {
 };
 
 static const struct field fields[] = {
-	FILTER_FIELDS(struct body, filter),
+	FILTER_FIELDS(struct body, filter, SHOW_CLOSED),
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),
 	{ 0 },

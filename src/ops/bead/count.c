@@ -9,7 +9,7 @@ struct body {
 };
 
 static const struct field fields[] = {
-	FILTER_FIELDS(struct body, filter),
+	FILTER_FIELDS(struct body, filter, ALL_ALREADY),
 	{ "by_status", &kind_bool, offsetof(struct body, by[GROUP_STATUS]),
 	  .help = "count by status" },
 	{ "by_priority", &kind_bool, offsetof(struct body, by[GROUP_PRIORITY]),

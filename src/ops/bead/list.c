@@ -29,7 +29,7 @@ static const struct names formats = { format_words, 3, NULL };
 	}
 
 static const struct field list_fields[] = {
-	FILTER_FIELDS(struct body, filter),
+	FILTER_FIELDS(struct body, filter, SHOW_CLOSED),
 	{ "ready", &kind_bool, AT(ready), FIELD_CLI, .help = "show only beads that are ready" },
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),
@@ -42,7 +42,7 @@ static const struct field search_fields[] = {
 	{ "query", &kind_str, AT(words), FIELD_REQUIRED | FIELD_PLACE, .flag = "query",
 	  .arg = "WORDS", .min = 1, .max = MAX_TITLE,
 	  .help = "words to find; each matches the beginning of a word" },
-	FILTER_FIELDS(struct body, filter),
+	FILTER_FIELDS(struct body, filter, ALL_ALREADY),
 	PAGE_FIELDS(struct body, limit, sort, reverse),
 	SHAPE_FIELDS(struct body, shape),
 	WHEN_FIELD(struct body, when),

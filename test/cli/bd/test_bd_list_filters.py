@@ -298,3 +298,12 @@ def test_other_words_are_no_ids(repo, word):
 def test_ids_are_matched_without_regard_to_ambient_time(repo):
     repo.create("x", "--id", "bd-a1", env=at(d=400))
     assert repo.ids("show", "a1", env=at()) == ["bd-a1"]
+
+
+@pytest.mark.parametrize("command, closed", [(["list"], 0), (["search", "alpha"], 1), (["count"], 1)])
+def test_the_help_of_all_says_whether_closed_beads_are_shown_without_it(repo, command, closed):
+    repo.bd("close", repo.create("alpha")).ok()
+    reply = repo.json(*command)
+    assert (len(reply) if isinstance(reply, list) else reply["count"]) == closed
+    [line] = [one for one in repo.bd(command[0], "--help").ok().out.splitlines() if one.startswith("  --all ")]
+    assert line.split(None, 1)[1] == ("include every status (default)" if closed else "show closed beads too")
