@@ -23,7 +23,7 @@ _Noreturn void arena_exhausted(void);
 void *arena_alloc(struct arena *a, size_t size);               /* zeroed */
 void *arena_array(struct arena *a, size_t count, size_t size); /* zeroed */
 void arena_release(struct arena *a);
-size_t arena_size(const struct arena *a); /* at least so many bytes are allocated */
+size_t arena_size(const struct arena *a); /* the allocated bytes, or a few more */
 
 /* Frees all allocations, but keeps a page for later ones. */
 void arena_reset(struct arena *a);

@@ -43,8 +43,8 @@ static bool lease_decode(const struct value *v, struct lease *out)
 	       value_int(v, "epoch", &out->epoch) && out->epoch > 0 && out->epoch < INT64_MAX / 2;
 }
 
-/* Whoever writes the file chooses the times: no lease lasts longer than a day from now on, give or
- * take a day for clocks that are wrong. */
+/* Anybody who can push chooses the times in the file. So a lease counts only if it lasts a day at
+ * most, and begins a day from now at the latest: clocks differ. */
 static bool lease_is_live(const struct call *c, const struct lease *l)
 {
 	return l->until_ms > c->now_ms && l->at_ms <= c->now_ms + DAY_MS &&

@@ -292,6 +292,6 @@ def test_reads_without_the_right_to_write(readable, cache, wanted):
     assert nobody(repo, "--json", "show", "b-two").ok().json[0]["title"] == "second thing"
     assert nobody(repo, "--json", "validate").ok().json["ok"]
     refused = nobody(repo, "--json", "create", "x")
-    assert (refused.code, refused.error["code"]) == (3, "storage"), refused.out
+    assert (refused.code, refused.error["code"]) == (3, "read_only"), refused.out
     assert {p.name: p.read_bytes() for p in repo.home.iterdir() if p.name != "cache.db-shm"} == held
     assert repo.json("list", "--all", "-n", "0") == listed, "who may write sees the same"

@@ -422,8 +422,8 @@ static enum err work_release(struct work *w)
 	return e;
 }
 
-/* The bead may have been closed, or lost to another agent, in the meantime: then what is left is
- * released all the same. */
+/* The bead may have been closed, or lost to another agent, in the meantime. Its reservations are
+ * released in any case. */
 static enum err work_end(struct call *c, const struct op *op, struct str reason, const char *result,
 			 struct json *reply)
 {
