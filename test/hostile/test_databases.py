@@ -275,10 +275,10 @@ def test_receipts_that_are_defined_with_other_sql_are_refused_at_once(project, o
 
 
 @pytest.mark.parametrize("table, old, new", [
-    ("beads", "title TEXT NOT NULL", f"title TEXT NOT NULL CHECK ({SLOW})"),
-    ("beads", "title TEXT NOT NULL", f"title TEXT AS ({SLOW})"),
+    ("beads", "title, hash", f"title CHECK ({SLOW}), hash"),
+    ("beads", "title, hash", f"title AS ({SLOW}), hash"),
     ("todo", "WHERE status < 2", f"WHERE {SLOW}"),
-    ("edges", "line TEXT NOT NULL", f"line TEXT NOT NULL DEFAULT ({SLOW})"),
+    ("edges", "active, line", f"active, line DEFAULT ({SLOW})"),
     ("search", "content = ''", "content = 'beads'"),
 ])
 def test_a_cache_that_is_defined_with_other_sql_is_made_anew(repo, table, old, new):

@@ -25,7 +25,7 @@ COMMANDS = {
            "comment bd-b text", "label add bd-b x", "label remove bd-b x", "dep add bd-c bd-a", "dep remove bd-c bd-a",
            "close bd-b --reason x --force", "reopen bd-b", "delete bd-b --dry-run", "undelete bd-gone", "epic close-eligible --dry-run",
            "create new", "init", "undo --dry-run", "undo", "show bd-a --long", "graph bd-b", "history bd-a --long", "blame bd-a --long",
-           "edit bd-a", "defer bd-b", "undefer bd-b", "export --format md -o out.md", "export -o out.jsonl", "import out.jsonl",
+           "touches bd-a", "conflicts", "ready --parallel 2 --explain", "edit bd-a", "defer bd-b", "undefer bd-b", "export --format md -o out.md", "export -o out.jsonl", "import out.jsonl",
            "import out.jsonl --dry-run"],
     "bb": ["status", "status get kim", "log", "message 1", "artifacts", "artifact show file.txt", "refs tt:issue:42", "summary",
            "clear --artifacts", "destroy", "install claude", "install codex", "init", "--as kim status set x",
@@ -51,10 +51,12 @@ COMMANDS = {
              "task add-dep --id bd-c --depends-on bd-a --request-id g12", "task remove-dep --id bd-c --depends-on bd-a --request-id g13",
              "task delete --id bd-c --request-id g14", "upgrade"],
     "abacus": ["whoami", "where", "doctor", "sessions", "conversation bd-a", "conversation bd-b", "top", "status", "log", "log --long", "log --bead bd-a", "install", "completion bash", "man bd", "docs",
-               "schema", "init"],
+               "schema", "init", "search x", "work bd-b --no-branch", "work", "work stop", "work done", "slots", "slots set build 1",
+               "share status", "share on", "share", "machines", "machines rename x", "machines trust x", "machines forget x",
+               "share off", "move-store workspace", "move-store git"],
 }
 # These never end, answer programs alone, or start other programs.
-OTHERS = {"abacus": {"mcp", "serve", "open", "pipe"}, "bb": {"mcp"}, "bd": set(), "vybe": {"loop"}}
+OTHERS = {"abacus": {"mcp", "serve", "open", "pipe", "run"}, "bb": {"mcp"}, "bd": set(), "vybe": {"loop"}}
 
 
 def unsafe(text):

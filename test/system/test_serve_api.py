@@ -399,4 +399,4 @@ def test_a_request_moves_the_time_of_its_agent(repo, services, method, path, bod
 def test_open_outside_of_a_project_says_so(tmp_path):
     found = Project(tmp_path).run("open", "--print", "--json", program="abacus")
     assert found.code != 0 and found.error["message"] == f"'{tmp_path}' is not in a Git repository, and has no board"
-    assert "abacus init" in found.error["hint"]
+    assert "abacus init" in found.error["details"]["next_step"]

@@ -6,11 +6,12 @@
 
 void bb_view_registered(struct view *v, const struct value *data)
 {
-	struct str liveness = value_str(data, "liveness");
+	struct str liveness = value_str(data, "liveness"), name = value_str(data, "display_name");
 
 	view_paint(v, PAINT_BOLD, view_at_machine(v, data, "agent_id"));
-	view_line(v, ": " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(data, "display_name")),
-		  STR_ARG(value_str(data, "role")));
+	if (!str_eq(name, value_str(data, "agent_id")))
+		buf_fmt(&v->out, ": " STR_FMT, STR_ARG(name));
+	view_line(v, " (" STR_FMT ")", STR_ARG(value_str(data, "role")));
 	buf_fmt(&v->out, "  " STR_FMT ", ", STR_ARG(value_str(data, "status")));
 	view_paint(v, view_liveness(liveness), liveness);
 	view_line(v, ", last seen " STR_FMT, STR_ARG(view_age(v, value_str(data, "last_seen_at"))));

@@ -8,7 +8,7 @@ from test_agent_identity import agent, data, register
 
 # The options by program: the command line up to the value of the option.
 DURATIONS = {
-    "abacus": [["serve", "--idle"]],
+    "abacus": [["serve", "--idle"], ["work", "bd-1", "--lease"], ["run", "--need", "build", "--timeout"]],
     "bb": [["log", "--since"], ["clear", "--messages-before"], ["agent", "wait", "--agent", "amber-otter", "--timeout"],
            ["agent", "inbox", "--agent", "amber-otter", "--wait"],
            ["agent", "reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-1", "--ttl"],
