@@ -17,6 +17,11 @@ BB = str(BIN / "bb")
 STRACE = shutil.which("strace")
 
 
+def crash_steps(steps):
+    """The steps at which a command is killed: every third, the first and the last; all with ABACUS_THOROUGH=1."""
+    return range(1, steps + 1) if os.environ.get("ABACUS_THOROUGH") else sorted({1, *range(2, steps, 3), steps})
+
+
 def strace_works():
     """Whether strace is installed and allowed to trace."""
     if not STRACE:

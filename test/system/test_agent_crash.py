@@ -10,7 +10,7 @@ import pytest
 
 from bead_harness import faulty  # noqa: F401 (a fixture)
 from conftest import BIN, Project, Result, environment
-from harness import STRACE, killed, needs_strace
+from harness import STRACE, crash_steps, killed, needs_strace
 
 NOW = "2026-01-01T01:00:00Z"  # an hour after everybody was seen
 AGENTS = ("amber-otter", "blue-fox", "cobalt-harbor")
@@ -134,7 +134,7 @@ def test_killed_at_every_step(agents, faulty, tmp_path, name):  # noqa: F811
     run(agents, bb, *command, ABACUS_FAULT_COUNT=counted).ok()
     after, steps = look(agents), int(counted.read_text())
     assert after != before and steps >= 2
-    for n in range(1, steps + 1):
+    for n in crash_steps(steps):
         agents.put_back(kept)
         done = run(agents, bb, *command, ABACUS_FAULT_AT=n)
         assert killed(done) and done.out == "", f"step {n} of {steps}: {done.out}{done.err}"

@@ -10,7 +10,7 @@ import pytest
 from bead_harness import (BD, BELONGS, NOW, Store, assert_sound, drop_cache, faulty, files, state, storage_error,
                           traced)
 from conftest import Result, environment
-from harness import killed, needs_strace
+from harness import crash_steps, killed, needs_strace
 
 MANY = ["--title", "new title", "-d", "new text", "-p", "0", "-t", "bug", "--design", "d", "--acceptance", "a",
         "--external-ref", "gh-1", "--append-notes", "a note", "--add-label", "l2", "--remove-label", "l1",
@@ -96,7 +96,7 @@ def test_killed_at_every_step(furnished, faulty, tmp_path, name):
     reply = plain(repo.bd(*command).ok().json)
     assert plain(state(repo)) == after, "the request had two effects"
     seen = []
-    for n in range(1, steps + 1):
+    for n in crash_steps(steps):
         store.put_back(kept)
         done = run(repo, faulty, *command, ABACUS_FAULT_AT=n)
         assert killed(done) and done.out == "", f"step {n} of {steps}: {done.out}{done.err}"
@@ -116,7 +116,7 @@ def test_init_killed_at_every_step(plain_repo, faulty, tmp_path, ref):
     repo, store = plain_repo, Store(plain_repo)
     command, nothing = ["--json", "init", "--prefix", "zz", *ref], store.keep()
     steps = points(repo, faulty, tmp_path, *command)
-    for n in range(1, steps + 1):
+    for n in crash_steps(steps):
         store.put_back(nothing)
         assert killed(run(repo, faulty, *command, ABACUS_FAULT_AT=n)), f"step {n}"
         there = repo.bd("--json", "list")
@@ -146,7 +146,7 @@ def test_a_rebuild_killed_at_every_step(furnished, faulty, tmp_path, command):
     kept = store.keep()
     steps = points(repo, faulty, tmp_path, "--json", *command)
     after = plain(state(repo))
-    for n in range(1, steps + 1):
+    for n in crash_steps(steps):
         store.put_back(kept)
         assert killed(run(repo, faulty, "--json", *command, ABACUS_FAULT_AT=n))
         same_whole(repo, (before, after))
@@ -160,7 +160,7 @@ def test_the_dead_leave_nothing_behind(furnished, faulty, tmp_path, command):
     kept = store.keep()
     steps = points(repo, faulty, tmp_path, "--json", *command)
     store.put_back(kept)
-    for n in range(1, steps + 1):
+    for n in crash_steps(steps):
         drop_cache(repo)
         assert killed(run(repo, faulty, "--json", *command, ABACUS_FAULT_AT=n))
     drop_cache(repo)
@@ -178,7 +178,7 @@ def test_a_caught_up_cache_is_killed_at_every_step(furnished, faulty, tmp_path):
     repo.journal.write_bytes(journal)
     kept = store.keep()
     steps = points(repo, faulty, tmp_path, "--json", "list")
-    for n in range(1, steps + 1):
+    for n in crash_steps(steps):
         store.put_back(kept)
         assert killed(run(repo, faulty, "--json", "list", ABACUS_FAULT_AT=n))
         same_whole(repo, (after,))

@@ -3,6 +3,7 @@ after the damage, and each one that could not be saved is reported."""
 import pytest
 
 from bead_harness import NOW, Store, assert_sound, drop_cache, faulty  # noqa: F401
+from harness import crash_steps
 from remotes import bare, clone, sync
 from test_bd_crash import killed, run
 from test_bd_journal import read_on, records, refused, segmented, large_store, part  # noqa: F401
@@ -285,7 +286,7 @@ def test_killed_at_any_step_it_can_be_run_again(store, faulty, tmp_path):  # noq
     run(repo, faulty, "--json", "repair", "--apply", ABACUS_FAULT_COUNT=counted).ok()
     steps = int(counted.read_text())
     assert steps > 3
-    for n in range(1, steps + 1):
+    for n in crash_steps(steps):
         kept.put_back(before)
         done = run(repo, faulty, "--json", "repair", "--apply", ABACUS_FAULT_AT=n)
         if not killed(done):

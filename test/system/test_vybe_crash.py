@@ -8,7 +8,7 @@ import pytest
 
 from bead_harness import faulty  # noqa: F401 (a fixture)
 from conftest import BIN, Result, environment
-from harness import killed, start_together
+from harness import crash_steps, killed, start_together
 
 COMMANDS = {
     "create": ["task", "create", "--title", "made", "--priority", "7", "--project-id", "p"],
@@ -75,7 +75,7 @@ def test_killed_at_every_step(project, faulty, tmp_path, name):  # noqa: F811
     assert reply["success"]
     after, steps = state(project), int(counted.read_text())
     assert vybe(project, *args) == {**reply, "replayed": True}
-    for n in range(1, steps + 1):
+    for n in crash_steps(steps):
         shutil.rmtree(home)
         shutil.copytree(kept, home)
         assert vybe(project, *args, program=program, ABACUS_FAULT_AT=n) is None, f"step {n} of {steps}"
