@@ -61,10 +61,10 @@ endif
 
 ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(VERSION)"' \
 	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -Itest -include src/base/banned.h \
-	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2 libmicrohttpd) -MMD -MP
+	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2 libmicrohttpd md4c) -MMD -MP
 
-# A source file's folder decides which program it is linked into. Code that needs libgit2 or libmicrohttpd
-# is in programs of its own, because loading those libraries would slow down the start of every command.
+# A source file's folder decides which program it is linked into. Code that needs libgit2, libmicrohttpd
+# or md4c is in programs of its own, because loading those libraries would slow down the start of every command.
 SYNC    = $(wildcard src/store/repo/*.c src/sync/*.c)
 SERVE   = $(wildcard src/serve/*.c)
 MAIN    = $(wildcard src/*.c)
@@ -99,7 +99,7 @@ $(OUT)/libexec/abacus-sync: $(OBJ) $(SYNC_OBJ)
 $(OUT)/libexec/abacus-serve: $(OBJ) $(SERVE_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out -static-pie,$(LINK)) -pie -o $@ $^ \
-		$(shell $(PKG) --libs libmicrohttpd sqlite3 libsodium) -lm -lpthread
+		$(shell $(PKG) --libs libmicrohttpd md4c sqlite3 libsodium) -lm -lpthread
 
 # Embeds the files of the page into abacus-serve.
 $(OUT)/embed: tools/embed.c

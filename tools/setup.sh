@@ -43,9 +43,9 @@ install_brew() {
 need_build_tools() {
 	if have apt-get; then
 		install_debian gcc libc6-dev make pkg-config libsqlite3-dev libsodium-dev libgit2-dev \
-			libmicrohttpd-dev
+			libmicrohttpd-dev libmd4c-dev
 	elif have brew; then
-		install_brew make pkg-config sqlite libsodium libgit2 libmicrohttpd
+		install_brew make pkg-config sqlite libsodium libgit2 libmicrohttpd md4c
 		PKG_CONFIG_PATH="$(brew --prefix sqlite)/lib/pkgconfig:${PKG_CONFIG_PATH:-}"
 		export PKG_CONFIG_PATH
 	else
@@ -55,6 +55,7 @@ need_build_tools() {
 		pkg-config --exists sqlite3 || die "needs SQLite's headers (pkg-config sqlite3)"
 		pkg-config --exists libsodium || die "needs libsodium's headers (pkg-config libsodium)"
 		pkg-config --exists libmicrohttpd || die "needs libmicrohttpd's headers (pkg-config libmicrohttpd)"
+		pkg-config --exists md4c || die "needs md4c's headers (pkg-config md4c)"
 		pkg-config --exists libgit2 || die "needs libgit2's headers (pkg-config libgit2)"
 	fi
 }

@@ -111,14 +111,19 @@ static bool api_waits(const struct http_request *r, const struct op *op, bool po
 		(post && ((op->flags & OP_CLAIMS) || (r->n && str_has(body, STR("\"claim"))))));
 }
 
+static struct workers *api_workers(const struct http_request *r, const struct op *op, bool post)
+{
+	return api_waits(r, op, post) ? r->h->with.waiters : r->h->with.workers;
+}
+
 /* Gives the line of the job to a worker. */
 static enum MHD_Result api_put_job(struct http_request *r, struct MHD_Connection *connection,
-				   bool waits)
+				   struct workers *workers)
 {
 	r->job.connection = connection;
 	r->begun = true;
 	MHD_suspend_connection(connection);
-	if (!workers_put(waits ? r->h->with.waiters : r->h->with.workers, &r->job)) {
+	if (!workers_put(workers, &r->job)) {
 		r->job.refused = true;
 		MHD_resume_connection(connection);
 	}
@@ -144,14 +149,14 @@ enum MHD_Result begin_handed_over(struct http_request *r, struct MHD_Connection 
 	json_value(&j, body);
 	buf_char(&j.out, '\n');
 	r->job.line = buf_str(&j.out);
-	return api_put_job(r, connection, api_waits(r, op, true));
+	return api_put_job(r, connection, api_workers(r, op, true));
 }
 
 enum MHD_Result begin_job(struct http_request *r, struct MHD_Connection *connection,
 			  const char *path, bool post)
 {
 	const struct op *op = pipe_find(str_of(path + sizeof "/api/" - 1));
-	bool waits = api_waits(r, op, post);
+	bool markdown = post && !strcmp(path, "/api/markdown");
 
 	if (op && (op->flags & OP_WRITE) && !post)
 		return answer_refuse(
@@ -164,7 +169,8 @@ enum MHD_Result begin_job(struct http_request *r, struct MHD_Connection *connect
 		return api_not_json(r, connection);
 	r->job.mem = post && !r->nonce[0] ? NULL : &r->mem;
 	r->plain = !strcmp(path, "/api/" OPENAPI);
-	return api_put_job(r, connection, waits);
+	return api_put_job(r, connection,
+			   markdown ? r->h->with.markdown : api_workers(r, op, post));
 }
 
 static unsigned api_status_of(struct http_request *r, struct str reply)

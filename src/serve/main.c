@@ -30,7 +30,8 @@
 #include "surface/service/service.h"
 
 /*
- * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. The call of
+ * abacus-serve DIR PROJECT PORT IDLE: started by 'abacus serve' and 'abacus open'. 'abacus-serve
+ * markdown' is a process of the service itself, see markdown.c. The call of
  * main() lives as long as the service; each round of serve_follow() has a call of its own, whose
  * memory is freed at its end.
  */
@@ -65,7 +66,7 @@ struct service {
 	struct service_place place;
 	struct lock lock;
 	struct feed *feed;
-	struct workers *workers, *waiters;
+	struct workers *workers, *waiters, *markdown;
 	struct streams *streams;
 	struct http *http;
 	char token[65];
@@ -155,6 +156,15 @@ static const char *const *worker_argv(struct call *c)
 	return words;
 }
 
+static const char *const *markdown_argv(struct call *c)
+{
+	const char **words = arena_array(&c->mem, 3, sizeof *words);
+
+	words[0] = arena_cstr(&c->mem, spawn_beside(&c->mem, STR("libexec/abacus-serve")));
+	words[1] = "markdown";
+	return words;
+}
+
 /* ALREADY_EXISTS if a service runs for this project. */
 static enum err serve_take_place(struct call *c, struct service *s)
 {
@@ -172,7 +182,10 @@ static enum err serve_take_place(struct call *c, struct service *s)
 
 static enum err open_parts(struct call *c, struct service *s)
 {
-	enum { WORKERS = 16 }; /* more than cores: a write mostly waits for the disk */
+	enum {
+		WORKERS = 16,
+		MARKDOWN = 2
+	}; /* more than cores: a write mostly waits for the disk */
 	struct http_ask ask = { .tell = tell_port, .arg = s };
 	enum err e;
 
@@ -184,6 +197,7 @@ static enum err open_parts(struct call *c, struct service *s)
 	ask.streams = s->streams = streams_open(s->feed);
 	ask.workers = s->workers = workers_open(worker_argv(c), WORKERS);
 	ask.waiters = s->waiters = workers_open(worker_argv(c), WORKERS_MOST);
+	ask.markdown = s->markdown = workers_open(markdown_argv(c), MARKDOWN);
 	ask.page_file = arena_cstr(&c->mem, s->place.page);
 	ask.socket = open_socket(c, s->place.socket);
 	memcpy(ask.token, s->token, sizeof ask.token);
@@ -282,6 +296,8 @@ static void serve_end(struct call *c, struct service *s)
 		streams_close(s->streams);
 	if (s->workers)
 		workers_close(s->workers, FINISH_MS);
+	if (s->markdown)
+		workers_close(s->markdown, 0);
 	left = until - moment_ticks();
 	if (s->waiters)
 		workers_close(s->waiters, left > 0 ? left : 0);
@@ -295,6 +311,7 @@ static void serve_end(struct call *c, struct service *s)
 	free(s->streams); /* no thread is left that uses them */
 	free(s->workers);
 	free(s->waiters);
+	free(s->markdown);
 	if (s->feed)
 		feed_close(s->feed);
 	lock_drop(&s->lock);
@@ -314,6 +331,8 @@ int main(int argc, char **argv)
 	int64_t port, beat = moment_ticks();
 	int status = 0;
 
+	if (argc == 2 && !strcmp(argv[1], "markdown"))
+		return markdown_start();
 	if (argc < 5 || !number_int(str_of(argv[3]), &port) ||
 	    !number_int(str_of(argv[4]), &s.idle_ms)) {
 		out_say("abacus-serve is started by abacus; see 'abacus serve --help'");

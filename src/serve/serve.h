@@ -42,6 +42,10 @@ bool workers_put(struct workers *w, struct job *job);
 /* Ends all workers. Running jobs get so many milliseconds to finish. */
 void workers_close(struct workers *w, int64_t ms);
 
+/* --- Markdown, in a process of its own: a main() of abacus-serve --- */
+
+int markdown_start(void);
+
 /* --- streams: clients that follow the feed --- */
 
 struct streams;
@@ -69,6 +73,7 @@ struct http;
 
 struct http_ask {
 	struct workers *workers, *waiters; /* for short requests; for requests that block */
+	struct workers *markdown;          /* for texts */
 	struct streams *streams;
 	bool (*tell)(void *arg, int port); /* called when the loopback port is known */
 	void *arg;

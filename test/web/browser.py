@@ -98,11 +98,18 @@ class Browser:
         return self.until(lambda: part in (self.run(
             "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText ?? e.textContent).join('\\n')", selector) or ""), seconds)
 
+    def on(self, selector, path, body):
+        """Does something to an element; the page may replace the element meanwhile."""
+        def attempt():
+            self.ask("POST", f"/element/{self.find(selector)}/{path}", body)
+            return True
+        self.until(attempt)
+
     def click(self, selector):
-        self.ask("POST", f"/element/{self.find(selector)}/click", {})
+        self.on(selector, "click", {})
 
     def type(self, selector, words):
-        self.ask("POST", f"/element/{self.find(selector)}/value", {"text": words})
+        self.on(selector, "value", {"text": words})
 
     def press(self, key):
         self.ask("POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": [

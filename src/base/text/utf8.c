@@ -47,6 +47,27 @@ static struct str skip_ascii(struct str s)
 	return s;
 }
 
+char *utf8_encode(char *out, uint32_t cp)
+{
+	if (cp < 0x80) {
+		*out++ = (char)cp;
+		return out;
+	}
+	if (cp < 0x800) {
+		*out++ = (char)(0xc0 | cp >> 6);
+	} else {
+		if (cp < 0x10000) {
+			*out++ = (char)(0xe0 | cp >> 12);
+		} else {
+			*out++ = (char)(0xf0 | cp >> 18);
+			*out++ = (char)(0x80 | (cp >> 12 & 0x3f));
+		}
+		*out++ = (char)(0x80 | (cp >> 6 & 0x3f));
+	}
+	*out++ = (char)(0x80 | (cp & 0x3f));
+	return out;
+}
+
 bool utf8_valid(struct str s)
 {
 	uint32_t cp;

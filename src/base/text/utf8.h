@@ -8,6 +8,9 @@
 /* Length of the valid UTF-8 sequence at the start of `s`; 0 if there is none. */
 size_t utf8_decode(struct str s, uint32_t *cp);
 
+/* Writes a character, of at most four bytes, and returns the end of it. */
+char *utf8_encode(char *out, uint32_t cp);
+
 bool utf8_valid(struct str s);
 struct str utf8_clean(struct arena *mem, struct str s); /* invalid bytes become U+FFFD */
 bool utf8_has_control(struct str s);                    /* C0, DEL or C1 */

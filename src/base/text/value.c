@@ -103,27 +103,6 @@ static const char *parse_hex4(struct value_parser *ps, const char *p, uint32_t *
 	return p;
 }
 
-static char *value_encode(char *out, uint32_t cp)
-{
-	if (cp < 0x80) {
-		*out++ = (char)cp;
-		return out;
-	}
-	if (cp < 0x800) {
-		*out++ = (char)(0xc0 | cp >> 6);
-	} else {
-		if (cp < 0x10000) {
-			*out++ = (char)(0xe0 | cp >> 12);
-		} else {
-			*out++ = (char)(0xf0 | cp >> 18);
-			*out++ = (char)(0x80 | (cp >> 12 & 0x3f));
-		}
-		*out++ = (char)(0x80 | (cp >> 6 & 0x3f));
-	}
-	*out++ = (char)(0x80 | (cp & 0x3f));
-	return out;
-}
-
 /* Parses the digits after "\u"; a surrogate pair takes two escapes. */
 static const char *parse_unicode(struct value_parser *ps, const char *p, char **out)
 {
@@ -143,7 +122,7 @@ static const char *parse_unicode(struct value_parser *ps, const char *p, char **
 			return value_refuse(ps, from, "a high surrogate without a low one");
 		cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
 	}
-	*out = value_encode(*out, cp);
+	*out = utf8_encode(*out, cp);
 	return p;
 }
 
