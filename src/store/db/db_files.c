@@ -32,10 +32,10 @@ static enum err db_file_check_owner(struct call *c, struct str path)
 /* Does the journal end with the magic bytes that follow the name of a super-journal? */
 static bool journal_names_another(struct call *c, struct str path)
 {
-	static const char magic[8] = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+	static const unsigned char magic[] = { 0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7 };
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
 	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-	char end[sizeof magic];
+	unsigned char end[sizeof magic];
 
 	return size >= (off_t)sizeof end &&
 	       pread(fd, end, sizeof end, size - (off_t)sizeof end) == (ssize_t)sizeof end &&
