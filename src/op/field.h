@@ -73,7 +73,7 @@ enum field_flags {
 	FIELD_AT = 1 << 12,      /* if given, the operation reads the store of that time */
 	FIELD_WRITES = 1 << 10,  /* if given, an operation that reads also writes */
 	FIELD_CLAIMS = 1 << 17,  /* if given, the operation claims beads */
-	FIELD_AGENT = 1 << 17,   /* names an agent, perhaps by an old name or as NAME@MACHINE */
+	FIELD_AGENT = 1 << 19,   /* names an agent, perhaps by an old name or as NAME@MACHINE */
 	FIELD_ASSUMED = 1 << 16, /* on a command line, the operation finds a default or refuses */
 	FIELD_ASKED = 1 << 18,   /* required of models, from whom the alternatives are hidden */
 };

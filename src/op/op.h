@@ -24,11 +24,12 @@ enum op_flags {
 	OP_VYBE = 1 << 9,       /* uses continuity, which is opened for it */
 	OP_TASKS = 1 << 10,     /* with OP_VYBE: uses tasks; a writer sets up beads if needed */
 	OP_PERSON = 1 << 11,    /* tells about the person who runs the process if none is named */
-	OP_HOST = 1 << 13,      /* for terminals and hosts only: the API does not serve it */
+	OP_HOST = 1 << 13,      /* changes more than the project's stores, or needs a terminal or a
+				 * host: only the command line has it */
 	OP_WAITS = 1 << 14,     /* may block for a long time */
 	OP_CREATES = 1 << 15,   /* creates beads: a repeat in another clone is recognised */
 	OP_LOST = 1 << 16,      /* the reply itself lists lost claims */
-	OP_CLAIMS = 1 << 11,    /* claims beads */
+	OP_CLAIMS = 1 << 17,    /* claims beads */
 	OP_NAMES = 1 << 12,     /* knows agents by their names in lower case, as OP_VYBE does */
 };
 
