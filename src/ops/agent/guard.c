@@ -403,7 +403,7 @@ const struct op op_agent_guard_install = {
 	.more = "Adds a marked section to the hooks pre-commit and pre-push of this repository. "
 		"Existing commands stay, and run after it. If the program is missing, the hooks "
 		"allow everything.",
-	.flags = OP_AGENTS | OP_IDEMPOTENT,
+	.flags = OP_AGENTS | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
 	.reply = &(const struct prop){ "hooks", PROP_OBJECT, PROP_LIST, hook_props },
@@ -413,7 +413,7 @@ const struct op op_agent_guard_install = {
 const struct op op_agent_guard_uninstall = {
 	.name = "agent guard uninstall",
 	.help = "Remove the guard from Git's hooks",
-	.flags = OP_AGENTS | OP_IDEMPOTENT,
+	.flags = OP_AGENTS | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = NULL,
 	.reply = &(const struct prop){ "hooks", PROP_OBJECT, PROP_LIST, hook_props },

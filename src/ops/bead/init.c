@@ -75,7 +75,7 @@ const struct op op_bead_init = {
 		"written; the default chooses the second where the first is not possible. No "
 		"file, branch or setting of yours is changed. Prints what you may want to add to "
 		"AGENTS.md.",
-	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct setup_ask),
 	.fields = fields,
 	.reply = &(const struct prop){ "init", PROP_OBJECT, 0, props },

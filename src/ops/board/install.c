@@ -318,7 +318,7 @@ const struct op op_project_install = {
 		"changed or none. --sandbox adds the folders of this project's stores that the "
 		"sandbox of Codex protects to its writable_roots.",
 	.examples = all_examples,
-	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
@@ -332,7 +332,7 @@ const struct op op_board_install = {
 		"every other byte stays the same, the old file is kept beside the new one, and a "
 		"file that cannot be parsed is not changed.",
 	.examples = examples,
-	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },

@@ -126,7 +126,7 @@ const struct op op_project_init = {
 	.more = "The same as 'bd init' and 'bb init', plus a folder for the agents. Existing "
 		"stores stay as they are, and no file of yours is changed. Prints what you may "
 		"want to add to AGENTS.md.",
-	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct project_init),
 	.fields = fields,
 	.reply = &(const struct prop){ "project", PROP_OBJECT, 0, props },

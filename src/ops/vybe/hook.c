@@ -296,7 +296,7 @@ const struct op op_vybe_hook_install = {
 	.more = "Other entries in the host's file stay unchanged, the old file is kept beside "
 		"the new one, and a file that cannot be parsed is not changed. The files of all "
 		"named hosts are changed, or none.",
-	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
 	.reply = &(const struct prop){ "installed", PROP_OBJECT, 0, install_props },
@@ -306,7 +306,7 @@ const struct op op_vybe_hook_install = {
 const struct op op_vybe_hook_uninstall = {
 	.name = "vybe hook uninstall",
 	.help = "Remove the hooks",
-	.flags = OP_WRITE | OP_IDEMPOTENT,
+	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
 	.reply = &(const struct prop){ "removed", PROP_OBJECT, 0, install_props },

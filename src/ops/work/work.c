@@ -479,7 +479,7 @@ const struct op op_project_work = {
 		"undone. After a crash, the same command completes what is missing. Without an id, "
 		"shows your current bead.",
 	.examples = examples,
-	.flags = OP_WRITE | OP_ACTOR,
+	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &work_reply,

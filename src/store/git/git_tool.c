@@ -149,11 +149,20 @@ enum err git_staged(struct call *c, struct str dir, struct git_path **out)
 	return e;
 }
 
-/* Each entry is "XY path"; without rename detection there is one path. */
+/*
+ * Each entry is "XY path"; without rename detection there is one path. Git would run itself in each
+ * submodule to look for changes, with the settings there, which may name programs; others may write
+ * those settings, as they are part of the worktree.
+ */
 enum err git_changed(struct call *c, struct str dir, struct git_path **out)
 {
-	static const char *const words[] = { "status",       "--porcelain",           "-z",
-					     "--no-renames", "--untracked-files=all", NULL };
+	static const char *const words[] = { "status",
+					     "--porcelain",
+					     "-z",
+					     "--no-renames",
+					     "--untracked-files=all",
+					     "--ignore-submodules=dirty",
+					     NULL };
 	const struct git_question q = { .dir = dir, .words = words, .timeout_ms = SEARCH_MS };
 	struct str text, entry;
 	enum err e = git_ask(c, &q, &text);

@@ -36,12 +36,19 @@ bool pipe_serves(const struct op *op)
 	return !(op->flags & OP_HOST);
 }
 
-const struct op *pipe_find(struct str name)
+static const struct op *pipe_named(struct str name)
 {
 	for (const struct op *const *op = ops; *op; op++)
-		if (same_words(str_of((*op)->name), name) && pipe_serves(*op))
+		if (same_words(str_of((*op)->name), name))
 			return *op;
 	return NULL;
+}
+
+const struct op *pipe_find(struct str name)
+{
+	const struct op *op = pipe_named(name);
+
+	return op && pipe_serves(op) ? op : NULL;
 }
 
 static void pipe_put_error(struct json *j, struct call *c, enum dialect dialect)
@@ -177,9 +184,16 @@ static enum err pipe_run(struct call *c, const struct op *op, const struct value
 
 static enum err pipe_find_op(struct call *c, struct str name, const struct op **op)
 {
-	*op = pipe_find(name);
-	if (*op)
+	*op = pipe_named(name);
+	if (*op && pipe_serves(*op))
 		return ERR_OK;
+	if (*op) {
+		call_fail(c, ERR_NOT_FOUND,
+			  "only the command line has '%s': it changes more than the stores of this "
+			  "project, or needs a terminal",
+			  (*op)->name);
+		return call_step(c, "Run it in a terminal, outside of a sandbox.");
+	}
 	call_fail(c, ERR_NOT_FOUND, "there is no operation '" STR_FMT "'", STR_ARG(name));
 	return call_step(c, "Run 'abacus schema' to list the operations.");
 }

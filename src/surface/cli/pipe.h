@@ -10,7 +10,11 @@
 extern const struct op op_pipe;
 int pipe_start(struct call *c, const struct request *r);
 
-/* Whether programs may call the operation; those for hosts or terminals are excluded. */
+/*
+ * Whether programs may call the operation. They may be in a sandbox that allows a connection to the
+ * service, so an operation that changes more than the stores of the project is not for them: it
+ * would let them out.
+ */
 bool pipe_serves(const struct op *op);
 
 /* Finds an operation by name, whose words may be separated by '/', '_' or '-'; or NULL. */
