@@ -216,7 +216,7 @@ def test_findings_for_people_say_file_line_and_code(files):
 
 
 def test_a_folder_that_is_not_there(repo):
-    is_error(repo.bd("--json", "validate", "--files", "/nonexistent"), "invalid_argument", 1)
+    is_error(repo.bd("--json", "validate", "--files", repo.path / "absent"), "invalid_argument", 1)
 
 
 def test_validating_changes_no_file(files):
