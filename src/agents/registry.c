@@ -1,5 +1,7 @@
 #include "agents/registry.h"
 
+#include "agents/stuck.h"
+
 #include "agents/receipts.h"
 #include "base/map.h"
 #include "base/moment.h"
@@ -438,12 +440,15 @@ void registry_saw(struct call *c, const struct agent_files *f, struct str id, in
 	call_release(&own);
 }
 
-void registered_encode(struct json *j, const struct call *c, const struct registered *a)
+void registered_encode(struct json *j, struct call *c, const struct registered *a,
+		       const struct stuck *stuck)
 {
 	enum liveness liveness = liveness_of(a->seen_ms, c->now_ms, c->stale_minutes);
 
 	json_object(j);
 	put_record(j, a);
 	json_put_word(j, "liveness", &liveness_words, liveness);
+	if (stuck)
+		stuck_put(j, c, stuck);
 	json_end(j);
 }

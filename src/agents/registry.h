@@ -61,7 +61,10 @@ void registry_saw(struct call *c, const struct agent_files *f, struct str id, in
 /* As registry_touch(), after a write that is done already: a failure is only a warning. */
 enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a);
 
-void registered_encode(struct json *j, const struct call *c, const struct registered *a);
+/* With the member `stuck`, unless that is NULL. */
+struct stuck;
+void registered_encode(struct json *j, struct call *c, const struct registered *a,
+		       const struct stuck *stuck);
 
 /* For repairs: whether it is a line of the record. */
 bool registry_line(struct call *c, struct str line);

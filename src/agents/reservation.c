@@ -286,7 +286,7 @@ enum err reservation_make(struct call *c, struct agent_files *f, const struct re
 }
 
 enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from, struct str to,
-			   int64_t minutes, struct reservation **out)
+			   struct str bead, int64_t minutes, struct reservation **out)
 {
 	int64_t end = c->now_ms + minutes * 60000, epoch;
 	struct book_change *changes = NULL;
@@ -294,7 +294,7 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 	struct book b;
 	enum err e = book_open(c, f, false, &b);
 
-	*out = e ? NULL : book_select(c, &b, from, STR_NONE, true);
+	*out = e ? NULL : book_select(c, &b, from, bead, true);
 	epoch = b.epoch;
 	for (struct reservation *r = *out; r; r = r->next) {
 		struct reservation *old = arena_new(&c->mem, struct reservation);

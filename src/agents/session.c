@@ -269,7 +269,7 @@ static enum err session_take_place(struct call *c, struct agent_files *f,
 		call_forgive(c);
 		e = registry_add(c, f, c->actor, STR_NONE, old->role, false, &own);
 	}
-	return e ? e : reservation_adopt(c, f, old->id, c->actor, MINUTES, out);
+	return e ? e : reservation_adopt(c, f, old->id, c->actor, STR_NONE, MINUTES, out);
 }
 
 enum err session_succeed(struct call *c, struct agent_files *f, struct str from,

@@ -59,6 +59,17 @@ static enum err claim_refuse_held(struct edit *e)
 	return call_detail(e->c, claim_put_detail(e, NULL));
 }
 
+enum err claim_refuse_takeover(struct edit *e, struct str why)
+{
+	call_fail(e->c, ERR_ALREADY_CLAIMED,
+		  "'" STR_FMT "' is claimed by " STR_FMT "%s; " STR_FMT " " STR_FMT,
+		  STR_ARG(e->row->id), STR_ARG(claim_holder(e)), claim_until(e).p,
+		  STR_ARG(claim_holder(e)), STR_ARG(why));
+	call_step(e->c, "Claim another bead: 'bd ready --claim'. 'bb agent list --stuck' lists the "
+			"agents that are stuck.");
+	return call_detail(e->c, claim_put_detail(e, NULL));
+}
+
 bool claim_is_anothers(const struct edit *e)
 {
 	return claim_holder(e).p && !claim_mine(e) &&

@@ -20,6 +20,9 @@ enum err claim_release(struct edit *e);
  * actor's, with a new epoch. NOT_CLAIMED unless `from` still holds it. */
 enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms);
 
+/* ALREADY_CLAIMED, naming the holder and the end, and why the claim cannot be taken over. */
+enum err claim_refuse_takeover(struct edit *e, struct str why);
+
 /* Restores an earlier claim with its epoch. If the actor had the claim, its lease starts again. */
 void claim_restore(struct edit *e, const struct bead *before);
 

@@ -1,6 +1,7 @@
 #include "hosts/handler.h"
 
 #include "agents/reservation.h"
+#include "agents/stuck.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/system/file.h"
@@ -189,10 +190,10 @@ static void renew_reservations(struct call *c)
 
 /* --- notes, and text for the model --- */
 
-static void handler_note(struct call *c, struct continuity *k, const char *kind, struct str text,
+static void handler_note(struct call *c, struct continuity *k, enum report kind, struct str text,
 			 struct str task)
 {
-	struct event_note n = { .kind = kind,
+	struct event_note n = { .kind = names_word(&reports, (int)kind),
 				.task = task,
 				.message = utf8_shorten(&c->mem, text, PROMPT_MOST) };
 
@@ -338,6 +339,39 @@ static struct str tool_text(struct call *c, const struct value *in)
 			 STR_ARG(file.p ? file : command));
 }
 
+/* Hosts without an event for failed calls say so in the result of the call. */
+static bool tool_failed(const struct value *in)
+{
+	static const char *const codes[] = { "exit_code", "exitCode" };
+	const struct value *result = value_find(in, "tool_response"),
+			   *error = value_find(result, "error"),
+			   *is = value_find(result, "is_error");
+	int64_t code;
+
+	if ((error && error->type != VALUE_NULL) || (is && is->yes))
+		return true;
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+		if (value_int(result, codes[i], &code) && code)
+			return true;
+	return false;
+}
+
+/*
+ * Should this call look for stuck agents, to tell them? The first report of an agent in a minute
+ * does, and each failed call, because it may be the one that makes the agent itself stuck.
+ */
+static bool handler_looks(struct call *c, struct continuity *k, const struct hook_call *h)
+{
+	enum { MINUTE_MS = 60000 };
+	struct event_filter last = { .agent = c->actor, .limit = 1, .archived = true };
+	struct event_row *event = NULL;
+
+	if (vybe_event_each(c, &k->db, &last, &event))
+		call_forgive(c);
+	return kind_of(h->event) == TOOL_FAILED || tool_failed(h->in) || !event ||
+	       event->created / MINUTE_MS != c->now_ms / MINUTE_MS;
+}
+
 /* Renews all claims of the agent that end soon, not only that of its focus. */
 static void renew_claims(struct call *c, struct continuity *k)
 {
@@ -400,15 +434,16 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 	case BEGINS:
 		text = begin_session(c, k, h);
 		call_forgive(c);
-		handler_note(c, k, "session_start", value_str(h->in, "source"), focus_of(c, k));
+		handler_note(c, k, REPORT_BEGAN, value_str(h->in, "source"), focus_of(c, k));
 		return text;
 	case PROMPTS:
-		handler_note(c, k, "user_prompt", prompt_text(h->in), focus);
+		handler_note(c, k, REPORT_PROMPT, prompt_text(h->in), focus);
 		first = begin_late(c, k, h);
 		text = handler_inform(c, k, focus_of(c, k), !first.n, heard);
 		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(text));
 	case TOOL:
-		handler_note(c, k, "tool_success", tool_text(c, h->in), focus);
+		handler_note(c, k, tool_failed(h->in) ? REPORT_TOOL_FAILED : REPORT_TOOL,
+			     tool_text(c, h->in), focus);
 		first = begin_late(c, k, h);
 		text = handler_inform(c, k, focus, false, heard);
 		return arena_fmt(&c->mem, STR_FMT STR_FMT, STR_ARG(first), STR_ARG(text));
@@ -416,11 +451,11 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 		delivery_brief_lost(c, k, h->session);
 		return STR_NONE;
 	case TOOL_FAILED:
-		handler_note(c, k, "tool_failure", tool_text(c, h->in), focus);
+		handler_note(c, k, REPORT_TOOL_FAILED, tool_text(c, h->in), focus);
 		return STR_NONE;
 	case COMPACTS:
 	case ENDS:
-		handler_note(c, k, "checkpoint", h->event, focus);
+		handler_note(c, k, REPORT_CHECKPOINT, h->event, focus);
 		continuity_checkpoint(c, k);
 		delivery_brief_lost(c, k, h->session);
 		return STR_NONE;
@@ -428,7 +463,7 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 		finish_task(c, k, focus);
 		return STR_NONE;
 	default:
-		handler_note(c, k, "host_event", h->event, focus);
+		handler_note(c, k, REPORT_OTHER, h->event, focus);
 		return STR_NONE;
 	}
 }
@@ -469,6 +504,8 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 		return;
 	}
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
+		bool looks = handler_looks(c, &k, &h);
+
 		out->text = with_rule(c, handler_act(c, &k, &h));
 		call_forgive(c);
 		if (kind_of(h.event) != ENDS)
@@ -478,6 +515,8 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 			out->text = STR_NONE;
 		continuity_close(&k);
 		renew_reservations(c);
+		if (looks)
+			stuck_tell(c);
 		if (h.own_name && kind_of(h.event) == BEGINS)
 			handler_name_in_shell(c, ask->env_file);
 	}

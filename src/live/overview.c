@@ -3,6 +3,7 @@
 #include "agents/mailbox.h"
 #include "agents/protocol.h"
 #include "agents/reservation.h"
+#include "agents/stuck.h"
 #include "base/map.h"
 #include "base/moment.h"
 #include "base/text/json.h"
@@ -90,6 +91,7 @@ struct crowd {
 	struct agent_files files;
 	struct registered *agents;
 	struct map by_id; /* struct registered */
+	struct stuck *stuck;
 	struct mail_map mail;
 	struct str prefix; /* of ids */
 	struct map rows;   /* by id: struct bead_row */
@@ -367,12 +369,22 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 		json_put_str(j, "status", a->status);
 		json_put_moment(j, "last_seen_at", a->seen_ms);
 		json_put_word(j, "liveness", &liveness_words, overview_liveness(w, a));
+		stuck_put(j, w->c, stuck_find(w->stuck, a->id));
 		json_put_int(j, "unread", mail.unread);
 		json_put_int(j, "to_accept", mail.unacked);
 		if (a->machine.p)
 			json_put_str(j, "machine", a->machine);
 		json_end(j);
 	}
+	json_end(j);
+}
+
+/* Sessions of hosts need not be registered, so they are not among the agents. */
+static void overview_put_stuck(struct crowd *w, struct json *j)
+{
+	json_put_array(j, "stuck");
+	for (const struct stuck *s = w->stuck; s; s = s->next)
+		stuck_encode(j, w->c, s);
 	json_end(j);
 }
 
@@ -447,6 +459,7 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 		*map_put(&w.by_id, a->id) = a;
 	if (ask->ids)
 		return encode_some(&w, ask, j);
+	w.stuck = stuck_shown(c);
 	if (!ask->brief && ((e = count_mail(c, &w.files, &w.mail)) || (e = read_beads(c, &w, ask))))
 		return e;
 	json_object(j);
@@ -454,6 +467,7 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 	if (!ask->brief)
 		put_sessions(&w, j, ask);
 	overview_put_agents(&w, j);
+	overview_put_stuck(&w, j);
 	if ((e = overview_put_reservations(&w, j)) || (e = overview_put_incursions(&w, j)))
 		return e;
 	json_end(j);

@@ -142,7 +142,8 @@ static void attention_add_holders(struct attention *a)
 		enum liveness liveness = LIVENESS_ACTIVE;
 
 		project_status_liveness(p, row->assignee, &liveness);
-		if (!expired && liveness == LIVENESS_ACTIVE)
+		if (!expired &&
+		    (liveness == LIVENESS_ACTIVE || stuck_find(p->stuck, row->assignee)))
 			continue;
 		attention_put(
 			a,
@@ -161,6 +162,26 @@ static void attention_add_holders(struct attention *a)
 				.command = attention_command(a, expired ? "bd claim" : "bd show",
 							     row->id) });
 	}
+}
+
+static void attention_add_stuck(struct attention *a)
+{
+	struct call *c = a->p->c;
+
+	for (const struct stuck *s = a->p->stuck; s; s = s->next)
+		attention_put(
+			a, &(struct attention_entry){
+				   .kind = "stuck",
+				   .agent = s->agent,
+				   .bead = s->bead,
+				   .at = s->since_ms,
+				   .text = arena_fmt(
+					   &c->mem, STR_FMT " is stuck on " STR_FMT ": it " STR_FMT,
+					   STR_ARG(s->agent), STR_ARG(s->bead),
+					   STR_ARG(stuck_text(c, s))),
+				   .command = arena_fmt(&c->mem,
+							"bd claim " STR_FMT " --takeover-stuck",
+							STR_ARG(spawn_word(&c->mem, s->bead))) });
 }
 
 /* Reservations of different agents that overlap now. */
@@ -240,6 +261,7 @@ void project_attention_put(const struct project_status *p, struct json *j)
 	attention_add_lost(&a);
 	attention_add_blocked(&a);
 	attention_add_mail(&a, true);
+	attention_add_stuck(&a);
 	attention_add_holders(&a);
 	attention_add_incursions(&a);
 	attention_add_reservations(&a);

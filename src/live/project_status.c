@@ -76,6 +76,8 @@ static enum err project_status_read_beads(struct project_status *p)
 		      p, &b, (struct bead_filter){ .ready = true, .now = c->now_ms }, &p->ready)) &&
 	    !(e = project_status_part(p, &b, (struct bead_filter){ .blocked = true }, &p->blocked)))
 		e = query_each(c, &b.cache, &held, &p->held);
+	if (!e && p->held && stuck_among(c, &b, &p->stuck))
+		project_status_fault(p, "vybe");
 	p->sync = sync_state_read(c, b.home);
 	p->lost = lost_list(c, b.home);
 	beads_close(&b);
@@ -197,6 +199,7 @@ static void project_status_put_agent(struct project_status *p, struct json *j,
 	json_put_bool(j, "registered", known);
 	json_put_str(j, "role", known ? known->role : STR_NONE);
 	project_status_put_liveness(p, j, "liveness", w->id);
+	stuck_put(j, p->c, stuck_find(p->stuck, w->id));
 	json_put_moment(j, "last_seen_at", w->agent ? w->agent->shown.last_seen : 0);
 	json_put_str(j, "status",
 		     board ? str_of(names_word(&agent_statuses, board->status)) : STR_NONE);

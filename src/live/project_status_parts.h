@@ -3,6 +3,7 @@
 
 #include "agents/mail.h"
 #include "agents/reservation.h"
+#include "agents/stuck.h"
 #include "base/map.h"
 #include "base/text/json.h"
 #include "beads/sync_state.h"
@@ -43,6 +44,7 @@ struct project_status {
 	struct bead_row *held; /* the beads in progress, also those that are not shown */
 	struct reservation *reserved;
 	struct mail *unacked;
+	struct stuck *stuck;
 	struct sync_state sync;
 	struct str lost; /* lost_list() */
 	struct store_fault *faults;

@@ -39,7 +39,7 @@ struct stores {
 	struct board *board;
 	struct beads *beads;
 	struct continuity *vybe;
-	void *seen; /* the result of the operation's `look` */
+	void *seen; /* the result of the operation's `look`; what `run` leaves for `after` */
 };
 
 /*
@@ -47,7 +47,9 @@ struct stores {
  * against `fields`, and writes the data of the reply, in the shape of `reply`. `look`, optional for
  * operations on the agents' files and for writes of beads and of vybe, runs before the lock is
  * taken: it does what takes long, such as running Git, and leaves the result in `seen`. With the
- * agents' files it does not run for a repeated request.
+ * agents' files it does not run for a repeated request. `after`, optional for writes of beads, runs
+ * when the write is committed and the lock is released, if `run` has left something in `seen`: it
+ * changes other stores.
  */
 struct op {
 	const char *name;            /* in schemas and docs: "board post" */
@@ -60,6 +62,7 @@ struct op {
 	const struct prop *reply;   /* one row, which describes the whole reply */
 	enum err (*run)(struct call *c, struct stores *s, const void *body, struct json *reply);
 	enum err (*look)(struct call *c, struct stores *s, const void *body); /* or NULL */
+	void (*after)(struct call *c, void *seen);                            /* or NULL */
 };
 
 enum prop_type { PROP_STR, PROP_INT, PROP_BOOL, PROP_OBJECT, PROP_ANY };

@@ -103,11 +103,11 @@ static enum err beads_find_answer(struct call *c, struct beads *b, const struct 
 /* --- running --- */
 
 /* `exclusive`: nothing was done; the request is to be carried out at the remote. */
-static enum err beads_run_opened(struct call *c, struct beads *b, const struct request *r,
+static enum err beads_run_opened(struct call *c, struct stores *s, const struct request *r,
 				 struct json *reply, bool *exclusive)
 {
+	struct beads *b = s->beads;
 	struct receipts in = beads_receipts(b);
-	struct stores s = { .beads = b };
 	struct receipt old = { 0 };
 	bool once = b->writing && c->request_id.p;
 	enum err e;
@@ -124,7 +124,7 @@ static enum err beads_run_opened(struct call *c, struct beads *b, const struct r
 	}
 	if ((*exclusive = b->writing && exclusive_asked(r, b->exclusive)))
 		return ERR_OK;
-	if ((e = r->op->run(c, &s, r->body, reply)) || !b->writing)
+	if ((e = r->op->run(c, s, r->body, reply)) || !b->writing)
 		return e;
 	if (once && (e = receipt_put(c, &in, &b->receipt, json_text(reply))))
 		return e;
@@ -148,6 +148,7 @@ static enum err beads_run_past(struct call *c, const struct request *r, const st
 {
 	bool exclusive;
 	struct beads b;
+	struct stores s = { .beads = &b };
 	enum err e;
 
 	if (request_writes(r))
@@ -156,7 +157,7 @@ static enum err beads_run_past(struct call *c, const struct request *r, const st
 				 "changed");
 	if ((e = beads_open_at(c, when, &b)))
 		return e;
-	e = beads_run_opened(c, &b, r, reply, &exclusive);
+	e = beads_run_opened(c, &s, r, reply, &exclusive);
 	beads_close(&b);
 	return e;
 }
@@ -168,6 +169,7 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 	enum beads_mode mode = write ? BEADS_WRITE : BEADS_STILL;
 	const struct when *when = beads_asked_at(r);
 	struct beads b;
+	struct stores s = { .beads = &b };
 	enum err e;
 
 	if ((e = exclusive_check(c, r)))
@@ -185,7 +187,8 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 			continue;
 		}
 		*reply = json_new(&c->mem);
-		e = beads_run_opened(c, &b, r, reply, &exclusive);
+		s.seen = NULL;
+		e = beads_run_opened(c, &s, r, reply, &exclusive);
 		disturbed = !write && !beads_undisturbed(c, &b);
 		doubtful = !b.committing && (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR);
 		beads_close(&b);
@@ -194,6 +197,8 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 		if ((!disturbed && !doubtful) || tries == 2) {
 			if (!e && write && !b.forgotten)
 				autosync_start(c, &b);
+			if (!e && r->op->after && s.seen)
+				r->op->after(c, s.seen);
 			return e;
 		}
 		call_forgive(c);

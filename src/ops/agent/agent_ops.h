@@ -26,6 +26,7 @@ enum err agent_wait_for(struct call *c, struct agent_files *f, const struct wait
 
 extern const struct prop registered_props[];
 extern const struct prop reservation_props[];
+extern const struct prop stuck_props[];
 extern const struct prop registered_reply, registered_list_reply;
 
 #endif

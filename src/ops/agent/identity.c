@@ -1,3 +1,4 @@
+#include "agents/stuck.h"
 #include "base/text/json.h"
 #include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
@@ -6,7 +7,7 @@
 
 struct body {
 	struct str id, display, role, status;
-	bool update;
+	bool update, stuck;
 };
 
 #define AT(member) offsetof(struct body, member)
@@ -28,6 +29,8 @@ static const struct field list_fields[] = {
 	  .help = "role to include" },
 	{ "status", &kind_str, AT(status), .arg = "TEXT", .min = 1, .max = 200,
 	  .help = "status to include" },
+	{ "stuck", &kind_bool, AT(stuck), .role = ROLE_STUCK,
+	  .help = "show only agents that hold a claim and make no progress" },
 	{ 0 },
 };
 
@@ -42,6 +45,12 @@ static const struct field heartbeat_fields[] = {
 	{ 0 },
 };
 
+const struct prop stuck_props[] = {
+	{ "agent_id", PROP_STR, 0, NULL }, { "bead_id", PROP_STR, 0, NULL },
+	{ "reason", PROP_STR, 0, NULL },   { "since", PROP_STR, 0, NULL },
+	{ "text", PROP_STR, 0, NULL },     { 0 },
+};
+
 const struct prop registered_props[] = {
 	{ "agent_id", PROP_STR, 0, NULL },
 	{ "display_name", PROP_STR, 0, NULL },
@@ -51,6 +60,7 @@ const struct prop registered_props[] = {
 	{ "last_seen_at", PROP_STR, 0, NULL },
 	{ "version", PROP_INT, 0, NULL },
 	{ "liveness", PROP_STR, 0, NULL },
+	{ "stuck", PROP_OBJECT, PROP_OPTIONAL, stuck_props },
 	{ "machine", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
@@ -65,8 +75,36 @@ static enum err agent_identity_run_register(struct call *c, struct stores *s, co
 	enum err e = registry_add(c, s->agents, in->id, in->display, in->role, in->update, &a);
 
 	if (!e)
-		registered_encode(reply, c, a);
+		registered_encode(reply, c, a, NULL);
 	return e;
+}
+
+/* Keeps only the stuck agents of the list. A host's session that is stuck but not registered is
+ * shown, too, unless a role or a status was asked for. */
+static void agent_identity_add_stuck(struct call *c, const struct body *in,
+				     const struct stuck *stuck, struct registered **list)
+{
+	struct registered *all = *list;
+
+	for (; stuck; stuck = stuck->next) {
+		struct registered *a = all, *shown;
+
+		while (a && !str_eq(a->id, stuck->agent))
+			a = a->next;
+		if (!a && (in->role.p || in->status.p))
+			continue;
+		shown = arena_new(&c->mem, struct registered);
+		*shown = a ? *a :
+			     (struct registered){ .id = stuck->agent,
+						  .display = stuck->agent,
+						  .role = STR("session"),
+						  .status = STR("unregistered"),
+						  .created_ms = stuck->epoch.ms,
+						  .seen_ms = stuck->seen_ms };
+		*list = shown;
+		list = &shown->next;
+	}
+	*list = NULL;
 }
 
 static enum err agent_identity_run_list(struct call *c, struct stores *s, const void *body,
@@ -74,13 +112,22 @@ static enum err agent_identity_run_list(struct call *c, struct stores *s, const 
 {
 	const struct body *in = body;
 	struct registered *a;
+	struct stuck *stuck;
 	enum err e = registry_each(c, s->agents, in->role, in->status, &a);
 
+	if (!e && in->stuck)
+		e = stuck_each(c, &stuck);
+	else
+		stuck = stuck_shown(c);
+	if (e)
+		return e;
+	if (in->stuck)
+		agent_identity_add_stuck(c, in, stuck, &a);
 	json_array(reply);
-	for (; !e && a; a = a->next)
-		registered_encode(reply, c, a);
+	for (; a; a = a->next)
+		registered_encode(reply, c, a, stuck_find(stuck, a->id));
 	json_end(reply);
-	return e;
+	return ERR_OK;
 }
 
 static enum err agent_identity_run_show(struct call *c, struct stores *s, const void *body,
@@ -91,7 +138,7 @@ static enum err agent_identity_run_show(struct call *c, struct stores *s, const 
 	enum err e = registry_find(c, s->agents, in->id, &a);
 
 	if (!e)
-		registered_encode(reply, c, a);
+		registered_encode(reply, c, a, stuck_find(stuck_shown(c), a->id));
 	return e;
 }
 
@@ -104,7 +151,7 @@ static enum err agent_identity_run_heartbeat(struct call *c, struct stores *s, c
 
 	if ((e = registry_find(c, s->agents, in->id, &a)) || (e = registry_touch(c, s->agents, a)))
 		return e;
-	registered_encode(reply, c, a);
+	registered_encode(reply, c, a, NULL);
 	return ERR_OK;
 }
 

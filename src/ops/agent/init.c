@@ -241,7 +241,7 @@ static enum err agent_init_run(struct call *c, struct stores *s, const void *bod
 	json_object(reply);
 	json_put_str(reply, "decision", resumed ? STR("adopted") : STR("registered"));
 	json_key(reply, STR("agent"));
-	registered_encode(reply, c, agent);
+	registered_encode(reply, c, agent, NULL);
 	json_key(reply, STR("resumed"));
 	if (resumed)
 		put_evidence(reply, resumed);

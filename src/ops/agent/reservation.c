@@ -1,6 +1,7 @@
 #include "agents/reservation.h"
 #include "agents/current.h"
 #include "agents/mail.h"
+#include "agents/stuck.h"
 #include "base/text/json.h"
 #include "machines/lease_given.h"
 #include "ops/agent/agent_ops.h"
@@ -87,6 +88,7 @@ static const struct prop reserved_props[] = {
 
 static const struct prop status_props[] = {
 	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
+	{ "stuck", PROP_OBJECT, PROP_LIST, stuck_props },
 	{ "unacked", PROP_OBJECT, PROP_LIST, NULL },
 	{ "unacked_required_messages", PROP_OBJECT, PROP_LIST, NULL },
 	{ "counts", PROP_OBJECT, 0, NULL },
@@ -209,6 +211,17 @@ static void put_summary(struct json *reply, const struct reservation_counts *res
 	json_end(reply);
 }
 
+static void put_stuck(struct call *c, struct json *reply, const struct stuck *stuck,
+		      struct str agent, struct str bead)
+{
+	json_put_array(reply, "stuck");
+	for (; stuck; stuck = stuck->next)
+		if ((!agent.p || str_eq(agent, stuck->agent)) &&
+		    (!bead.p || str_eq(bead, stuck->bead)))
+			stuck_encode(reply, c, stuck);
+	json_end(reply);
+}
+
 static enum err agent_reservation_run_status(struct call *c, struct stores *s, const void *body,
 					     struct json *reply)
 {
@@ -230,6 +243,7 @@ static enum err agent_reservation_run_status(struct call *c, struct stores *s, c
 	for (; r; r = r->next)
 		reservation_encode(reply, c, r);
 	json_end(reply);
+	put_stuck(c, reply, stuck_shown(c), agent, bead);
 	put_unacked(reply, mail.unacked);
 	json_put_object(reply, "counts");
 	for (int i = 0; i < MAIL_STATES; i++)

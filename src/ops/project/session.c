@@ -2,6 +2,7 @@
 #include "live/conversation.h"
 #include "live/overview.h"
 #include "op/op.h"
+#include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 
 /* The page's operations: the overview of all agents, and one bead with its whole conversation. */
@@ -73,13 +74,14 @@ static const struct prop agent_props[] = {
 	{ "status", PROP_STR, 0, NULL },
 	{ "last_seen_at", PROP_STR, 0, NULL },
 	{ "liveness", PROP_STR, 0, NULL },
+	{ "stuck", PROP_OBJECT, PROP_NULL, stuck_props },
 	{ "unread", PROP_INT, 0, NULL },
 	{ "to_accept", PROP_INT, 0, NULL },
 	{ "machine", PROP_STR, PROP_OPTIONAL, NULL },
 	{ 0 },
 };
 
-static const struct prop reservation_props[] = {
+static const struct prop shown_reservation_props[] = {
 	{ "reservation_id", PROP_STR, 0, NULL }, { "scope", PROP_STR, 0, NULL },
 	{ "path", PROP_STR, 0, NULL },           { "agent_id", PROP_STR, 0, NULL },
 	{ "bead_id", PROP_STR, 0, NULL },        { "owner_liveness", PROP_STR, PROP_NULL, NULL },
@@ -93,7 +95,8 @@ static const struct prop sessions_props[] = {
 	{ "sessions", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, session_props },
 	{ "tasks", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, task_props },
 	{ "agents", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, agent_props },
-	{ "reservations", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, reservation_props },
+	{ "stuck", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, stuck_props },
+	{ "reservations", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, shown_reservation_props },
 	{ "incursions", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, NULL },
 	{ 0 },
 };

@@ -1,6 +1,7 @@
 #include "base/text/json.h"
 #include "live/project_status.h"
 #include "op/op.h"
+#include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 
 /* abacus status: the project on one screen. */
@@ -27,6 +28,7 @@ static const struct prop agent_props[] = {
 	{ "registered", PROP_BOOL, 0, NULL },
 	{ "role", PROP_STR, PROP_NULL, NULL },
 	{ "liveness", PROP_STR, PROP_NULL, NULL },
+	{ "stuck", PROP_OBJECT, PROP_NULL, stuck_props },
 	{ "last_seen_at", PROP_STR, PROP_NULL, NULL },
 	{ "status", PROP_STR, PROP_NULL, NULL },
 	{ "task", PROP_STR, PROP_NULL, NULL },
@@ -104,8 +106,8 @@ const struct op op_project_status = {
 	.name = "status",
 	.help = "Show agents, what needs attention, and open work on one screen",
 	.more = "Lists the agents with their beads and reserved files, then what needs attention "
-		"(failed syncs, lost claims, requests for input, expired claims and reservations, "
-		"incursions, unacknowledged messages), then the beads in progress, ready "
+		"(failed syncs, lost claims, requests for input, stuck agents, expired claims and "
+		"reservations, incursions, unacknowledged messages), then the beads in progress, ready "
 		"and blocked, and the last sync. The totals of beads are counted up to 501. Stores "
 		"that do not exist are left out.",
 	.examples = examples,

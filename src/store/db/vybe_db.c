@@ -10,6 +10,9 @@
 
 enum { VERSION = 1, WAIT_MS = 10000, NOTE_WAIT_MS = 500 };
 
+/* Stores of earlier versions get it with their next write. */
+#define EVENTS_AGENT_INDEX "CREATE INDEX IF NOT EXISTS events_agent ON events (agent, id);"
+
 static const char schema[] =
 	"CREATE TABLE about (version INTEGER, segment INTEGER, offset INTEGER,"
 	"    last INTEGER, crc INTEGER, first INTEGER);"
@@ -19,7 +22,7 @@ static const char schema[] =
 	"    agent TEXT NOT NULL, project TEXT, task TEXT, message TEXT NOT NULL,"
 	"    metadata TEXT, created INTEGER NOT NULL,"
 	"    archived INTEGER NOT NULL DEFAULT 0);"
-	"CREATE INDEX events_task ON events (task, id) WHERE task IS NOT NULL;"
+	"CREATE INDEX events_task ON events (task, id) WHERE task IS NOT NULL;" EVENTS_AGENT_INDEX
 	"CREATE TABLE memory ("
 	"    id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
 	"    scope_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
@@ -131,7 +134,7 @@ static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms
 	    (e = vybe_db_check_version(c, v, path)) || (e = db_begin(c, v->db)))
 		return e;
 	v->writing = true;
-	if ((e = vybe_deliveries_upgrade(c, v)))
+	if ((e = db_exec(c, v->db, EVENTS_AGENT_INDEX)) || (e = vybe_deliveries_upgrade(c, v)))
 		return e;
 	return receipt_db_upgrade(c, v->db, &old_ledger);
 }

@@ -4,6 +4,16 @@
 #include "surface/view/bb_view.h"
 #include "surface/view/view.h"
 
+static void view_stuck(struct view *v, const struct value *stuck)
+{
+	if (!stuck || stuck->type != VALUE_OBJECT)
+		return;
+	buf_put(&v->out, STR("  "));
+	view_paint(v, PAINT_RED, STR("stuck"));
+	view_line(v, " on " STR_FMT ": " STR_FMT, STR_ARG(value_str(stuck, "bead_id")),
+		  STR_ARG(value_str(stuck, "text")));
+}
+
 void bb_view_registered(struct view *v, const struct value *data)
 {
 	struct str liveness = value_str(data, "liveness"), name = value_str(data, "display_name");
@@ -15,6 +25,7 @@ void bb_view_registered(struct view *v, const struct value *data)
 	buf_fmt(&v->out, "  " STR_FMT ", ", STR_ARG(value_str(data, "status")));
 	view_paint(v, view_liveness(liveness), liveness);
 	view_line(v, ", last seen " STR_FMT, STR_ARG(view_age(v, value_str(data, "last_seen_at"))));
+	view_stuck(v, value_find(data, "stuck"));
 }
 
 void bb_view_registry(struct view *v, const struct value *data)
@@ -23,6 +34,7 @@ void bb_view_registry(struct view *v, const struct value *data)
 		"AGENT", "ROLE", "STATUS", "STATE", "LAST SEEN", NULL
 	};
 	struct table t = table_new(v, heads);
+	bool stuck = false;
 
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *one = &data->item[i];
@@ -34,10 +46,18 @@ void bb_view_registry(struct view *v, const struct value *data)
 		table_cell(&t, 2, PAINT_NONE, value_str(one, "status"));
 		table_cell(&t, 3, view_liveness(liveness), liveness);
 		table_cell(&t, 4, PAINT_NONE, view_age(v, value_str(one, "last_seen_at")));
+		stuck = stuck || value_find(one, "stuck");
 	}
 	if (data->count)
 		table_print(&t);
-	else
+	for (size_t i = 0; stuck && i < data->count; i++)
+		if (value_find(&data->item[i], "stuck")) {
+			view_paint(v, PAINT_BOLD, value_str(&data->item[i], "agent_id"));
+			view_stuck(v, value_find(&data->item[i], "stuck"));
+		}
+	if (!data->count && view_wants(v, ROLE_STUCK))
+		view_line(v, "No agent is stuck.");
+	else if (!data->count)
 		view_line(v, "No agents are registered. Run: bb agent register --name "
 			     "amber-otter --role ui");
 }
@@ -242,12 +262,17 @@ static void agent_status_unacked(struct view *v, const struct value *unacked)
 void bb_view_agent_status(struct view *v, const struct value *data)
 {
 	const struct value *reserved = value_find(data, "reservations"),
-			   *unacked = value_find(data, "unacked");
+			   *unacked = value_find(data, "unacked"),
+			   *stuck = value_find(data, "stuck");
 
 	if (reserved->count)
 		agent_status_reserved(v, reserved);
 	else
 		view_line(v, "No reservations.");
+	for (size_t i = 0; i < stuck->count; i++) {
+		view_paint(v, PAINT_BOLD, value_str(&stuck->item[i], "agent_id"));
+		view_stuck(v, &stuck->item[i]);
+	}
 	buf_char(&v->out, '\n');
 	if (unacked->count)
 		agent_status_unacked(v, unacked);

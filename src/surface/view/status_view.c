@@ -94,11 +94,14 @@ static void status_put_details(struct view *v, const struct value *agent, size_t
 {
 	const struct value *last = value_find(agent, "last_act"),
 			   *scopes = value_find(agent, "scopes");
+	struct str stuck = value_str(value_find(agent, "stuck"), "text");
 	int64_t accept = view_number(agent, "to_accept");
 	struct buf b = { .mem = v->out.mem };
 
+	if (stuck.p)
+		buf_fmt(&b, "stuck: " STR_FMT, STR_ARG(stuck));
 	if (scopes->count)
-		buf_put(&b, status_join(v, scopes));
+		buf_fmt(&b, "%s" STR_FMT, b.n ? " · " : "", STR_ARG(status_join(v, scopes)));
 	if (last && last->type == VALUE_OBJECT && !str_is(value_str(last, "kind"), "status"))
 		buf_fmt(&b, "%s" STR_FMT " " STR_FMT, b.n ? " · " : "",
 			STR_ARG(view_act_word(last)), STR_ARG(view_age(v, value_str(last, "at"))));
@@ -120,11 +123,12 @@ static void status_put_agent(struct view *v, const struct value *agent, size_t n
 		   id = utf8_shorten(v->out.mem, value_str(agent, "agent_id"), names),
 		   at = value_str(agent, "last_seen_at"), seen = at.p ? view_age(v, at) : STR("");
 	enum paint paint = view_liveness(liveness);
-	bool active = paint == PAINT_GREEN;
+	bool active = paint == PAINT_GREEN,
+	     stuck = value_find(agent, "stuck")->type == VALUE_OBJECT;
 
 	view_target(v, beads->count ? value_str(&beads->item[0], "id") : STR_NONE);
 	buf_pad(&v->out, ' ', INDENT);
-	view_paint(v, paint, active ? STR("●") : STR("○"));
+	view_paint(v, stuck ? PAINT_RED : paint, active ? STR("●") : STR("○"));
 	buf_char(&v->out, ' ');
 	view_paint(v, PAINT_BOLD, id);
 	status_pad(v, id, names);
