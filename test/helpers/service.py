@@ -186,8 +186,9 @@ class Service:
         sock = socket.socket(socket.AF_INET if loopback else socket.AF_UNIX)
         if small:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, small)
-        sock.settimeout(timeout)
+        # Without a timeout, a connection to the Unix socket waits while its queue is full.
         sock.connect(("127.0.0.1", self.port) if loopback else self.address["socket"])
+        sock.settimeout(timeout)
         return sock
 
     def raw(self, data, loopback=False, timeout=10):

@@ -378,7 +378,8 @@ def noise(n):
 
 def half_made(path):
     path.unlink()
-    sqlite3.connect(path).executescript("PRAGMA journal_mode = WAL; CREATE TABLE x (y); DROP TABLE x;")
+    with contextlib.closing(sqlite3.connect(path)) as db:  # closing it moves the log into the file
+        db.executescript("PRAGMA journal_mode = WAL; CREATE TABLE x (y); DROP TABLE x;")
 
 
 DAMAGE = {

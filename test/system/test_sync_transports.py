@@ -386,7 +386,7 @@ def test_ssh_fails(tmp_path, remote, ssh: Ssh):
 
     assert "Permission denied" in fails("auth_failed", GIT_SSH_COMMAND=ssh.command("other"))
     assert "Host key" in fails("auth_failed", GIT_SSH_COMMAND=ssh.command(config="/dev/null"))
-    assert "ssh" in fails("sync_failed", **NO_GIT)
+    assert "ssh" in fails("sync_failed", GIT_SSH="/nonexistent/ssh")
     hook(remote, "pre-receive", "echo 'not over ssh'\nexit 1\n")
     assert "not over ssh" in fails("remote_rejected", GIT_SSH_COMMAND=ssh.command())
     point(anna, f"{ssh.base}{tmp_path}/nowhere.git")

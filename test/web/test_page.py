@@ -318,10 +318,10 @@ def test_a_person_makes_closes_and_reopens(story):
     assert (made["description"], made["parent"], made["priority"]) == ("with words", story.epic, 2)
     story.browser.type(".composer textarea", "not needed")
     story.browser.click("button.close")
-    story.soon(".about", "Closed")
+    story.soon(".about .facts", "Closed")
     assert story.repo.show(made["id"])["close_reason"] == "not needed"
     story.browser.click("button.reopen")
-    story.soon(".about", "Open")
+    story.soon(".about .facts", "Open")
     assert story.repo.show(made["id"])["status"] == "open"
 
 
@@ -335,7 +335,7 @@ def test_a_person_is_asked_before_the_claim_of_an_agent_is_ended(story):
     assert story.repo.show(story.bug)["assignee"] == "amber-otter"
     story.browser.until(lambda: not story.browser.run("return document.querySelector('button.close').disabled"))
     story.browser.click("button.close")
-    story.soon(".about", "Closed")
+    story.soon(".about .facts", "Closed")
     assert "amber-otter" in story.browser.run("return window.asked[1]")
     assert story.repo.show(story.bug)["status"] == "closed"
     refused = story.browser.log()  # the browser notes both refusals
