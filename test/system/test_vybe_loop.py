@@ -150,3 +150,33 @@ def test_the_post_hook_runs_to_its_end_when_the_loop_is_stopped(project):
     running.send_signal(signal.SIGINT)
     assert json.loads(running.communicate(timeout=20)[0])["data"]["stopped_by"] == "signal"
     assert ended.read_text() == "failed\n"
+
+
+LIMITED = 'echo run >>"$OUT/runs"; [ -e "$OUT/again" ] || { touch "$OUT/again"; %s; exit 1; }; ' + DONE
+
+
+def test_a_rate_limit_is_waited_for_and_the_claim_is_kept(project):
+    """The lease is shorter than the wait, so it must have been renewed meanwhile."""
+    project.run("init", program="bd").ok()
+    project.run("config", "set", "claim.lease", "1s", program="bd").ok()
+    (one,) = tasks(project, "one")
+    began = time.time()
+    done = loop(project, "--command", LIMITED % 'echo "Claude AI usage limit reached|$(($(date +%s) + 4))"')
+    assert time.time() - began >= 3 and (project.out / "runs").read_text() == "run\nrun\n"
+    assert (done["completed"], done["failed"], done["stopped_by"]) == (1, 0, "no_tasks")
+    events = project.run("events", "list", "--all", "--kind", "rate_limit", program="vybe").ok().json["data"]["events"]
+    assert [(event["agent_name"], event["task_id"]) for event in events] == [("looper", one)]
+    assert events[0]["message"] == f"waits for the reset of the host's rate limit at {events[0]['metadata']['until']}"
+
+
+def test_a_reset_that_is_too_late_ends_the_loop_and_frees_the_task(project):
+    one, two = tasks(project, "one", "two")
+    done = loop(project, "--max-wait", "1h", "--command", LIMITED % 'echo "try again in 3 hours 2 minutes: usage limit" >&2')
+    assert (done["completed"], done["failed"], done["total"], done["stopped_by"]) == (0, 0, 1, "rate_limit")
+    assert [r["status"] for r in done["results"]] == ["rate_limited"]
+    assert [status(project, id)["status"] for id in (one, two)] == ["pending", "pending"]
+
+
+def test_a_finished_task_is_finished_whatever_its_output_says(project):
+    tasks(project, "one")
+    assert loop(project, "--command", DONE + "; echo usage limit reached, resets in 5h")["completed"] == 1

@@ -1,6 +1,8 @@
 #include "base/system/child.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -35,7 +37,7 @@ bool child_stopped(void)
 }
 
 /* Runs between fork() and exec(), so it calls only async-signal-safe functions. */
-static void child_become(const struct child *child, int in)
+static void child_become(const struct child *child, int in, int out)
 {
 	struct sigaction plain = { .sa_handler = SIG_DFL };
 
@@ -45,6 +47,8 @@ static void child_become(const struct child *child, int in)
 	sigaction(SIGTERM, &plain, NULL);
 	signals_restore();
 	dup2(in, STDIN_FILENO);
+	if (out >= 0)
+		dup2(out, STDERR_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	execl("/bin/sh", "sh", "-c", child->command, (char *)NULL);
 	_exit(127);
@@ -65,11 +69,46 @@ static int input_file(struct call *c, struct str text)
 	return fd;
 }
 
+/* --- the output --- */
+
+/* Keeps the end of it. */
+static void child_keep(struct buf *tail, const char *p, size_t n)
+{
+	size_t over;
+
+	buf_put(tail, (struct str){ p, n });
+	over = tail->n > CHILD_TAIL ? tail->n - CHILD_TAIL : 0;
+	memmove(tail->p, tail->p + over, tail->n - over);
+	tail->n -= over;
+}
+
+/* Passes on what the command has written. Waits for it up to `wait_ms`; without a pipe, sleeps. */
+static void child_pass(struct child *child, int *out, int wait_ms)
+{
+	struct pollfd ready = { .fd = *out, .events = POLLIN };
+	char bytes[CHILD_TAIL];
+	ssize_t n;
+
+	if (*out < 0) {
+		moment_sleep(wait_ms);
+		return;
+	}
+	while (poll(&ready, 1, wait_ms) > 0) {
+		if ((n = read(*out, bytes, sizeof bytes)) <= 0) {
+			file_close(out);
+			return;
+		}
+		file_write(STDERR_FILENO, (struct str){ bytes, (size_t)n });
+		child_keep(child->tail, bytes, (size_t)n);
+		wait_ms = 0;
+	}
+}
+
 /*
  * Waits for the child. After its timeout the child gets SIGTERM, then SIGKILL. A stop signal that
  * arrived before the child was started does not interrupt the child.
  */
-static int child_await(struct child *child, pid_t pid)
+static int child_await(struct child *child, pid_t pid, int *out)
 {
 	int64_t end = moment_ticks() + child->timeout_ms, last = 0;
 	bool late = stopped;
@@ -89,13 +128,27 @@ static int child_await(struct child *child, pid_t pid)
 			kill(-pid, SIGKILL);
 			last = INT64_MAX;
 		}
-		moment_sleep(LOOK_MS);
+		child_pass(child, out, LOOK_MS);
 	}
+}
+
+static bool child_pipe(int *out, int *mouth)
+{
+	int fds[2];
+
+	if (pipe(fds))
+		return false;
+	*out = fds[0];
+	*mouth = fds[1];
+	fcntl(*out, F_SETFD, FD_CLOEXEC);
+	fcntl(*mouth, F_SETFD, FD_CLOEXEC);
+	return true;
 }
 
 enum err child_run(struct call *c, struct child *child)
 {
 	AUTO_FD in = input_file(c, child->input);
+	AUTO_FD out = -1, mouth = -1;
 	int status;
 	pid_t pid;
 
@@ -103,15 +156,20 @@ enum err child_run(struct call *c, struct child *child)
 	child->timed_out = false;
 	if (in < 0)
 		return file_fail(c, "write", STR("a temporary file"));
+	if (child->tail && !child_pipe(&out, &mouth))
+		return file_fail(c, "create", STR("a pipe"));
 	for (const char *const *e = child->env; e && *e; e++)
 		putenv((char *)*e);
 	pid = fork();
 	if (pid < 0)
 		return file_fail(c, "start", str_of(child->command));
 	if (!pid)
-		child_become(child, in);
+		child_become(child, in, mouth);
 	setpgid(pid, pid); /* in both processes, because either may run first */
-	status = child_await(child, pid);
+	file_close(&mouth);
+	status = child_await(child, pid, &out);
+	if (out >= 0)
+		child_pass(child, &out, 0);
 	kill(-pid, SIGKILL); /* kills background processes that the command left in its group */
 	if (WIFEXITED(status))
 		child->status = WEXITSTATUS(status);

@@ -1,6 +1,7 @@
 #ifndef BASE_SYSTEM_CHILD_H
 #define BASE_SYSTEM_CHILD_H
 
+#include "base/buf.h"
 #include "base/call.h"
 
 /* A shell command configured by the user. After its timeout it gets SIGTERM first, then SIGKILL. */
@@ -11,7 +12,10 @@ struct child {
 	int64_t timeout_ms;     /* then it gets SIGTERM, and a moment later SIGKILL */
 	int status;             /* the command's exit status; -1: killed by a signal */
 	bool timed_out;
+	struct buf *tail; /* gets the end of the command's output, which still goes to our standard
+			   * error; or NULL */
 };
+enum { CHILD_TAIL = 4096 }; /* bytes */
 
 /*
  * Runs the command in its own process group until it ends. Its standard output goes to our standard

@@ -1,9 +1,11 @@
+#include "agents/stuck.h"
 #include "base/id.h"
 #include "base/moment.h"
 #include "base/system/child.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
 #include "continuity/brief.h"
+#include "hosts/rate_limit.h"
 #include "ops/ops.h"
 #include "ops/vybe/vybe_ops.h"
 
@@ -11,7 +13,7 @@
 
 struct body {
 	struct str dir, command, post, project;
-	int64_t tasks, fails, timeout, cooldown, last;
+	int64_t tasks, fails, timeout, cooldown, wait, last;
 	bool dry;
 };
 
@@ -28,6 +30,8 @@ static const struct field loop_fields[] = {
 	  .help = "time limit of one task" },
 	{ "cooldown", &kind_duration, AT(cooldown), .min = 0, .preset = "5s",
 	  .help = "pause between two tasks" },
+	{ "max_wait", &kind_duration, AT(wait), .min = 0, .preset = "1d",
+	  .help = "maximum time to wait for the reset of the host's rate limit" },
 	{ "dry_run", &kind_bool, AT(dry), .role = ROLE_DRY_RUN,
 	  .help = "list the tasks without running them" },
 	{ "command", &kind_str, AT(command), .arg = "COMMAND", .min = 1, .max = 65536,
@@ -80,6 +84,7 @@ struct vybe_loop_run {
 	struct run_row sum;
 	int64_t in_a_row; /* failures in a row */
 	const char *why;  /* why the loop ended */
+	bool limited;     /* the host's rate limit ends too late */
 };
 
 /* Runs another operation. */
@@ -194,15 +199,101 @@ static enum err vybe_loop_outcome(struct call *c, const struct child *child, str
 	return vybe_loop_call_op(c, &op_vybe_task_complete, blocked, &reply);
 }
 
+/* --- rate limits --- */
+
+enum { WAITS_MOST = 20 }; /* for one task: a host that says so again and again fails */
+
+static void vybe_loop_pause(int64_t ms)
+{
+	for (int64_t end = moment_ticks() + ms; moment_ticks() < end && !child_stopped();)
+		moment_sleep(20);
+}
+
+/* Records why the agent reports nothing, so that it does not count as stuck. */
+static enum err vybe_loop_note_wait(struct call *c, const struct task *t, int64_t until_ms)
+{
+	struct event_note note = {
+		.kind = names_word(&reports, REPORT_WAITS),
+		.task = t->id,
+		.message = arena_fmt(&c->mem, "waits for the reset of the host's rate limit at %s",
+				     moment_format(&c->mem, until_ms).p),
+		.metadata = stuck_wait(c, until_ms),
+	};
+	struct continuity k;
+	enum err e = continuity_open(c, VYBE_WRITE, &k);
+
+	if (e)
+		return e;
+	if (!(e = continuity_note(c, &k, &note, NULL)))
+		e = continuity_commit(c, &k);
+	continuity_close(&k);
+	if (c->progress)
+		c->progress(c, arena_fmt(&c->mem, STR_FMT ": " STR_FMT, STR_ARG(t->id),
+					 STR_ARG(note.message)));
+	return e;
+}
+
+/* Waits, and renews the claim whenever half of the lease is over. */
+static enum err vybe_loop_wait(struct call *c, struct task *t, int64_t until_ms)
+{
+	enum { LEAST_MS = 200 };
+	int64_t begun = c->now_ms, start = moment_ticks();
+	enum err e = vybe_loop_note_wait(c, t, until_ms);
+
+	while (!e && !child_stopped()) {
+		int64_t now = begun + moment_ticks() - start, half = (t->lease - now) / 2,
+			left = until_ms - now;
+
+		if (left <= 0)
+			break;
+		half = t->lease ? half : left;
+		vybe_loop_pause(left < half ? left : half > LEAST_MS ? half : LEAST_MS);
+		if (!c->still)
+			c->now_ms = moment_now();
+		c->request_id = STR_NONE;
+		if (left > half && t->lease)
+			e = task_renew(c, t->id, t);
+	}
+	return e;
+}
+
+/* Was the command stopped by the host's rate limit before it finished the task? Then waits for the
+ * end of the limit. */
+static enum err vybe_loop_limited(struct call *c, struct vybe_loop_run *run, struct task *t,
+				  const struct child *child, bool *again)
+{
+	const char *id = arena_cstr(&c->mem, t->id);
+	const char *give[] = { "id", id, "status", "pending", NULL };
+	struct json reply = json_new(&c->mem);
+	int64_t until_ms;
+	enum err e;
+
+	*again = false;
+	if (child_stopped() || child->timed_out ||
+	    !rate_limit_find(c, buf_str(child->tail), &until_ms))
+		return ERR_OK;
+	if ((e = vybe_loop_look_again(c, t)))
+		return e == ERR_DELETED || e == ERR_NOT_FOUND ? call_forgive(c) : e;
+	if (t->status != TASK_IN_PROGRESS || !str_eq(t->assignee, c->actor))
+		return ERR_OK;
+	if ((run->limited = until_ms - c->now_ms > run->in->wait))
+		return vybe_loop_call_op(c, &op_vybe_task_set_status, give, &reply);
+	*again = true;
+	return vybe_loop_wait(c, t, until_ms);
+}
+
 static enum err vybe_loop_work_on(struct call *c, struct vybe_loop_run *run, struct task *t,
 				  const char **status)
 {
 	const char *env[7] = { NULL }, *id = arena_cstr(&c->mem, t->id);
 	const char *begin[] = { "id", id, NULL };
 	struct json reply = json_new(&c->mem);
+	struct buf tail = { .mem = &c->mem };
 	struct child child = { .command = arena_cstr(&c->mem, run->in->command),
 			       .env = env,
-			       .timeout_ms = run->in->timeout };
+			       .timeout_ms = run->in->timeout,
+			       .tail = &tail };
+	bool again = true;
 	enum err e;
 
 	if ((e = vybe_loop_call_op(c, &op_vybe_task_begin, begin, &reply)) ||
@@ -216,8 +307,19 @@ static enum err vybe_loop_work_on(struct call *c, struct vybe_loop_run *run, str
 	if (c->progress)
 		c->progress(c, arena_fmt(&c->mem, STR_FMT ": " STR_FMT, STR_ARG(t->id),
 					 STR_ARG(t->title)));
-	if ((e = child_run(c, &child)) || (e = vybe_loop_outcome(c, &child, t, status)))
+	for (int i = 0; again && i < WAITS_MOST; i++) {
+		if (!c->still)
+			c->now_ms = moment_now();
+		tail.n = 0;
+		if ((e = child_run(c, &child)) ||
+		    (e = vybe_loop_limited(c, run, t, &child, &again)))
+			return e;
+	}
+	if (run->limited)
+		*status = "rate_limited";
+	else if ((e = vybe_loop_outcome(c, &child, t, status)))
 		return e;
+	child.tail = NULL;
 	if (run->in->post.p) {
 		vybe_loop_add_env(c, env, "VYBE_TASK_STATUS", str_of(*status));
 		child.command = arena_cstr(&c->mem, run->in->post);
@@ -235,7 +337,7 @@ static void vybe_loop_note(struct vybe_loop_run *run, const struct task *t, cons
 	run->sum.total++;
 	run->sum.completed += done;
 	run->sum.blocked += blocked;
-	run->sum.failed += !done && !blocked && strcmp(status, "deleted") != 0;
+	run->sum.failed += !done && !blocked && !run->limited && strcmp(status, "deleted") != 0;
 	run->in_a_row = done ? 0 : run->in_a_row + 1;
 	json_object(&run->results);
 	json_put_str(&run->results, "task_id", t->id);
@@ -246,12 +348,6 @@ static void vybe_loop_note(struct vybe_loop_run *run, const struct task *t, cons
 }
 
 /* --- all of them --- */
-
-static void vybe_loop_pause(int64_t ms)
-{
-	for (int64_t end = moment_ticks() + ms; moment_ticks() < end && !child_stopped();)
-		moment_sleep(20);
-}
 
 static enum err vybe_loop_rounds(struct call *c, struct vybe_loop_run *run)
 {
@@ -285,6 +381,10 @@ static enum err vybe_loop_rounds(struct call *c, struct vybe_loop_run *run)
 		if (e)
 			return e;
 		vybe_loop_note(run, t, status, began);
+		if (run->limited) {
+			run->why = "rate_limit";
+			break;
+		}
 		if (run->in_a_row >= in->fails) {
 			run->why = "max_fails";
 			break;
@@ -410,8 +510,11 @@ const struct op op_vybe_loop = {
 	.help = "Run an agent's command on one task after another",
 	.more = "Begins the next ready task, runs the command with the prompt on its standard "
 		"input, and continues with the next task. A task that the command did not "
-		"complete is blocked, with the reason. SIGINT first stops the command, then the "
-		"loop.",
+		"complete is blocked, with the reason. If the command's output says that the rate "
+		"limit of its host is reached, the loop keeps the claim, waits for the reset that "
+		"the message names, at most --max-wait, and runs the command again; a reset later "
+		"than that ends the loop, and the task is free again. SIGINT first stops the "
+		"command, then the loop.",
 	.flags = OP_WRITE | OP_ACTOR | OP_NAMES | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = loop_fields,
