@@ -141,19 +141,22 @@ static struct str validate_refused(struct checker *k, struct str id, struct str 
 	return STR_NONE;
 }
 
+/* An invalid line has an id too: a dependency on it does not dangle. */
 static struct str check_bead(struct checker *k, const struct value *v, struct str line)
 {
 	struct str why, id = value_str(v, "id"), *kept;
 	struct bead b;
 
+	if (id.n) {
+		id = validate_keep_text(k, line, id);
+		kept = arena_new(&k->work, struct str);
+		*kept = line;
+		*map_put(&k->live, id) = kept;
+	}
 	if (!line_decode(&k->scratch, v, &b, &why))
 		return validate_refused(k, id, why);
 	validate_check_clock(k, id, bead_top(&b).at);
 	validate_compare(k, id, v, line);
-	id = validate_keep_text(k, line, id);
-	kept = arena_new(&k->work, struct str);
-	*kept = line;
-	*map_put(&k->live, id) = kept;
 	return id;
 }
 
@@ -184,13 +187,15 @@ static struct str check_tombstone(struct checker *k, const struct value *v, stru
 	struct state *s = state_new(&k->scratch);
 	struct str why, id = value_str(v, "id");
 
+	if (id.n) {
+		id = validate_keep_text(k, line, id);
+		map_put(&k->gone, id);
+	}
 	if (!state_read_tombstone(s, v, &why))
 		return validate_refused(k, id, why);
 	validate_compare(k, id, v, line);
 	check_both(k, id, v);
 	validate_check_clock(k, id, state_clock(s, INT64_MAX));
-	id = validate_keep_text(k, line, id);
-	map_put(&k->gone, id);
 	return id;
 }
 
@@ -311,10 +316,10 @@ static void check_sums(struct checker *k, const struct snapshot *files, const st
 		if (sum.p && !str_eq(sum, sha256_hex(k->mem, files->file[i])))
 			validate_found(
 				k, SEVERITY_ERROR, "checksum", STR_NONE,
-				arena_fmt(k->mem, "%s is not the file it was made for", name));
+				arena_fmt(k->mem, "the checksum of %s does not match", name));
 		else if (!sum.p && !k->rewritten)
 			validate_found(k, SEVERITY_ERROR, "checksum", STR_NONE,
-				       arena_fmt(k->mem, "it has no checksum of %s", name));
+				       arena_fmt(k->mem, "the checksum of %s is missing", name));
 	}
 }
 

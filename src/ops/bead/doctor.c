@@ -33,7 +33,8 @@ struct doctor {
 	struct call *c;
 	struct json *j;
 	bool ok;
-	bool behind; /* the journal does not reach the published commit */
+	bool behind;  /* the journal does not reach the published commit */
+	bool damaged; /* a sync cannot read the published commit */
 };
 
 static void bead_doctor_tell(struct doctor *d, const char *code, const char *status,
@@ -100,6 +101,21 @@ static enum err count_findings(struct call *c, const struct beads *b, const stru
 	return call_part_end(c, &part, e);
 }
 
+/* A sync reads past some errors: only those that it cannot read stop it. */
+static void check_published(struct doctor *d, const struct inspection *i)
+{
+	struct call part = call_part(d->c);
+	enum err e = ERR_OK;
+
+	if (i->tip.commit.p && !i->foreign)
+		e = validate_usable(&part, &i->tip, state_new(&part.mem));
+	if (!call_part_end(d->c, &part, e))
+		return;
+	d->damaged = true;
+	bead_doctor_tell(d, "sync", "error", d->c->message, "bd repair");
+	call_forgive(d->c);
+}
+
 static void check_contents(struct doctor *d, const struct beads *b, const struct inspection *i)
 {
 	size_t errors, warnings;
@@ -110,15 +126,18 @@ static void check_contents(struct doctor *d, const struct beads *b, const struct
 		return;
 	}
 	if (errors || warnings)
-		bead_doctor_tell(
-			d, "contents", errors ? "error" : "warning",
-			arena_fmt(&d->c->mem, "%zu errors and %zu warnings", errors, warnings),
-			"bd validate");
+		bead_doctor_tell(d, "contents", errors ? "error" : "warning",
+				 arena_fmt(&d->c->mem, "%zu error%s and %zu warning%s", errors,
+					   errors == 1 ? "" : "s", warnings,
+					   warnings == 1 ? "" : "s"),
+				 "bd validate");
 	else
 		bead_doctor_tell(d, "contents", "ok",
 				 STR("every bead and every dependency is "
 				     "valid"),
 				 NULL);
+	if (errors)
+		check_published(d, i);
 }
 
 /* Checks the cache against a new one. */
@@ -173,11 +192,13 @@ static void check_sync(struct doctor *d, struct beads *b)
 		bead_doctor_tell(d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
 				 "error", value_str(&list->item[i], "message"),
 				 arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
+	if (d->damaged)
+		return;
 	if (has_failed(&last))
 		bead_doctor_tell(d, "sync", "warning",
 				 arena_fmt(&d->c->mem, "the last sync failed: " STR_FMT,
 					   STR_ARG(last.message)),
-				 "bd sync");
+				 str_is(last.code, "corrupt") ? "bd repair" : "bd sync");
 	else if (!list || !list->count)
 		bead_doctor_tell(d, "sync", "ok", STR("nothing prevents a sync"), NULL);
 }

@@ -406,6 +406,33 @@ def test_what_is_wrong_on_the_ref_is_found(synced, how, journal):
     assert synced.ids("list", "--all")[:3] == ["bd-a", "bd-b", "bd-c"]
 
 
+@pytest.mark.parametrize("how, stops", [("no status of ours", True), ("a line that is cut off", True),
+                                        ("a checksum that is wrong", True), ("a kind of edge that is not known", False)])
+def test_doctor_says_that_damage_stops_a_sync_and_what_repairs_it(synced, how, stops):
+    files = PLANTED[how][0](published(synced.path))
+    git(synced.path, "update-ref", REF, commit(synced.path, files, at(synced.path)))
+    for _ in range(2):  # before a sync, and after one that failed
+        told = {check["code"]: check for check in synced.bd("doctor", "--json").json["checks"]}
+        assert (told["sync"]["status"], told["sync"]["fix"]) == (("error", "bd repair") if stops else ("ok", None)), told
+        assert told["contents"]["message"] == "1 error and 0 warnings"
+        synced.create("later")
+        done = synced.bd("sync", "--json")
+        assert (done.code, done.json.get("error", {}).get("code")) == ((4, "corrupt") if stops else (0, None)), done.out
+        if not stops:
+            return
+        assert done.json["error"]["message"].endswith(told["sync"]["message"].partition(": ")[2]) or "cut off" in how
+    synced.bd("repair", "--apply").ok()
+    synced.bd("sync").ok()
+    assert {check["status"] for check in synced.bd("doctor", "--json").json["checks"]} == {"ok"}
+
+
+@pytest.mark.parametrize("name, where", [("bd-a", {"state": [bead("bd-a", status="wip"), bead("bd-b", 2)]}),
+                                         ("bd-x", {"tombstones": [stone("bd-x", deleted_by="")]})])
+def test_a_dependency_on_an_invalid_line_does_not_dangle(files, name, where):
+    files.write(deps=[dep("bd-b", name)], **where)
+    assert [f[0] for f in findings(files)] == ["invalid_field"] + ["orphaned_dependency"] * (name == "bd-x")
+
+
 def test_a_sound_ref_of_another_history_is_sound(synced):
     git(synced.path, "update-ref", REF, commit(synced.path, published(synced.path)))
     assert found(synced) == []
