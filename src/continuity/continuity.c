@@ -5,6 +5,7 @@
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "beads/find.h"
 #include "continuity/named.h"
@@ -108,6 +109,14 @@ static enum err continuity_open_here(struct call *c, enum vybe_mode mode, struct
 		e = continuity_make_home(c, out);
 	if (!e)
 		e = vybe_db_open(c, out->path, mode, &out->db);
+	if (e == ERR_DAMAGED && c->store.p) { /* doctor does not know of this file */
+		struct str file = spawn_word(&c->mem, out->path);
+
+		return call_step(c,
+				 "Nothing was changed. Set the file aside, and the next write "
+				 "starts a new one: mv " STR_FMT " " STR_FMT ".damaged",
+				 STR_ARG(file), STR_ARG(file));
+	}
 	if (e == ERR_READ_ONLY && !out->common.p)
 		return call_step(c, "Pass a file that can be written with --db-path, or set "
 				    "XDG_DATA_HOME to a folder that can be written.");

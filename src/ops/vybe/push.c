@@ -281,7 +281,7 @@ static enum err vybe_push_parse(struct call *c, struct str json, struct push *ou
 		return call_fail(c, ERR_INVALID_INPUT, "the input is not JSON: %s (at byte %zu)",
 				 error.why, error.offset);
 	if (v->type != VALUE_OBJECT)
-		return vybe_push_wrong(c, "it is not an object");
+		return vybe_push_wrong(c, "the input is not an object");
 	if ((e = vybe_push_check_members(c, v, "a push",
 					 "task_id event memories artifacts task_status")) ||
 	    (e = vybe_push_text(c, v, "task_id", &out->task)) ||

@@ -1,5 +1,8 @@
+#include <unistd.h>
+
 #include "base/moment.h"
 #include "base/system/file.h"
+#include "base/system/path.h"
 #include "base/text/json.h"
 #include "hosts/hooks.h"
 #include "ops/ops.h"
@@ -91,6 +94,22 @@ static void put_agent(struct call *c, struct continuity *k, struct json *reply)
 	json_end(reply);
 }
 
+/* The first write creates a database that --db-path names: could it? */
+static enum err vybe_status_creatable(struct call *c, const struct continuity *k)
+{
+	struct str folder = path_parent(k->path);
+
+	if (!c->store.p || file_exists(&c->mem, k->path))
+		return ERR_OK;
+	while (!file_exists(&c->mem, folder) && folder.n > 1)
+		folder = path_parent(folder);
+	if (file_is_dir(&c->mem, folder) && !access(arena_cstr(&c->mem, folder), W_OK))
+		return ERR_OK;
+	call_fail(c, ERR_INTERNAL_ERROR, "'" STR_FMT "' is not a folder that you can write to",
+		  STR_ARG(folder));
+	return call_step(c, "Pass a file in another folder with --db-path.");
+}
+
 static enum err vybe_status_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
@@ -103,7 +122,7 @@ static enum err vybe_status_run(struct call *c, struct stores *s, const void *bo
 
 	(void)s;
 	json_array(&problems);
-	well = !continuity_open(c, VYBE_READ, &k);
+	well = !continuity_open(c, VYBE_READ, &k) && !vybe_status_creatable(c, &k);
 	if (!well)
 		vybe_status_diagnose(c, &problems, "the store cannot be opened");
 	else if (!(well = !vybe_count(c, &k.db, &counts)))

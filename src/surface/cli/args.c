@@ -88,12 +88,12 @@ static bool begins_command(const struct face *face, struct str words)
 	return false;
 }
 
-/* "bb help log" is "bb log --help". */
+/* "bb help log" is "bb log --help", and so is "bb agent help send" before a command is complete. */
 static bool is_help(struct args_parser *p, const char *word)
 {
 	struct args *out = p->out;
 
-	if (out->words.n || strcmp(word, "help") || face_command(out->face, STR("help")))
+	if (strcmp(word, "help") || face_command(out->face, out->words))
 		return false;
 	return out->globals.help = true;
 }

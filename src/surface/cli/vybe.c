@@ -209,15 +209,6 @@ static int schema_start(struct call *c, const struct request *r)
 	return out_json(&c->mem, vybe_envelope(c, json_text(&j)), 0);
 }
 
-static int help_start(struct call *c, const struct request *r)
-{
-	struct view v = { .out.mem = &c->mem, .width = 80 };
-
-	(void)r;
-	help_face(&v, &face_vybe, STR(""), false);
-	return out_view(&v, 0);
-}
-
 enum { INPUT_MOST = 16 << 20 };
 
 /* Reads the host's input, up to a limit no host would reach. */
@@ -317,7 +308,7 @@ static const struct command commands[] = {
 	{ "schema commands", &op_schema_commands, .start = schema_start },
 	{ "schema", &op_schema_commands, .start = schema_start, .flags = COMMAND_ALIAS },
 	{ "upgrade", &op_vybe_upgrade, .view = vybe_view_upgrade },
-	{ "help", &op_help, .start = help_start },
+	{ "help", .op = &op_help },
 	{ 0 },
 };
 

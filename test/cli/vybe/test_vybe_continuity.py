@@ -588,6 +588,30 @@ def test_status(vybe):
     assert vybe.refused("status", "--check", agent=None, request=False)
 
 
+def test_status_says_that_a_named_store_can_be_neither_read_nor_created(vybe, tmp_path):
+    (tmp_path / "file").write_text("x" * 4096)
+    for path, said in ("file", "is damaged"), ("file/my.db", "is not a folder"), (".", "Is a directory"):
+        status = vybe.ok("status", "--db-path", str(tmp_path / path), agent=None, request=False)
+        assert not status["db"]["ok"] and said in status["diagnostics"][0]["message"], status
+        assert vybe.refused("status", "--check", "--db-path", str(tmp_path / path), agent=None, request=False)
+    fine = vybe.ok("status", "--db-path", str(tmp_path / "new/my.db"), agent=None, request=False)
+    assert fine["db"]["ok"] and not (tmp_path / "new").exists()
+
+
+def test_the_hint_for_a_damaged_store_of_ones_own_works(vybe, tmp_path):
+    db = tmp_path / "my own.db"
+    db.write_text("x" * 4096)
+    hint = vybe.vybe("memory", "list", "--db-path", str(db), agent=None, request=False)["suggested_action"]
+    subprocess.run(["sh", "-c", hint.partition(": ")[2]], check=True)
+    assert vybe.ok("memory", "list", "--db-path", str(db), agent=None, request=False)["count"] == 0
+    assert (tmp_path / "my own.db.damaged").read_text() == "x" * 4096
+
+
+@pytest.mark.parametrize("args", ["help task create", "task help create", "task create --help"])
+def test_help_names_a_command_in_any_place(vybe, args):
+    assert vybe.run(*args.split(), program="vybe").ok().out.startswith("Create a task\n")
+
+
 def test_upgrade_touches_nothing(vybe):
     assert "version" in vybe.ok("upgrade", agent=None, request=False)
 
