@@ -162,7 +162,11 @@ static enum err agent_mail_look(struct call *c, struct stores *s, const void *bo
 	    (e = urgency_parse(c, in->urgency, &d->urgency)) ||
 	    (e = mail_check_names(c, s->agents, d)))
 		return e;
-	return mail_check_bead(c, d->bead, &d->bead);
+	if (!(e = mail_check_bead(c, d->bead, &d->bead)) || brief)
+		return e;
+	/* The form with flags is for scripts: it takes the ids of any tracker. */
+	call_warn(c, STR_FMT, STR_ARG(c->message));
+	return call_forgive(c);
 }
 
 static enum err agent_mail_run_send(struct call *c, struct stores *s, const void *body,

@@ -1,4 +1,6 @@
 """bb agent send, read and ack with as little to copy as possible: short ids and defaults."""
+import json
+
 import pytest
 
 from board import at
@@ -89,6 +91,18 @@ def test_the_bead_of_the_long_form_is_resolved_too(team):
 def test_a_wrong_or_ambiguous_bead_is_refused(team, bead, reason, listed):
     found = error(team, "send", "cobalt-harbor", "hello", "--bead", bead)
     assert found["reason"] == reason and listed in found["message"]
+
+
+@pytest.mark.parametrize("bead, warning", [
+    ("bb-dcv.6", "there is no bead 'bb-dcv.6'"), ("aaa", "bd-aaa1, bd-aaa2"), ("bd-ccc1", "was deleted")])
+def test_the_long_form_takes_every_bead_id_with_a_warning(team, bead, warning):
+    """The contract: the bead of a message is any text that is not empty."""
+    bd(team, "create", "c", "--id", "bd-ccc1")
+    bd(team, "delete", "bd-ccc1", "--force")
+    done = team.run("agent", "send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", f" {bead} ",
+                    "--category", "INFO", "--subject", "s", "--body", "b", "--json").ok()
+    assert json.loads(done.out)["data"]["bead_id"] == bead and warning in done.err
+    assert [m["bead_id"] for m in data(team, "inbox", "--agent", "cobalt-harbor")] == [bead]
 
 
 def test_a_deleted_bead_is_refused_but_its_messages_are_listed(team):
