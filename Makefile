@@ -129,6 +129,11 @@ $(OUT)/model/%: test/model/%.c $(OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
 
+# This one decides itself when a step to the disk kills it.
+$(OUT)/model/machines_tool: test/model/machines_tool.c $(OBJ)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(filter-out %/fault_off.o %/fault_on.o,$(OBJ)) $(LIBS)
+
 $(OUT)/bench/%: test/bench/%.c $(OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)

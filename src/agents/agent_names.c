@@ -30,6 +30,22 @@ enum err agent_names_put(struct call *c, struct agent_files *f, struct str machi
 		       agent_file_swap(c, f, names_file, buf_str(&j.out));
 }
 
+enum err agent_names_before(struct call *c, struct agent_files *f, struct str name, struct str *out)
+{
+	const struct value *renamed;
+	struct str text = STR_NONE;
+	enum err e = f->home.p ? agent_file_read(c, f, names_file, &text) : ERR_OK;
+
+	*out = STR_NONE;
+	if (e || !text.p)
+		return e;
+	renamed = value_find(agent_snapshot_parse(&c->mem, text), "renamed");
+	for (size_t i = 0; renamed && i < renamed->count; i++)
+		if (str_eq(renamed->item[i].text, name))
+			*out = renamed->item[i].key;
+	return ERR_OK;
+}
+
 /* The agent of a machine that is, or was, called `name`; `machine` is absent for this one. */
 static enum err agent_names_of(struct call *c, struct agent_files *f, struct str machine,
 			       struct str name, struct str *out)

@@ -15,6 +15,10 @@ struct map;
 enum err agent_names_put(struct call *c, struct agent_files *f, struct str machine,
 			 const struct map *renamed);
 
+/* The name that an agent of this machine had before it was renamed; absent: it was not renamed. */
+enum err agent_names_before(struct call *c, struct agent_files *f, struct str name,
+			    struct str *out);
+
 /*
  * Replaces an old name by the new one, and "amber-otter@laptop" by the name of that machine's
  * agent. Other names stay as they are. `renamed`, if not NULL, is whether an old name was given.

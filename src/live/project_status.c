@@ -196,6 +196,8 @@ static void project_status_put_agent(struct project_status *p, struct json *j,
 		mail = mail_waiting(p->c, &p->files, w->id);
 	json_object(j);
 	json_put_str(j, "agent_id", w->id);
+	if (known && known->machine.p)
+		json_put_str(j, "machine", known->machine);
 	json_put_bool(j, "registered", known);
 	json_put_str(j, "role", known ? known->role : STR_NONE);
 	project_status_put_liveness(p, j, "liveness", w->id);

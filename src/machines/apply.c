@@ -119,32 +119,52 @@ static enum err apply_to_agents(struct applying *k)
 	return e;
 }
 
+static enum err apply_place(struct call *c, struct machines *m, const char *source, int64_t *out)
+{
+	struct str text;
+	enum err e = place_row_find(c, &m->db, str_of(source), &text);
+
+	*out = 0;
+	if (!e && text.p)
+		number_int(text, out);
+	return e;
+}
+
 static enum err apply_all(struct applying *k)
 {
 	struct call *c = k->c;
-	enum err e;
+	int64_t aliased;
+	enum err e = apply_place(c, k->m, "aliased", &aliased);
 
+	if (e)
+		return e;
+	k->renamed = aliased;
 	if ((e = machine_row_each(c, &k->m->db, &k->rows)) ||
 	    (e = registrations_read(c, &k->m->db, &k->agents)) || (e = apply_to_agents(k)) ||
 	    (e = apply_board(k)) || (e = apply_vybe(k)))
 		return e;
+	if (aliased && (e = place_row_put(c, &k->m->db, STR("aliased"), STR("0"))))
+		return e;
 	return apply_settle(k);
 }
 
-/* Is there anything to do: new facts, local reservations, or the end of one that contests another? */
+/*
+ * Is there anything to do: new facts, local reservations, or the end of one that contests another?
+ * Reservations that had ended live again if the clock was set back.
+ */
 static enum err apply_is_due(struct call *c, struct machines *m, bool *out)
 {
 	struct fact_filter open = { .open = true, .limit = 1 };
 	struct fact_row *any;
-	int64_t due = 0;
-	struct str text;
+	int64_t until, judged, aliased;
 	enum err e = fact_row_each(c, &m->db, &open, &any);
 
-	if (e || (e = place_row_find(c, &m->db, STR("contested until"), &text)))
+	if (e || (e = apply_place(c, m, "contested until", &until)) ||
+	    (e = apply_place(c, m, "reservations at", &judged)) ||
+	    (e = apply_place(c, m, "aliased", &aliased)))
 		return e;
-	if (text.p && number_int(text, &due) && due && due <= c->now_ms)
-		m->reserved = true;
-	*out = any || m->reserved;
+	m->reserved = m->reserved || (until && until <= c->now_ms) || c->now_ms < judged;
+	*out = any || m->reserved || aliased;
 	return ERR_OK;
 }
 

@@ -15,6 +15,7 @@ struct applying {
 	struct map again; /* messages to join once more: their sender has another name now */
 	struct map done; /* of "machine:seq" of the facts that are in the stores: struct fact_row */
 	int64_t applied;
+	bool renamed;   /* rows of the board may bear the old name of a renamed agent */
 	bool postponed; /* the last register was set here since the collection: it is joined later */
 };
 
@@ -27,6 +28,10 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 
 /* Notes that a fact is in the local stores. */
 void apply_done(struct applying *k, const struct fact *f);
+
+/* Calls `each` for every registration that has another name than it was registered with. */
+typedef enum err renamed_each(struct applying *k, void *arg, const struct registration *one);
+enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg);
 
 enum err apply_names(struct applying *k);
 enum err apply_registry(struct applying *k);

@@ -21,9 +21,8 @@ static enum err apply_registration(struct applying *k, const struct registration
 
 	if (a.machine.p)
 		a.machine_id = one->machine;
-	if (str_eq(one->machine, k->m->me.self.id) &&
-	    (str_eq(one->last.machine, one->machine) || !str_eq(one->shown, one->name)))
-		return ERR_OK; /* made and last changed here, or renamed by apply_names() */
+	if (str_eq(one->machine, k->m->me.self.id) && str_eq(one->last.machine, one->machine))
+		return ERR_OK; /* made and last changed here */
 	if (!a.display.n)
 		a.display = a.id;
 	e = registry_join(k->c, &k->files, &a);

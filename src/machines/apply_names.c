@@ -88,34 +88,41 @@ static enum err rename_own(struct applying *k, const struct registration *one)
 	return rename_tell(k, one);
 }
 
-/* Done once for each registration that had to take another name. */
-static enum err rename_once(struct applying *k, const struct registration *one)
+enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg)
 {
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < k->agents.names.count; i++) {
+		const struct registration *one = k->agents.names.entry[i].value;
+
+		for (one = one->next; !e && one; one = one->next)
+			e = each(k, arg, one);
+	}
+	return e;
+}
+
+/* Done once for each registration that had to take another name. */
+static enum err rename_once(struct applying *k, void *arg, const struct registration *one)
+{
+	struct map *renamed = arg;
 	bool here = str_eq(one->machine, k->m->me.self.id), done;
 	struct str kind = STR("renamed");
 	enum err e = value_row_find(k->c, &k->m->db, kind, one->name, one->shown, &done);
 
+	if (here)
+		*map_put(renamed, one->name) = (void *)&one->shown;
 	if (e || done || !registry_id_valid(one->shown))
 		return e;
 	if ((e = here ? rename_own(k, one) : rename_move_mail(k, one, false)))
 		return e;
-	k->m->reserved = true;
+	k->m->reserved = k->renamed = true;
 	return value_row_put(k->c, &k->m->db, kind, one->name, one->shown);
 }
 
 enum err apply_names(struct applying *k)
 {
 	struct map renamed = { .mem = &k->c->mem };
-	enum err e = ERR_OK;
+	enum err e = apply_each_renamed(k, rename_once, &renamed);
 
-	for (size_t i = 0; !e && i < k->agents.names.count; i++) {
-		struct registration *one = k->agents.names.entry[i].value;
-
-		for (one = one->next; !e && one; one = one->next) {
-			e = rename_once(k, one);
-			if (str_eq(one->machine, k->m->me.self.id))
-				*map_put(&renamed, one->name) = &one->shown;
-		}
-	}
 	return e ? e : agent_names_put(k->c, &k->files, k->m->me.self.name, &renamed);
 }

@@ -286,8 +286,11 @@ static enum err holdings_join(struct applying *k, struct holding_set *h)
 	if (e || (e = reservation_join(k->c, &k->files, list, &missed)))
 		return e;
 	until = missed ? 1 : until; /* again in the next round, which knows that one */
-	return place_row_put(k->c, &k->m->db, STR("contested until"),
-			     arena_fmt(&k->c->mem, "%lld", (long long)until));
+	if ((e = place_row_put(k->c, &k->m->db, STR("contested until"),
+			       arena_fmt(&k->c->mem, "%lld", (long long)until))))
+		return e;
+	return place_row_put(k->c, &k->m->db, STR("reservations at"),
+			     arena_fmt(&k->c->mem, "%lld", (long long)k->c->now_ms));
 }
 
 static enum err reservations_are_open(struct applying *k, bool *out)

@@ -321,33 +321,110 @@ static enum err apply_artifact(struct applying *k, struct board *b, const struct
 	return e || k->postponed ? e : artifact_put(k->c, b, &a);
 }
 
+/* The last status of an agent, whatever it was called then. */
+static enum err status_last(struct applying *k, struct str name, const struct fact **out)
+{
+	struct str names[] = { name, registrations_before(&k->agents, name) };
+	enum err e = ERR_OK;
+
+	*out = NULL;
+	for (size_t i = 0; !e && i < 2 && names[i].p; i++) {
+		struct fact *f;
+
+		e = apply_facts(k, STR("status"), names[i], false, &f);
+		for (; !e && f; f = f->next)
+			if (str_eq(board_agent(k, f, "agent"), name) &&
+			    (!*out || fact_cmp(f, *out) > 0))
+				*out = f;
+	}
+	return e;
+}
+
+/* What stands under this name is the status of an agent that has another name now. */
+static enum err status_clear(struct applying *k, struct board *b, struct str name)
+{
+	struct agent *here, none = { .id = name, .current_task = STR(""), .status = AGENT_IDLE };
+	struct json now, before;
+	enum err e = agent_find(k->c, b, name, &here);
+
+	if (e || !here)
+		return e;
+	none.last_seen = here->last_seen;
+	none.updated_at = here->updated_at;
+	now = status_data(k->c, &none);
+	before = status_data(k->c, here);
+	e = apply_know(k, "status", name, board_digest(&k->c->mem, &before),
+		       board_digest(&k->c->mem, &now));
+	return e || k->postponed ? e : agent_put(k->c, b, &none);
+}
+
+static enum err status_note_names(struct applying *k, void *arg, const struct registration *one)
+{
+	(void)k;
+	map_put(arg, one->name);
+	map_put(arg, one->shown);
+	return ERR_OK;
+}
+
+static enum err apply_statuses(struct applying *k, struct board *b)
+{
+	struct map names = { .mem = &k->c->mem };
+	struct fact *open;
+	enum err e = apply_facts(k, STR("status"), STR_NONE, true, &open);
+
+	if (!e && k->renamed)
+		e = apply_each_renamed(k, status_note_names, &names);
+	for (const struct fact *f = e ? NULL : open; f; f = f->next)
+		map_put(&names, board_agent(k, f, "agent"));
+	for (size_t i = 0; !e && i < names.count; i++) {
+		const struct fact *last;
+
+		k->postponed = false;
+		if (!(e = status_last(k, names.entry[i].key, &last)) && last &&
+		    (k->renamed || !str_eq(last->machine, k->m->me.self.id)))
+			e = apply_status(k, b, last);
+		else if (!e && !last)
+			e = status_clear(k, b, names.entry[i].key);
+		names.entry[i].value = k->postponed ? k : NULL;
+	}
+	for (; !e && open; open = open->next)
+		if (!*map_find(&names, board_agent(k, open, "agent")))
+			apply_done(k, open);
+	return e;
+}
+
 /* The last writer wins; a value that was set here is there already. */
-static enum err apply_registers(struct applying *k, struct board *b, const char *kind,
-				enum err (*put)(struct applying *k, struct board *b,
-						const struct fact *f))
+static enum err apply_artifacts(struct applying *k, struct board *b)
 {
 	struct fact *open, *all;
-	enum err e = apply_facts(k, str_of(kind), STR_NONE, true, &open);
+	enum err e = apply_facts(k, STR("artifact"), STR_NONE, true, &open);
 
 	for (; !e && open; open = open->next) {
 		const struct fact *last;
 
-		if ((e = apply_facts(k, str_of(kind), open->subject, false, &all)))
+		if ((e = apply_facts(k, STR("artifact"), open->subject, false, &all)))
 			break;
 		last = apply_last(all);
 		k->postponed = false;
 		if (!str_eq(last->machine, k->m->me.self.id))
-			e = put(k, b, last);
+			e = apply_artifact(k, b, last);
 		if (!k->postponed)
 			apply_done(k, open);
 	}
 	return e;
 }
 
+static enum err board_rename(struct applying *k, void *arg, const struct registration *one)
+{
+	bool here = str_eq(one->machine, k->m->me.self.id);
+
+	return message_rename(k->c, arg, here ? STR_NONE : one->machine, one->name, one->shown);
+}
+
 enum err apply_board(struct applying *k)
 {
 	static const char *const kinds[] = { "post", "status", "artifact" };
-	bool open = false;
+	bool open = k->renamed;
 	struct board b;
 	enum err e = ERR_OK;
 
@@ -358,8 +435,8 @@ enum err apply_board(struct applying *k)
 	if ((e = board_open(k->c, BOARD_WRITE, &b)))
 		return e == ERR_NOT_INITIALIZED ? call_forgive(k->c) : e;
 	if (!(e = shared_rows_begin(k->c, b.db)) && !(e = apply_posts(k, &b)) &&
-	    !(e = apply_registers(k, &b, "status", apply_status)) &&
-	    !(e = apply_registers(k, &b, "artifact", apply_artifact)))
+	    !(e = k->renamed ? apply_each_renamed(k, board_rename, &b) : ERR_OK) &&
+	    !(e = apply_statuses(k, &b)) && !(e = apply_artifacts(k, &b)))
 		e = board_commit(k->c, &b);
 	board_close(&b);
 	return e;

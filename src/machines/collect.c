@@ -45,6 +45,20 @@ enum err collect_is_known(struct collecting *k, const char *kind, struct str key
 	return value_row_put(k->c, db, str_of(kind), key, value);
 }
 
+/* Rows that were made under the old name of a renamed agent get the new one with the next round. */
+static enum err collect_note_aliases(struct collecting *k)
+{
+	struct value_row *renamed;
+	bool some = false;
+	enum err e = value_row_each(k->c, &k->m->db, STR("renamed"), &renamed);
+
+	for (; !e && renamed && !some; renamed = renamed->next)
+		for (const struct fact_draft *d = k->first; d && !some; d = d->next)
+			some = str_eq(d->by, renamed->key) &&
+			       (d->kind == FACT_POST || d->kind == FACT_STATUS);
+	return !e && some ? collect_set_place(k, STR("aliased"), 1) : e;
+}
+
 static enum err collect_all(struct collecting *k)
 {
 	struct machines *m = k->m;
@@ -52,6 +66,9 @@ static enum err collect_all(struct collecting *k)
 
 	if ((e = collect_agents(k)) || (e = collect_board(k)) || (e = collect_vybe(k)) ||
 	    (e = collect_seen(k)))
+		return e;
+	if ((m->reserved && (e = collect_set_place(k, STR("contested until"), 1))) ||
+	    (e = collect_note_aliases(k)))
 		return e;
 	if (k->first && (e = log_append(k->c, &m->db, &m->me.self, k->first)))
 		return e;

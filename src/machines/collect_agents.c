@@ -73,6 +73,7 @@ struct collect_box {
 	struct str agent;
 	int64_t registered; /* when its owner was registered; 0: unknown */
 	struct map last;    /* by message: its last state in the new lines */
+	struct map sent;    /* the messages that were sent in the new lines */
 };
 
 static void collect_mail_state(struct collecting *k, struct agent_files *f, const struct value *v,
@@ -81,11 +82,17 @@ static void collect_mail_state(struct collecting *k, struct agent_files *f, cons
 	struct collect_box *box = arg;
 
 	(void)k, (void)f;
-	if (collect_is_local(v))
-		*map_put(&box->last, value_str(v, "message_id")) = (void *)v;
+	if (!collect_is_local(v))
+		return;
+	*map_put(&box->last, value_str(v, "message_id")) = (void *)v;
+	if (names_exact(&mail_states, value_str(v, "state")) == MAIL_UNREAD)
+		map_put(&box->sent, value_str(v, "message_id"));
 }
 
-/* Mail that was settled long ago is not exported when sharing begins. */
+/*
+ * Mail that was settled long ago is not exported when sharing begins. A message that others know
+ * is settled for them, too, however old it is.
+ */
 static bool collect_mail_is_old(struct collecting *k, const struct collect_box *box, struct str id)
 {
 	void **at = map_find(&box->last, id);
@@ -93,7 +100,8 @@ static bool collect_mail_is_old(struct collecting *k, const struct collect_box *
 	int state = names_exact(&mail_states, value_str(v, "state"));
 	bool wants_ack = ack && ack->type == VALUE_BOOL && ack->yes;
 
-	return (state == MAIL_ACKED || (state == MAIL_READ && !wants_ack)) &&
+	return map_find(&box->sent, id) &&
+	       (state == MAIL_ACKED || (state == MAIL_READ && !wants_ack)) &&
 	       collect_moment(v, "created_at") < k->since_ms;
 }
 
@@ -157,7 +165,7 @@ static void collect_mail(struct collecting *k, struct agent_files *f, const stru
 static enum err collect_box(struct collecting *k, struct agent_files *f, struct str agent)
 {
 	struct str file = arena_fmt(&k->c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agent));
-	struct collect_box box = { .agent = agent, .last.mem = &k->c->mem };
+	struct collect_box box = { .agent = agent, .last.mem = &k->c->mem, .sent.mem = &k->c->mem };
 	struct registered *a;
 	int64_t from, size;
 	enum err e;

@@ -89,7 +89,7 @@ static void collect_reservation(struct collecting *k, struct agent_files *f, con
 	book->before = v;
 	if (!collect_is_local(v) || state < 0 ||
 	    (last && collect_ends(collect_state(*last)) &&
-	     collect_moment(v, "created_at") < k->since_ms))
+	     collect_moment(*last, "expires_at") < k->since_ms))
 		return;
 	k->m->reserved = true;
 	if (state == RESERVATION_ACTIVE)

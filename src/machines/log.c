@@ -74,12 +74,29 @@ static enum err log_open_bytes(struct call *c, struct machine_db *db,
 	return e;
 }
 
+/* After a rename the mail of an agent is read once more. */
+static enum err log_has(struct call *c, struct machine_db *db, const struct fact *f, bool *out)
+{
+	struct fact_filter same = { .kind = str_of(names_word(&fact_kinds, (int)f->kind)),
+				    .subject = f->subject,
+				    .machine = f->machine,
+				    .limit = 1 };
+	struct fact_row *row = NULL;
+	bool once = f->kind == FACT_MESSAGE_SENT || f->kind == FACT_MESSAGE_READ ||
+		    f->kind == FACT_MESSAGE_ACKED;
+	enum err e = once ? fact_row_each(c, db, &same, &row) : ERR_OK;
+
+	*out = row;
+	return e;
+}
+
 static enum err log_put(struct call *c, struct machine_db *db, struct machine_self *self,
 			const struct fact_draft *d, int64_t *bytes, bool *sealed)
 {
 	struct stamp last = { self->clock_ms, self->clock_n };
 	struct fact f = { .machine = self->id, .by = d->by, .kind = d->kind }, made;
 	struct fact_row row;
+	bool there;
 	enum err e;
 
 	f.seq = self->count + 1;
@@ -87,6 +104,8 @@ static enum err log_put(struct call *c, struct machine_db *db, struct machine_se
 	f.line = fact_line(&c->mem, &f, d->data);
 	if (fact_parse(&c->mem, self->id, f.line, &made) != FACT_KNOWN)
 		return ERR_OK; /* others could not read it either */
+	if ((e = log_has(c, db, &made, &there)) || there)
+		return e;
 	if (*bytes && *bytes + (int64_t)f.line.n + 1 > LOG_SEGMENT) {
 		self->segment++;
 		*bytes = 0;

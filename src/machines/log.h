@@ -9,8 +9,6 @@
  * segments. A sealed segment never changes, except that facts leave it when they are settled; so a
  * push carries the last segment and little else.
  */
-#define LOG_REFS "refs/abacus/machines/"
-
 enum {
 	LOG_FORMAT = 1,
 	LOG_SEGMENT = 64 << 10,   /* bytes; more only if it is a single fact */

@@ -20,6 +20,25 @@ static struct registration *registrations_find_shown(const struct registrations 
 	return NULL;
 }
 
+static struct registration *registrations_renamed(const struct registrations *r, struct str shown)
+{
+	for (size_t i = 0; i < r->names.count; i++) {
+		struct registration *one = r->names.entry[i].value;
+
+		while ((one = one->next))
+			if (str_eq(one->shown, shown))
+				return one;
+	}
+	return NULL;
+}
+
+struct str registrations_before(const struct registrations *r, struct str shown)
+{
+	const struct registration *one = registrations_renamed(r, shown);
+
+	return one ? one->name : STR_NONE;
+}
+
 struct registration *registrations_find(const struct registrations *r, struct str name,
 					int64_t created_ms)
 {
@@ -77,6 +96,20 @@ static void registrations_show(struct call *c, struct registration *one)
 			arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(one->name), one->machine.p);
 }
 
+/* An agent that was changed after it was renamed has facts under both names. */
+static void registrations_unite(const struct registrations *r, struct registration *one)
+{
+	struct registration *first = registrations_renamed(r, one->name);
+
+	if (!first || first->created_ms != one->created_ms)
+		return;
+	if (fact_cmp(&one->last, &first->last) > 0)
+		first->last = one->last;
+	one->last = first->last;
+	one->machine = first->machine;
+	one->at = first->at;
+}
+
 enum err registrations_read(struct call *c, struct machine_db *db, struct registrations *out)
 {
 	struct fact_filter filter = { .kind = STR("agent.registered") };
@@ -92,6 +125,8 @@ enum err registrations_read(struct call *c, struct machine_db *db, struct regist
 	}
 	for (size_t i = 0; i < out->names.count; i++)
 		registrations_show(c, out->names.entry[i].value);
+	for (size_t i = 0; i < out->names.count; i++)
+		registrations_unite(out, out->names.entry[i].value);
 	return e;
 }
 

@@ -30,6 +30,9 @@ enum err registrations_read(struct call *c, struct machine_db *db, struct regist
 struct registration *registrations_find(const struct registrations *r, struct str name,
 					int64_t created_ms);
 
+/* The name that an agent was registered with, before it was renamed; absent: it was not. */
+struct str registrations_before(const struct registrations *r, struct str shown);
+
 /*
  * The name of the agent that a machine calls `name`. `created_ms` says which registration is meant;
  * 0: the one that the machine itself made, or else the only one.

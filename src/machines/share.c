@@ -98,6 +98,31 @@ int64_t share_changed_ms(struct call *c, struct str home)
 	return file_changed_ms(&c->mem, share_file(c, home, "changed"));
 }
 
+/* --- a clone that does not share --- */
+
+static const char others_file[] = "others-share";
+
+void share_note_others(struct call *c, struct str store)
+{
+	struct call before = call_save(c);
+
+	if (!share_is_on_in(c, share_folder_of(c, store)))
+		file_provide(c, path_join(&c->mem, store, str_of(others_file)), STR("new\n"), 0600);
+	call_restore(c, &before);
+}
+
+bool share_hint(struct call *c, struct str store)
+{
+	struct str path = path_join(&c->mem, store, str_of(others_file)), text;
+	struct call before = call_save(c);
+	bool new = !share_is_on_in(c, share_folder_of(c, store)) &&
+		   !file_own_read(c, path, &text) && str_is(text, "new\n") &&
+		   !file_own_replace(c, path, STR("told\n"), 0600);
+
+	call_restore(c, &before);
+	return new;
+}
+
 /* --- waiting --- */
 
 struct share_wait share_wait_begin(struct call *c)

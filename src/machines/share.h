@@ -37,6 +37,13 @@ void share_wait_end(struct share_wait *w);
 /* For the share process: does any command wait? */
 bool share_is_waited_for(struct call *c, struct str home);
 
+/*
+ * In a clone that does not share, a sync notes that other machines do; share_hint() is true for the
+ * first question after that.
+ */
+void share_note_others(struct call *c, struct str store);
+bool share_hint(struct call *c, struct str store);
+
 /* When the last local change was reported; 0: never. */
 int64_t share_changed_ms(struct call *c, struct str home);
 

@@ -15,6 +15,7 @@
 #include "beads/config.h"
 #include "beads/model/record.h"
 #include "beads/sync_state.h"
+#include "machines/share.h"
 #include "sync/commits.h"
 #include "sync/sync_parts.h"
 
@@ -285,8 +286,10 @@ enum err sync_fetch(struct sync *s)
 	if (!s->remote.url.p || !s->wants->pull)
 		return ERR_OK;
 	sync_doing(s, "fetching from");
-	if ((e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there)) ||
-	    (!s->repairs && ((e = check_there(s)) || (e = repo_admit(c, s->repo, s->there)))))
+	e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there);
+	if (s->remote.machines)
+		share_note_others(c, s->b.home);
+	if (e || (!s->repairs && ((e = check_there(s)) || (e = repo_admit(c, s->repo, s->there)))))
 		return e;
 	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)))
 		return sync_replaced(s);

@@ -210,6 +210,16 @@ def test_nothing_leaves_a_machine_that_does_not_share(tmp_path):
     assert not (a.home / "machines" / "key").exists()
 
 
+def test_a_clone_that_syncs_is_told_once_that_others_share(tmp_path):
+    remote = bare(tmp_path / "hub.git")
+    machine(tmp_path / "b", remote, "office")
+    a = machine(tmp_path / "a", remote, beads=True)
+    hint = "other machines share mail, posts and memory through this remote; to take part, run 'abacus share on'"
+    assert [hint in a.run("sync").err for _ in range(2)] == [True, False]
+    c = machine(tmp_path / "c", bare(tmp_path / "quiet.git"), beads=True)
+    assert hint not in c.run("sync").err
+
+
 def test_share_off_stops_sending_and_says_what_is_out_there(tmp_path):
     remote, a, b = pair(tmp_path)
     before = git(remote, "for-each-ref", "--format=%(objectname)", a.ref)
@@ -256,6 +266,9 @@ def test_a_reservation_of_another_machine_is_respected(tmp_path):
     assert (seen["agent_id"], seen["machine"]) == ("amber-otter", "laptop")
     assert "amber-otter@laptop" in b.run("agent", "list", program="bb").out
     assert {x["agent_id"]: x.get("machine") for x in b.abacus("sessions")["agents"]} == {
+        "amber-otter": "laptop", "bold-fox": None}
+    assert "amber-otter@laptop" in b.run("status", program="abacus").out
+    assert {x["agent_id"]: x.get("machine") for x in b.abacus("status")["agents"]} == {
         "amber-otter": "laptop", "bold-fox": None}
     error = b.fails("agent", "reserve", "--agent", "bold-fox", "--scope", "src/parser", "--bead", "bd-1", program="bb")
     assert error["reason"] == "RESERVATION_CONFLICT" if "reason" in error else error["code"] == "RESERVATION_CONFLICT"
@@ -374,7 +387,7 @@ def test_an_event_of_a_task_crosses(tmp_path):
 
 # --- names ---
 
-def collide(tmp_path):
+def collide(tmp_path, before=lambda later: None):
     """One name, registered on two machines that do not know each other yet; the laptop was first."""
     remote = bare(tmp_path / "hub.git")
     a, b = machine(tmp_path / "a", remote, "laptop"), machine(tmp_path / "b", remote, "office")
@@ -384,6 +397,7 @@ def collide(tmp_path):
         time.sleep(0.002)
         send(one, f"friend-{one.path.name}", "amber-otter", "HANDOFF")
         send(one, "amber-otter", f"friend-{one.path.name}")
+    before(b)
     settle(a, b)
     return a, b, f"amber-otter-{b.id[:4]}"
 
@@ -397,6 +411,27 @@ def test_of_two_agents_with_one_name_the_earlier_keeps_it(tmp_path):
         assert machines[other] == (away if one is a else None) and machines["amber-otter"] == (None if one is a else away)
         assert [(m["from_agent"], m["to_agent"]) for m in inbox(one, "friend-b")] == [(other, "friend-b")]
         assert [m["from_agent"] for m in inbox(one, "friend-a")] == ["amber-otter"]
+
+
+def test_a_renamed_agent_is_told_by_whoami(tmp_path):
+    a, b, other = collide(tmp_path)
+    me = b.abacus("whoami", "--as", "amber-otter")
+    assert (me["actor"], me["renamed_from"], me["unread_mail"]) == (other, "amber-otter", 2)
+    shown = b.run("whoami", "--as", "amber-otter", program="abacus").out
+    assert "renamed from amber-otter, which an agent on another machine registered before you" in shown
+    assert a.abacus("whoami", "--as", "amber-otter")["renamed_from"] is None
+
+
+def test_posts_and_status_of_a_renamed_agent_show_its_new_name(tmp_path):
+    a, b, other = collide(tmp_path, lambda b: (
+        b.bb("post", "Before", "--agent", "amber-otter"), b.bb("status", "set", "Parser", "--agent", "amber-otter")))
+    b.bb("post", "After", "--agent", "amber-otter")
+    a.bb("post", "Mine", "--agent", "amber-otter")
+    settle(a, b)
+    for one in (a, b):
+        assert sorted((m["content"], m["from_agent"]) for m in one.bb("log")) == [
+            ("After", other), ("Before", other), ("Mine", "amber-otter")]
+        assert {x["id"]: x["current_task"] for x in one.bb("export")["agents"] if x["current_task"]} == {other: "Parser"}
 
 
 def test_mail_and_the_old_name_follow_a_renamed_agent(tmp_path):

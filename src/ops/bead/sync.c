@@ -116,14 +116,18 @@ static enum err bead_sync_exchange(struct call *c, struct json *reply)
 }
 
 /* Exchanges logs with the other machines, too, if sharing is on. */
-static void sync_machines(struct call *c)
+static void sync_machines(struct call *c, struct str home)
 {
 	struct call before;
 	struct str text = { 0 }, why;
 	const struct value *warnings;
 
-	if (!share_is_on(c))
+	if (!share_is_on(c)) {
+		if (share_hint(c, home))
+			call_warn(c, "other machines share mail, posts and memory through this "
+				     "remote; to take part, run 'abacus share on'");
 		return;
+	}
 	before = call_save(c);
 	why = share_exchange(c, SHARE_ONCE, &text) ? c->message : STR_NONE;
 	call_restore(c, &before);
@@ -172,7 +176,7 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 	if ((e = sync_now(c, &b, &ask, &text)))
 		return e;
 	if (!in->dry && !in->no_push && !in->no_pull)
-		sync_machines(c);
+		sync_machines(c, b.home);
 	json_raw(reply, text);
 	return ERR_OK;
 }

@@ -25,6 +25,7 @@ static const struct prop held_props[] = {
 
 static const struct prop agent_props[] = {
 	{ "agent_id", PROP_STR, 0, NULL },
+	{ "machine", PROP_STR, PROP_OPTIONAL, NULL },
 	{ "registered", PROP_BOOL, 0, NULL },
 	{ "role", PROP_STR, PROP_NULL, NULL },
 	{ "liveness", PROP_STR, PROP_NULL, NULL },

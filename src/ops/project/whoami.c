@@ -1,3 +1,4 @@
+#include "agents/agent_names.h"
 #include "agents/mail.h"
 #include "agents/reservation.h"
 #include "base/moment.h"
@@ -31,6 +32,7 @@ static const struct prop reservation_props[] = {
 static const struct prop props[] = {
 	{ "actor", PROP_STR, 0, NULL },
 	{ "source", PROP_STR, 0, NULL },
+	{ "renamed_from", PROP_STR, PROP_NULL, NULL },
 	{ "registered", PROP_BOOL, 0, NULL },
 	{ "role", PROP_STR, PROP_NULL, NULL },
 	{ "liveness", PROP_STR, PROP_NULL, NULL },
@@ -136,12 +138,16 @@ static enum err project_whoami_run(struct call *c, struct stores *s, const void 
 				   struct json *reply)
 {
 	struct mail_waiting mail;
-	enum err e;
+	struct str before;
+	enum err e = agent_names_before(c, s->agents, c->actor, &before);
 
 	(void)body;
+	if (e)
+		return e;
 	json_object(reply);
 	json_put_str(reply, "actor", c->actor);
 	json_put_str(reply, "source", str_of(whoami_source(c)));
+	json_put_str(reply, "renamed_from", before);
 	whoami_put_registration(c, s->agents, reply);
 	if ((e = whoami_put_claims(c, reply)) || (e = whoami_put_reservations(c, s->agents, reply)))
 		return e;

@@ -155,6 +155,19 @@ enum err message_put(struct call *c, struct board *b, struct message *m)
 	return refs_follow(c, b, m);
 }
 
+enum err message_rename(struct call *c, struct board *b, struct str machine, struct str from,
+			struct str to)
+{
+	AUTO_STMT *st = db_stmt(b->db, "UPDATE messages SET from_agent = ? WHERE from_agent = ? AND"
+				       " (SELECT machine FROM shared WHERE kind = 'post'"
+				       " AND shared.id = messages.id) IS ?");
+
+	stmt_bind_str(st, to);
+	stmt_bind_str(st, from);
+	stmt_bind_str(st, machine);
+	return stmt_run(c, st);
+}
+
 /*
  * A recursive query whose queue is sorted by depth, deepest first, and then by id walks a tree
  * depth first, but only as long as it is not joined with another table.

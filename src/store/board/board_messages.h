@@ -41,6 +41,10 @@ enum err message_each(struct call *c, struct board *b, const struct message_filt
 enum err message_find(struct call *c, struct board *b, int64_t id, struct message **out);
 enum err message_put(struct call *c, struct board *b, struct message *m); /* sets its id */
 
+/* Renames the author of posts that came from a machine; absent: of posts that were made here. */
+enum err message_rename(struct call *c, struct board *b, struct str machine, struct str from,
+			struct str to);
+
 /* A message and its replies, depth first, and their total number. */
 enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t limit,
 			struct message **out, int64_t *total);

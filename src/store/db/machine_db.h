@@ -5,6 +5,9 @@
 
 struct db;
 
+/* The logs of machines at the remote. */
+#define LOG_REFS "refs/abacus/machines/"
+
 /*
  * `machines/machines.db` in the store's folder: this machine's log, and what is known of other
  * machines. Only one process writes at a time (machines/round.h); every write is one transaction.

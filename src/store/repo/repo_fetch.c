@@ -3,6 +3,7 @@
  * through libgit2's transports.
  */
 #include "base/system/fault.h"
+#include "store/db/machine_db.h"
 #include "store/repo/repo_remote_parts.h"
 
 static struct str unreadable_commit(struct call *c, const struct remote *m, struct str commit)
@@ -159,8 +160,10 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 		e = fetch_by_wire(c, m, ref, haves, commit);
 	else if (!repo_fetch_has(m, *commit))
 		e = fetch_from_folder(c, m, there, ref, haves, *commit);
-	if (there)
+	if (there) {
+		m->machines = repo_has_refs(there, LOG_REFS "*");
 		repo_close(there);
+	}
 	return !e && commit->p ? repo_fetch_check_commit(c, m, ref, *commit) : e;
 }
 

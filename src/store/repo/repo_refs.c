@@ -390,3 +390,14 @@ void repo_sweep_locks(struct call *c, struct repo *r, struct str ref)
 		git_lock_sweep(c, repo_refs_path_of(c, r, str_of(dirs[i])));
 	git_lock_sweep(c, path_parent(repo_refs_path_of(c, r, ref)));
 }
+
+bool repo_has_refs(struct repo *r, const char *glob)
+{
+	git_reference_iterator *all = NULL;
+	const char *name;
+	bool some = !git_reference_iterator_glob_new(&all, repo_git(r), glob) &&
+		    !git_reference_next_name(&name, all);
+
+	git_reference_iterator_free(all);
+	return some;
+}

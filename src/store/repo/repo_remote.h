@@ -28,6 +28,7 @@ struct remote {
 	struct str why;      /* what is wrong with it; "is at the blob …" */
 	struct str leads_to; /* the commit that the tag leads to; only if the remote is a folder */
 	struct str shared; /* another ref at the same object, to which ours may be a symbolic ref */
+	bool machines;     /* it has logs of machines that share */
 	bool broken;       /* the ref cannot be used: REMOTE_DAMAGED */
 	bool cut_short;    /* the ref is listed, but its objects did not arrive */
 };

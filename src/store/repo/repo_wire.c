@@ -10,6 +10,7 @@
 #include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "base/text/url.h"
+#include "store/db/machine_db.h"
 #include "store/repo/repo_remote_parts.h"
 
 enum { WORDS_MOST = 2000, HELPER_MS = 60000 };
@@ -262,7 +263,9 @@ enum err remote_find(struct call *c, struct remote *m, git_remote *remote, struc
 	*commit = m->shared = STR_NONE;
 	if (code)
 		return remote_unreachable(c, m, code, "list the refs of");
-	for (size_t i = 0; i < count; i++)
+	m->machines = false;
+	for (size_t i = 0; i < count; i++) {
+		m->machines = m->machines || str_starts(str_of(heads[i]->name), STR(LOG_REFS));
 		if (str_is(ref, heads[i]->name)) {
 			char text[GIT_OID_HEXSZ + 1];
 
@@ -270,6 +273,7 @@ enum err remote_find(struct call *c, struct remote *m, git_remote *remote, struc
 			*commit = arena_copy(&c->mem, str_of(text));
 			m->shared = repo_wire_shared(c, heads, count, &heads[i]->oid);
 		}
+	}
 	return check_listed(c, m, ref, *commit);
 }
 

@@ -89,7 +89,7 @@ static void view_whoami(struct view *v, const struct value *data)
 	const struct value *claims = value_find(data, "claims"),
 			   *reserved = value_find(data, "reservations");
 	int64_t mail = 0, accept = 0, posts = 0;
-	struct str role = value_str(data, "role");
+	struct str role = value_str(data, "role"), before = value_str(data, "renamed_from");
 
 	value_int(data, "unread_mail", &mail);
 	value_int(data, "mail_to_accept", &accept);
@@ -98,6 +98,11 @@ static void view_whoami(struct view *v, const struct value *data)
 		  STR_ARG(value_str(data, "actor")), STR_ARG(value_str(data, "source")),
 		  role.p ? ", registered as " : ", not registered", STR_ARG(role),
 		  role.p ? ", " : "", STR_ARG(value_str(data, "liveness")));
+	if (before.p)
+		view_line(v,
+			  "  renamed from " STR_FMT
+			  ", which an agent on another machine registered before you",
+			  STR_ARG(before));
 	for (size_t i = 0; i < claims->count; i++)
 		view_line(v, "  works on " STR_FMT ": " STR_FMT,
 			  STR_ARG(value_str(&claims->item[i], "id")),

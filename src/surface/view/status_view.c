@@ -115,12 +115,34 @@ static void status_put_details(struct view *v, const struct value *agent, size_t
 	buf_char(&v->out, '\n');
 }
 
+/* With its machine, where that is not this one. */
+static struct str status_agent_name(struct view *v, const struct value *agent)
+{
+	struct str id = value_str(agent, "agent_id"), machine = value_str(agent, "machine");
+
+	return machine.p ?
+		       arena_fmt(v->out.mem, STR_FMT "@" STR_FMT, STR_ARG(id), STR_ARG(machine)) :
+		       id;
+}
+
+static size_t status_widest_agent(struct view *v, const struct value *agents)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; agents && i < agents->count; i++) {
+		size_t n = utf8_width(status_agent_name(v, &agents->item[i]));
+
+		most = n > most ? n : most;
+	}
+	return most < NAME_MOST ? most : NAME_MOST;
+}
+
 static void status_put_agent(struct view *v, const struct value *agent, size_t names)
 {
 	enum { SEEN = 8 };
 	const struct value *beads = value_find(agent, "beads");
 	struct str liveness = value_str(agent, "liveness"),
-		   id = utf8_shorten(v->out.mem, value_str(agent, "agent_id"), names),
+		   id = utf8_shorten(v->out.mem, status_agent_name(v, agent), names),
 		   at = value_str(agent, "last_seen_at"), seen = at.p ? view_age(v, at) : STR("");
 	enum paint paint = view_liveness(liveness);
 	bool active = paint == PAINT_GREEN,
@@ -142,7 +164,7 @@ static void status_put_agent(struct view *v, const struct value *agent, size_t n
 static void status_put_agents(struct view *v, const struct value *data)
 {
 	const struct value *agents = value_find(data, "agents");
-	size_t names = status_widest(agents, "agent_id", 0);
+	size_t names = status_widest_agent(v, agents);
 	int64_t total = view_number(data, "agents_total");
 
 	if (!total)

@@ -107,8 +107,8 @@ def test_whoami_lists_claims_reservations_and_mail(crowd):
 
 def test_whoami_works_where_there_is_nothing(empty):
     got = empty.run("whoami", "--json", "--as", "zed", program="abacus").ok().json
-    assert got == {"actor": "zed", "source": "--as", "registered": False, "role": None, "liveness": None,
-                   "claims": [], "reservations": [], "unread_mail": 0, "mail_to_accept": 0, "unread_posts": 0}
+    assert got == {"actor": "zed", "source": "--as", "renamed_from": None, "registered": False, "role": None,
+                   "liveness": None, "claims": [], "reservations": [], "unread_mail": 0, "mail_to_accept": 0, "unread_posts": 0}
 
 
 def test_an_mcp_server_takes_the_actor_from_every_variable(crowd):

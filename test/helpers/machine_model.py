@@ -1,0 +1,131 @@
+"""What several machines that share must end with: worked out once, from all facts that were ever published.
+
+Nothing here has an order of arrival. A fact is the parsed line of a log, with "machine" added."""
+import datetime
+
+
+def order(fact):
+    return fact["at"], fact["by"], fact["machine"]
+
+
+def ms(text):
+    if not text:
+        return 0
+    return round(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+
+
+def of(facts, *kinds):
+    return [f for f in facts if f["kind"] in kinds]
+
+
+class Names:
+    """The earliest registration of a name keeps it; the others get four digits of their machine's id behind it."""
+
+    def __init__(self, facts):
+        made, self.shown, self.owner, self.last = {}, {}, {}, {}
+        for f in sorted(of(facts, "agent.registered"), key=order):
+            key = f["data"]["agent"], f["data"]["created"]
+            if key not in made:
+                made[key] = f["machine"]
+            self.last[key] = f["data"]
+        for name in {name for name, _ in made}:
+            several = sorted((created, machine) for (other, created), machine in made.items() if other == name)
+            for n, (created, machine) in enumerate(several):
+                self.shown[name, created] = f"{name}-{machine[:4]}" if n else name
+                self.owner[name, machine] = created
+        for name, created in list(self.shown):  # changed after it was renamed, under its new name
+            if (old := name[:-5], created) in self.shown and self.shown[old, created] == name:
+                if max(self.last[name, created]["_order"], self.last[old, created]["_order"]) \
+                        == self.last[name, created]["_order"]:
+                    self.last[old, created] = self.last[name, created]
+                del self.shown[name, created], self.last[name, created]
+
+    def of(self, machine, name, created=None):
+        """The name of the agent that a machine calls so."""
+        created = created or self.owner.get((name, machine))
+        return self.shown.get((name, created), name)
+
+    def registry(self):
+        return {shown: (self.last[key]["role"], key[1]) for key, shown in self.shown.items()}
+
+
+def messages(facts, names):
+    found = {}
+    for f in of(facts, "message.sent"):
+        data = f["data"]
+        read, acked = ([x["data"]["when"] for x in of(facts, kind) if x["data"]["id"] == data["id"]]
+                       for kind in ("message.read", "message.acked"))
+        assert data["id"] not in found, "a message was sent twice"
+        found[data["id"]] = (names.of(f["machine"], data["from"]),
+                             names.of(f["machine"], data["to"], data.get("to_registered")), data["body"],
+                             "acked" if acked else "read" if read else "unread", min(read + acked, default=0),
+                             min(acked, default=0))
+    return found
+
+
+def overlap(a, b):
+    return a == b or a.startswith(b + "/") or b.startswith(a + "/")
+
+
+def reservations(facts, names, now):
+    """The reservations that hold: the earliest of those that overlap across machines."""
+    made = {}
+    for f in sorted(of(facts, "reservation.made"), key=order):
+        one = made.setdefault(f["data"]["id"], {"at": (f["at"], f["machine"], f["data"]["id"]), "machine": f["machine"]})
+        one.update(agent=names.of(f["machine"], f["data"]["agent"]), scope=f["data"]["scope"],
+                   expires=f["data"]["expires"], epoch=f["data"]["epoch"])
+    ended = {f["data"]["id"] for f in of(facts, "reservation.released", "reservation.expired")}
+    ended |= {f["data"]["takes"] for f in of(facts, "reservation.made") if "takes" in f["data"]}
+    holds = []
+    for id, one in sorted(made.items(), key=lambda item: item[1]["at"]):
+        if id not in ended and one["expires"] > now and not any(
+                other["machine"] != one["machine"] and other["agent"] != one["agent"] and
+                overlap(other["scope"], one["scope"]) for other in holds):
+            holds.append(one)
+    return {(one["agent"], one["scope"]) for one in holds}
+
+
+def registers(facts, kinds, key):
+    """The last write of each register."""
+    return {key(f): f for f in sorted(of(facts, *kinds), key=order)}
+
+
+def memory(facts):
+    last = registers(facts, ("memory.set", "memory.deleted"),
+                     lambda f: (f["data"]["scope"], f["data"]["scope_id"], f["data"]["key"]))
+    return {key[2]: f["data"]["value"] for key, f in last.items() if f["kind"] == "memory.set"}
+
+
+def tasks(facts, names):
+    """The task in each agent's status; the status itself becomes offline by time."""
+    last = registers(facts, ("status",), lambda f: names.of(f["machine"], f["data"]["agent"]))
+    return {agent: f["data"]["task"] for agent, f in last.items()}
+
+
+def artifacts(facts):
+    return {path: f["data"]["description"] for path, f in
+            registers(facts, ("artifact",), lambda f: f["data"]["path"]).items()}
+
+
+def posts(facts, names):
+    """Every post with the text that it answers."""
+    text = {f"{f['machine']}:{f['data']['id']}": f["data"]["content"] for f in of(facts, "post")}
+    return sorted((names.of(f["machine"], f["data"]["agent"]), f["data"]["content"],
+                   text[f["data"]["reply"]] if "reply" in f["data"] else "") for f in of(facts, "post"))
+
+
+def state(facts, now):
+    for f in of(facts, "agent.registered"):
+        f["data"]["_order"] = order(f)
+    names = Names(facts)
+    return {
+        "registry": names.registry(),
+        "messages": messages(facts, names),
+        "reservations": reservations(facts, names, now),
+        "memory": memory(facts),
+        "tasks": tasks(facts, names),
+        "artifacts": artifacts(facts),
+        "posts": posts(facts, names),
+        "events": sorted(f["data"]["id"] for f in of(facts, "event")),
+        "task events": sorted(f["data"]["message"] for f in of(facts, "task.event")),
+    }
