@@ -67,7 +67,7 @@ def test_every_command_works(shell):
         if line.startswith("bb-init --non-interactive"):
             assert said["error"]["details"]["recommendation"]["agent_id"] == "gone-one"
         if line.startswith("bb-init --register"):
-            shell.values["BB_AGENT_ID"] = said["data"]["agent"]["agent_id"]
+            shell.values["ABACUS_AGENT"] = said["data"]["agent"]["agent_id"]
             sent = shell("bb agent send --from peer-one --to my-name --bead $LEFT --category HANDOFF --subject s --body b --json")
             shell.values["MESSAGE"] = sent["data"]["messages"][0]["message_id"]
         if line.startswith("bd ready --claim"):
