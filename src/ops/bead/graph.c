@@ -1,4 +1,3 @@
-#include "beads/graph.h"
 #include "base/map.h"
 #include "base/text/json.h"
 #include "ops/bead/bead_ops.h"
@@ -53,59 +52,83 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-/* A bead, its neighbours, and how far it is from the bead that was asked for. */
+enum { IDS_MOST = 1000 }; /* more beads than that are not looked up one by one */
+
+/* The beads to draw, in the order in which they were reached. */
 struct around {
-	struct around **next;
+	struct call *c;
+	struct cache *cache;
+	struct map chosen;
+	struct str *id;
+	int64_t *steps;
 	size_t count;
-	int64_t steps;
-	bool reached;
-	struct str id;
 };
 
-static struct around *around_of(struct map *all, struct str id)
+static void around_add(struct around *a, struct str id, int64_t steps)
 {
-	void **at = map_put(all, id);
+	size_t before = a->chosen.count;
 
-	if (!*at) {
-		*at = arena_new(all->mem, struct around);
-		((struct around *)*at)->id = id;
-	}
-	return *at;
+	map_put(&a->chosen, id);
+	if (a->chosen.count == before)
+		return;
+	a->id = arena_room(&a->c->mem, a->id, a->count, sizeof *a->id);
+	a->steps = arena_room(&a->c->mem, a->steps, a->count, sizeof *a->steps);
+	a->id[a->count] = id;
+	a->steps[a->count++] = steps;
 }
 
-static void around_link(struct arena *mem, struct around *a, struct around *b)
+/* Finds the beads that are at most `depth` steps away, breadth first. 0: all that are connected. */
+static enum err around_find(struct around *a, struct str id, int64_t depth)
 {
-	a->next = arena_room(mem, a->next, a->count, sizeof(struct around *));
-	a->next[a->count++] = b;
+	struct edge_end *end;
+	enum err e = ERR_OK;
+
+	around_add(a, id, 0);
+	for (size_t i = 0; !e && i < a->count && (!depth || a->steps[i] < depth); i++)
+		for (int side = SIDE_OUT; !e && side <= SIDE_IN; side++) {
+			e = query_ends(a->c, a->cache, a->id[i], (enum side)side, &end);
+			for (; !e && end; end = end->next)
+				around_add(a, end->id, a->steps[i] + 1);
+		}
+	return e;
 }
 
-/* Marks the beads that are at most `depth` steps away, breadth first. 0: all that are connected. */
-static void choose_around(struct map *chosen, struct str id, int64_t depth,
-			  const struct edge_row *edges)
+static int around_cmp_id(const void *a, const void *b)
 {
-	struct map all = { .mem = chosen->mem };
-	struct around **queue, *at;
-	size_t first = 0, last = 0;
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
 
-	for (const struct edge_row *e = edges; e; e = e->next) {
-		struct around *from = around_of(&all, e->from), *to = around_of(&all, e->to);
+/* The edges from these beads, sorted as query_edges() sorts them. */
+static enum err around_edges(struct around *a, struct edge_row **out)
+{
+	struct edge_end *end;
+	enum err e = ERR_OK;
 
-		around_link(chosen->mem, from, to);
-		around_link(chosen->mem, to, from);
-	}
-	queue = arena_array(chosen->mem, all.count + 1, sizeof(struct around *));
-	at = queue[last++] = around_of(&all, id);
-	for (at->reached = true; first < last; first++) {
-		at = queue[first];
-		map_put(chosen, at->id);
-		for (size_t i = 0; i < at->count && (!depth || at->steps < depth); i++) {
-			if (at->next[i]->reached)
-				continue;
-			at->next[i]->reached = true;
-			at->next[i]->steps = at->steps + 1;
-			queue[last++] = at->next[i];
+	*out = NULL;
+	qsort(a->id, a->count, sizeof *a->id, around_cmp_id);
+	for (size_t i = 0; !e && i < a->count; i++) {
+		e = query_ends(a->c, a->cache, a->id[i], SIDE_OUT, &end);
+		for (; !e && end; end = end->next) {
+			*out = arena_new(&a->c->mem, struct edge_row);
+			**out = (struct edge_row){ .from = a->id[i],
+						   .to = end->id,
+						   .kind = end->kind };
+			out = &(*out)->next;
 		}
 	}
+	return e;
+}
+
+/* Without a bead, all beads that have edges are shown. */
+static enum err around_all(struct around *a, struct edge_row **out)
+{
+	enum err e = query_edges(a->c, a->cache, out);
+
+	for (const struct edge_row *edge = *out; !e && edge; edge = edge->next) {
+		map_put(&a->chosen, edge->from);
+		map_put(&a->chosen, edge->to);
+	}
+	return e;
 }
 
 static void put_nodes(struct json *j, const struct bead_row *rows, const struct map *in,
@@ -138,7 +161,19 @@ static void bead_graph_put_edges(struct json *j, const struct edge_row *e, const
 	json_end(j);
 }
 
-/* Without a bead, all beads that have edges are shown. */
+static enum err bead_graph_choose(struct call *c, struct beads *b, const struct body *in,
+				  struct around *around, struct edge_row **edges)
+{
+	struct bead_row *row;
+	enum err e;
+
+	if (!in->id.p)
+		return around_all(around, edges);
+	if ((e = find_bead(c, b, in->id, &row)) || (e = around_find(around, row->id, in->depth)))
+		return e;
+	return around_edges(around, edges);
+}
+
 static enum err bead_graph_run(struct call *c, struct stores *s, const void *body,
 			       struct json *reply)
 {
@@ -146,26 +181,21 @@ static enum err bead_graph_run(struct call *c, struct stores *s, const void *bod
 	struct bead_filter filter = {
 		.statuses = in->all ? 0 : 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS
 	};
-	struct map chosen = { .mem = &c->mem }, shown = { .mem = &c->mem };
+	struct around around = { .c = c, .cache = &s->beads->cache, .chosen.mem = &c->mem };
+	struct map shown = { .mem = &c->mem };
 	struct edge_row *edges;
-	struct bead_row *row, *rows;
-	enum err e = query_edges(c, &s->beads->cache, &edges);
+	struct bead_row *rows;
+	enum err e = bead_graph_choose(c, s->beads, in, &around, &edges);
 
+	if (around.count <= IDS_MOST) {
+		filter.ids = around.id;
+		filter.id_count = around.count;
+	}
 	if (e || (e = query_each(c, &s->beads->cache, &filter, &rows)))
 		return e;
-	if (in->id.p) {
-		if ((e = find_bead(c, s->beads, in->id, &row)))
-			return e;
-		choose_around(&chosen, row->id, in->depth, edges);
-	} else {
-		for (const struct edge_row *edge = edges; edge; edge = edge->next) {
-			map_put(&chosen, edge->from);
-			map_put(&chosen, edge->to);
-		}
-	}
 	json_object(reply);
 	json_put_str(reply, "format", str_of(names_word(&formats, in->format)));
-	put_nodes(reply, rows, &chosen, &shown);
+	put_nodes(reply, rows, &around.chosen, &shown);
 	bead_graph_put_edges(reply, edges, &shown);
 	json_end(reply);
 	return ERR_OK;
