@@ -63,6 +63,8 @@ static struct bead_row apply_row(struct arena *mem, const struct bead *b)
 	for (size_t i = 0; i < b->extras; i++)
 		row.ranked = row.ranked || str_is(b->extra[i].key, "rank");
 	row.labels = bead_labels(mem, b, &row.label_count);
+	if (row.label_count)
+		row.tags = b->member[MEMBER_LABELS];
 	row.request = bead_request(mem, b, &args);
 	return row;
 }

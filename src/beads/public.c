@@ -288,6 +288,7 @@ static const char *const lean_words[] = {
 	"id",        "title",         "status",           "priority",
 	"type",      "assignee",      "assignee_expires", "parent",
 	"container", "open_children", "created_at",       "blocked_by_count",
+	"labels",
 };
 static const struct names lean = { lean_words, sizeof lean_words / sizeof *lean_words, NULL };
 
@@ -313,10 +314,8 @@ static void public_put_columns(struct json *j, const struct bead_row *row,
 	if (public_wanted(shape, "type", true))
 		json_put_str(j, "type", str_of(names_word(&bead_types, row->type)));
 	if (public_wanted(shape, "labels", true)) {
-		json_put_array(j, "labels");
-		for (size_t i = 0; i < row->label_count; i++)
-			json_str(j, row->labels[i]);
-		json_end(j);
+		json_key(j, STR("labels"));
+		json_raw(j, row->tags.p ? row->tags : STR("[]"));
 	}
 	if (public_wanted(shape, "assignee", true))
 		json_put_str(j, "assignee", row->assignee);

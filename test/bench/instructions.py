@@ -234,7 +234,7 @@ def expand(line, bead, request):
 
 def table(build, projects, only, rows):
     for line in (READS + WRITES).strip().splitlines():
-        if only not in line:
+        if not line or only not in line:
             continue
         costs = []
         for number, (folder, bead) in enumerate(projects):
@@ -258,6 +258,7 @@ def main():
     build, rows = args.build.resolve(), {}
     with tempfile.TemporaryDirectory(dir=build) as top:
         top = args.dir or pathlib.Path(top)
+        top.mkdir(exist_ok=True)
         if args.baseline:
             made = {"toolchain": toolchain(build), "instructions": fixed(build, top)}
             return args.baseline.write_text(json.dumps(made, indent=1) + "\n") and None

@@ -77,6 +77,7 @@ static void report(struct json *j, struct command *cmd, size_t rounds)
 {
 	qsort(cmd->us, rounds, sizeof *cmd->us, by_value);
 	json_object(j);
+	json_put_int(j, "tenth_us", cmd->us[rounds / 20]);
 	json_put_int(j, "median_us", cmd->us[rounds / 2]);
 	json_put_int(j, "p95_us", cmd->us[rounds * 95 / 100]);
 	json_put_int(j, "max_us", cmd->us[rounds - 1]);

@@ -1,6 +1,7 @@
 #include "base/text/json.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
+#include "store/db/bead_tally.h"
 
 struct bead_labels_list_body {
 	struct str id;
@@ -51,7 +52,7 @@ static enum err bead_labels_run_all(struct call *c, struct stores *s, const void
 				    struct json *reply)
 {
 	struct tally *t;
-	enum err e = query_labels(c, &s->beads->cache, &t);
+	enum err e = tally_labels(c, &s->beads->cache, &t);
 
 	(void)body;
 	json_array(reply);

@@ -157,6 +157,7 @@ static enum err upstream_duplicates_run(struct call *c, struct stores *s, const 
 	struct bead_filter open = { .statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS,
 				    .sort = SORT_CREATED,
 				    .reverse = true,
+				    .twins = true,
 				    .visit = twins_add,
 				    .arg = &search };
 	struct json list = json_new(&c->mem);

@@ -17,7 +17,7 @@
 #include "store/db/db.h"
 
 enum {
-	VERSION = 6,
+	VERSION = 7,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* page size of the database file */
 };
@@ -32,8 +32,9 @@ static const char schema[] =
 	"CREATE TABLE beads ("
 	"    n INTEGER PRIMARY KEY, id UNIQUE, status, priority, type, assignee,"
 	"    lease, deferred, created, created_n, updated, closed,"
-	"    blockers, dependencies, dependents, children, parent, waits, title, hash, line);" TALLY_SCHEMA
-	"CREATE TABLE labels (label, n, PRIMARY KEY (label, n)) WITHOUT ROWID;"
+	"    blockers, dependencies, dependents, children, parent, waits, title, tags, hash, line);" TALLY_SCHEMA
+	"CREATE TABLE labels (label, done, priority, created, created_n, id, n,"
+	"    PRIMARY KEY (label, done, priority, created, created_n, id)) WITHOUT ROWID;"
 	"CREATE TABLE edges (src, dst, kind, active, line, PRIMARY KEY (src, dst, kind))"
 	"    WITHOUT ROWID;"
 	"CREATE TABLE tombstones (id PRIMARY KEY, at, line) WITHOUT ROWID;"
@@ -49,18 +50,19 @@ static const char search_tables[] =
 	"CREATE TABLE 'search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;"
 	"CREATE TABLE 'search_config'(k PRIMARY KEY, v) WITHOUT ROWID;";
 
-/* Indexes for the usual lists, in their order. */
+/* Indexes for the usual lists, in their order, and for every order of 'bd list --sort'. */
 static const char indexes[] =
 	"CREATE INDEX todo ON beads (priority, created, created_n, id) WHERE status < 2;"
 	"CREATE INDEX ready ON beads (priority, created, created_n, id, children)"
 	"    WHERE " READY_OPEN_SQL ";"
 	"CREATE INDEX blocked ON beads (priority, created, created_n, id)"
 	"    WHERE " BLOCKED_SQL ";"
-	"CREATE INDEX held ON beads (priority, created, created_n, id) WHERE status = 1;"
-	"CREATE INDEX done ON beads (priority, created, created_n, id) WHERE status = 2;"
+	"CREATE INDEX states ON beads (status, priority, created, created_n, id);"
+	"CREATE INDEX types ON beads (type, priority, created, created_n, id, status);"
 	"CREATE INDEX recent ON beads (updated, id, status);"
-	"CREATE INDEX epics ON beads (priority, created, created_n, id)"
-	"    WHERE status < 2 AND type = 3;"
+	"CREATE INDEX born ON beads (created, created_n, id, status);"
+	"CREATE INDEX ended ON beads (status, closed, id);"
+	"CREATE INDEX titles ON beads (title COLLATE NOCASE, id, status);"
 	"CREATE INDEX assigned ON beads (assignee, priority, created, created_n, id)"
 	"    WHERE assignee IS NOT NULL;"
 	"CREATE INDEX timed ON beads (n) WHERE " READY_TIMED_SQL ";"
@@ -358,6 +360,7 @@ static void bind_row(struct stmt *st, const struct bead_row *row)
 	stmt_bind_int(st, row->updated);
 	bind_nonzero(st, row->closed);
 	stmt_bind_str(st, row->title);
+	stmt_bind_str(st, row->tags);
 	stmt_bind_str(st, row->hash);
 	stmt_bind_str(st, row->line);
 }
@@ -374,12 +377,13 @@ static void bind_counts(struct stmt *st, const struct bead_row *row)
 
 static enum err insert_row(struct call *c, struct cache *cache, const struct bead_row *row)
 {
-	AUTO_STMT *st = db_stmt(
-		cache->db, "INSERT INTO beads (status, priority, type, assignee, lease,"
-			   " deferred, created, created_n, updated, closed, title, hash, line, id,"
-			   " blockers, dependencies, dependents, children, parent, waits)"
-			   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-			   " ?, ?)");
+	AUTO_STMT *st =
+		db_stmt(cache->db,
+			"INSERT INTO beads (status, priority, type, assignee, lease,"
+			" deferred, created, created_n, updated, closed, title, tags, hash, line,"
+			" id, blockers, dependencies, dependents, children, parent, waits)"
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+			" ?, ?, ?)");
 
 	bind_row(st, row);
 	stmt_bind_str(st, row->id);
@@ -393,56 +397,76 @@ static enum err update_row(struct call *c, struct cache *cache, const struct bea
 	AUTO_STMT *st = db_stmt(cache->db, "UPDATE beads SET status = ?, priority = ?, type = ?,"
 					   " assignee = ?, lease = ?, deferred = ?, created = ?,"
 					   " created_n = ?, updated = ?, closed = ?, title = ?,"
-					   " hash = ?, line = ? WHERE n = ?");
+					   " tags = ?, hash = ?, line = ? WHERE n = ?");
 
 	bind_row(st, row);
 	stmt_bind_int(st, n);
 	return stmt_run(c, st);
 }
 
-static enum err put_label(struct call *c, struct cache *cache, struct str label, int64_t n)
+/* A label's beads are in the order of lists, those that are closed apart. */
+static void bind_label(struct stmt *st, struct str label, const struct bead_row *row)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "INSERT INTO labels VALUES (?, ?)");
-
 	stmt_bind_str(st, label);
-	stmt_bind_int(st, n);
-	return stmt_run(c, st);
+	stmt_bind_int(st, row->status == BEAD_CLOSED);
+	stmt_bind_int(st, row->priority);
+	stmt_bind_int(st, row->created);
+	stmt_bind_int(st, row->created_n);
+	stmt_bind_str(st, row->id);
 }
 
-static enum err drop_label(struct call *c, struct cache *cache, struct str label, int64_t n)
+static enum err put_labels(struct call *c, struct cache *cache, const struct bead_row *row,
+			   int64_t n)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM labels WHERE label = ? AND n = ?");
+	enum err e = ERR_OK;
 
-	stmt_bind_str(st, label);
-	stmt_bind_int(st, n);
-	return stmt_run(c, st);
+	for (size_t i = 0; !e && i < row->label_count; i++) {
+		AUTO_STMT *st =
+			db_stmt(cache->db, "INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?, ?)");
+
+		bind_label(st, row->labels[i], row);
+		stmt_bind_int(st, n);
+		if (!(e = stmt_run(c, st)))
+			e = tally_label(c, cache, row->labels[i], 1);
+	}
+	return e;
 }
 
+static enum err drop_labels(struct call *c, struct cache *cache, const struct bead_row *row)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < row->label_count; i++) {
+		AUTO_STMT *st = db_stmt(cache->db, "DELETE FROM labels WHERE label = ? AND done = ?"
+						   " AND priority = ? AND created = ?"
+						   " AND created_n = ? AND id = ?");
+
+		bind_label(st, row->labels[i], row);
+		if (!(e = stmt_run(c, st)))
+			e = tally_label(c, cache, row->labels[i], -1);
+	}
+	return e;
+}
+
+/* Would the rows of both have the same key in the table of labels? */
 static bool same_labels(const struct bead_row *a, const struct bead_row *b)
 {
-	if (a->label_count != b->label_count)
-		return false;
-	for (size_t i = 0; i < a->label_count; i++)
-		if (!str_eq(a->labels[i], b->labels[i]))
-			return false;
-	return true;
+	return str_eq(a->tags, b->tags) && a->priority == b->priority &&
+	       (a->status == BEAD_CLOSED) == (b->status == BEAD_CLOSED) &&
+	       a->created == b->created && a->created_n == b->created_n && str_eq(a->id, b->id);
 }
 
 static enum err bead_cache_put_labels(struct call *c, struct cache *cache,
 				      const struct bead_row *row, const struct bead_row *old,
 				      int64_t n)
 {
-	static const struct bead_row none;
 	enum err e = ERR_OK;
 
-	old = old ? old : &none;
-	if (same_labels(row, old))
+	if (old && same_labels(row, old))
 		return ERR_OK;
-	for (size_t i = 0; !e && i < old->label_count; i++)
-		e = drop_label(c, cache, old->labels[i], n);
-	for (size_t i = 0; !e && i < row->label_count; i++)
-		e = put_label(c, cache, row->labels[i], n);
-	return e;
+	if (old)
+		e = drop_labels(c, cache, old);
+	return e ? e : put_labels(c, cache, row, n);
 }
 
 static enum err index_text(struct call *c, struct cache *cache, const struct bead_row *row,
@@ -527,8 +551,8 @@ enum err cache_drop_bead(struct call *c, struct cache *cache, const struct bead_
 
 	if (!e)
 		e = tally_move(c, cache, old, NULL);
-	for (size_t i = 0; !e && i < old->label_count; i++)
-		e = drop_label(c, cache, old->labels[i], old->n);
+	if (!e)
+		e = drop_labels(c, cache, old);
 	if (e)
 		return e;
 	stmt_bind_int(st, old->n);
@@ -666,15 +690,16 @@ enum err cache_drop_receipts(struct call *c, struct cache *cache)
 
 static const char *const everything[] = {
 	"SELECT id, status, priority, type, assignee, lease, deferred, created, created_n,"
-	" updated, closed, blockers, dependencies, dependents, children, parent, waits, title,"
+	" updated, closed, blockers, dependencies, dependents, children, parent, waits, title, tags,"
 	" line FROM beads"
 	" ORDER BY id",
-	"SELECT b.id, l.label FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
+	"SELECT b.id, l.label, l.done, l.priority, l.created, l.created_n, l.id"
+	" FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
 	"SELECT cell, beads FROM counts WHERE cell >= 0 AND beads ORDER BY cell",
 };
-static const int widths[] = { 19, 2, 5, 3, 2 };
+static const int widths[] = { 20, 7, 5, 3, 2 };
 
 static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width, bool *same)
 {

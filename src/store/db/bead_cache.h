@@ -79,7 +79,8 @@ struct bead_row {
 	struct str line;
 	struct str hash;    /* absent: not computed since the cache was built */
 	struct str text;    /* other text for the search */
-	struct str *labels; /* sorted */
+	struct str tags;    /* the labels as JSON; absent: none */
+	struct str *labels; /* sorted; only when it is written */
 	size_t label_count;
 	/* derived from the edges; not changed when an existing row is updated */
 	int64_t blockers; /* blockers that are not closed */

@@ -1,7 +1,10 @@
 /*
  * Builds the SQL for lists of beads from a filter. Each condition is appended as text together with
- * the values of its parameters. Ready beads are the union of two halves, open beads and expired
- * claims, because each half has its own partial index.
+ * the values of its parameters.
+ *
+ * A list reads no more rows than it shows, if an index has the beads in the order of the list. Often
+ * one index has only a part of them: then the list is merged from several runs (struct run), or made
+ * of several passes, one after the other (struct pass).
  */
 #include "store/db/bead_query.h"
 
@@ -139,6 +142,9 @@ static struct str bead_query_anywhere(struct arena *mem, struct str text)
 /* Beads in the order of the search; the words follow as a condition. */
 #define SEARCH_JOIN_SQL " search s CROSS JOIN beads b ON b.n = s.rowid"
 
+/* Beads with a label, in the order of lists; the label follows as a condition. */
+#define LABEL_JOIN_SQL " labels l CROSS JOIN beads b ON b.n = l.n"
+
 /* An FTS5 expression for texts in which every word begins a word. */
 static struct str bead_query_match(struct arena *mem, struct str words, const char *column)
 {
@@ -199,6 +205,12 @@ static void with_half(struct query *q, const struct bead_filter *f, enum half ha
 		with_number(q, " AND (b.deferred IS NULL OR b.deferred <= ?)", f->now);
 }
 
+/* Has the bead a label? The table of labels is sorted by label, and then as lists are. */
+#define LABELLED_SQL                                                                           \
+	" EXISTS (SELECT 1 FROM labels o WHERE o.done = (b.status = 2)"                        \
+	" AND o.priority = b.priority AND o.created = b.created AND o.created_n = b.created_n" \
+	" AND o.id = b.id AND o.label"
+
 static void bead_query_conditions(struct query *q, const struct bead_filter *f, enum half half)
 {
 	struct arena *mem = q->sql.mem;
@@ -212,9 +224,8 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 	if (f->unassigned)
 		bead_query_sql(q, " AND b.assignee IS NULL");
 	for (size_t i = 0; i < f->label_count; i++)
-		with_text(q, " AND b.n IN (SELECT n FROM labels WHERE label = ?)", f->labels[i]);
-	with_list(q, " AND b.n IN (SELECT n FROM labels WHERE label IN (", f->any_labels,
-		  f->any_count, "))");
+		with_text(q, " AND" LABELLED_SQL " = ?)", f->labels[i]);
+	with_list(q, " AND" LABELLED_SQL " IN (", f->any_labels, f->any_count, "))");
 	with_list(q, " AND b.id IN (", f->ids, f->id_count, ")");
 	with_text(q,
 		  " AND b.id IN (SELECT src FROM edges WHERE kind = 'parent' AND active"
@@ -231,12 +242,16 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 	with_bound(q, " AND b.closed < ?", f->closed_before);
 	if (f->blocked)
 		bead_query_sql(q, " AND " BLOCKED_SQL);
+	if (f->twins)
+		bead_query_sql(q, " AND b.title COLLATE NOCASE IN (SELECT title FROM beads"
+				  " WHERE status < 2 GROUP BY title COLLATE NOCASE"
+				  " HAVING count(*) > 1)");
 	if (f->expired)
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
 }
 
-/* Orders by result columns, so that both halves of a UNION can share the order. */
-static void bead_query_order(struct query *q, const struct bead_filter *f, int64_t limit)
+/* Orders by result columns, so that all runs of a UNION can share the order. */
+static void bead_query_order(struct query *q, enum bead_sort sort, bool reverse, int64_t limit)
 {
 	static const struct {
 		const char *up, *down;
@@ -246,18 +261,16 @@ static void bead_query_order(struct query *q, const struct bead_filter *f, int64
 		[SORT_CREATED] = { "created DESC, created_n DESC, id DESC",
 				   "created, created_n, id" },
 		[SORT_UPDATED] = { "updated DESC, id DESC", "updated, id" },
-		[SORT_CLOSED] = { "closed DESC, id DESC", "closed IS NULL, closed, id" },
-		[SORT_STATUS] = { "status, priority, created, created_n, id",
-				  "status DESC, priority, created, created_n, id" },
+		[SORT_CLOSED] = { "closed DESC, id DESC", "closed, id" },
+		[SORT_STATUS] = { "status, priority, created, created_n, id", NULL },
 		[SORT_ID] = { "id", "id DESC" },
-		[SORT_TITLE] = { "title COLLATE NOCASE, id", "title COLLATE NOCASE DESC, id" },
-		[SORT_TYPE] = { "type, priority, created, created_n, id",
-				"type DESC, priority, created, created_n, id" },
-		[SORT_ASSIGNEE] = { "assignee IS NULL, assignee, priority, created, id",
-				    "assignee IS NULL, assignee DESC, priority, created, id" },
+		[SORT_TITLE] = { "title COLLATE NOCASE, id", "title COLLATE NOCASE DESC, id DESC" },
+		[SORT_TYPE] = { "type, priority, created, created_n, id", NULL },
+		[SORT_ASSIGNEE] = { "assignee, priority, created, created_n, id",
+				    "assignee DESC, priority, created, created_n, id" },
 	};
 
-	buf_fmt(&q->sql, " ORDER BY %s", f->reverse ? by[f->sort].down : by[f->sort].up);
+	buf_fmt(&q->sql, " ORDER BY %s", reverse ? by[sort].down : by[sort].up);
 	if (limit)
 		with_number(q, " LIMIT ?", limit);
 }
@@ -298,6 +311,7 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 	r->children = stmt_int(st);
 	r->parent = stmt_str(st, &c->mem);
 	r->waits = stmt_str(st, &c->mem);
+	r->tags = stmt_str(st, &c->mem);
 	return r;
 }
 
@@ -305,8 +319,12 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 struct bead_reading {
 	const struct bead_filter *f;
 	struct bead_row **tail;
-	int64_t found;
-	bool stopped; /* by the visitor */
+	int64_t found, last; /* number of rows; the last one's row number */
+	bool stopped;        /* by the visitor */
+	/* of a search: the matches in titles, highest row number first, and how many were passed */
+	bool keep; /* these are read now */
+	int64_t *titles;
+	size_t title_count, passed;
 };
 
 static bool reading_done(const struct bead_reading *r)
@@ -320,15 +338,52 @@ static int64_t reading_rest(const struct bead_reading *r)
 	return r->f->limit ? r->f->limit - r->found : 0;
 }
 
+/*
+ * Several runs may have the same bead; then it is read twice in a row. The matches of a search in
+ * all texts include those in titles.
+ */
+static bool reading_repeats(struct arena *mem, struct bead_reading *r, const struct bead_row *row)
+{
+	bool repeats = r->last == row->n;
+
+	while (r->passed < r->title_count && r->titles[r->passed] > row->n)
+		r->passed++;
+	repeats = repeats || (r->passed < r->title_count && r->titles[r->passed] == row->n);
+	r->last = row->n;
+	r->found += !repeats;
+	if (r->keep) {
+		r->titles = arena_room(mem, r->titles, r->title_count, sizeof *r->titles);
+		r->titles[r->title_count++] = row->n;
+		r->passed = r->title_count;
+	}
+	return repeats;
+}
+
 static void visit_rows(struct call *c, struct stmt *st, struct bead_reading *r)
 {
 	struct call aside = call_part(c);
+	struct bead_row *row;
 
-	for (; !r->stopped && stmt_row(st); r->found++) {
+	while (!reading_done(r) && stmt_row(st)) {
 		arena_reset(&aside.mem);
-		r->stopped = !r->f->visit(r->f->arg, bead_row_read(&aside, st));
+		row = bead_row_read(&aside, st);
+		if (!reading_repeats(&c->mem, r, row))
+			r->stopped = !r->f->visit(r->f->arg, row);
 	}
 	arena_release(&aside.mem);
+}
+
+static void collect_rows(struct call *c, struct stmt *st, struct bead_reading *r)
+{
+	struct bead_row *row;
+
+	while (!reading_done(r) && stmt_row(st)) {
+		row = bead_row_read(c, st);
+		if (reading_repeats(&c->mem, r, row))
+			continue;
+		*r->tail = row;
+		r->tail = &row->next;
+	}
 }
 
 /* Runs the query and reads its rows; the query cannot be used again. */
@@ -340,17 +395,13 @@ static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
 	if (r->f->visit)
 		visit_rows(c, st, r);
 	else
-		for (; stmt_row(st); r->found++) {
-			*r->tail = bead_row_read(c, st);
-			r->tail = &(*r->tail)->next;
-		}
+		collect_rows(c, st, r);
 	return stmt_end(c, st);
 }
 
-static void bead_query_columns(struct query *q, const struct bead_filter *f, const char *select)
+static const char *bead_query_columns(const struct bead_filter *f)
 {
-	bead_query_sql(q, select);
-	bead_query_sql(q, f->lean ? BEAD_COLUMNS_WITH("NULL", "NULL") : BEAD_COLUMNS);
+	return f->lean ? BEAD_COLUMNS_WITH("NULL", "NULL") : BEAD_COLUMNS;
 }
 
 /* Matches in titles come first, then all others; newest first in each group. */
@@ -362,52 +413,200 @@ static enum err bead_query_search(struct call *c, struct cache *cache, const str
 	for (int pass = 0; !e && pass < 2 && !reading_done(r); pass++) {
 		struct query q = { .sql.mem = &c->mem };
 
-		bead_query_columns(&q, f, "SELECT");
+		bead_query_sql(&q, "SELECT");
+		bead_query_sql(&q, bead_query_columns(f));
 		bead_query_sql(&q, " FROM" SEARCH_JOIN_SQL);
 		bead_query_conditions(&q, f, HALF_NONE);
 		with_text(&q, " AND s.search MATCH ?",
 			  bead_query_match(&c->mem, f->words, pass ? "" : "title : "));
-		if (pass)
-			with_text(&q,
-				  " AND s.rowid NOT IN (SELECT rowid FROM search"
-				  " WHERE search MATCH ?)",
-				  bead_query_match(&c->mem, f->words, "title : "));
+		r->keep = !pass;
+		r->passed = 0;
 		bead_query_sql(&q, " ORDER BY s.rowid DESC");
 		if (f->limit)
-			with_number(&q, " LIMIT ?", reading_rest(r));
+			with_number(&q, " LIMIT ?", f->limit);
 		e = read_rows(c, cache, &q, r);
 	}
 	return e;
 }
 
-/* Both halves, in one order. */
-static enum err each_ready(struct call *c, struct cache *cache, enum kin kin,
-			   struct bead_reading *r)
+/* --- runs: parts of a list that an index has in the order of the list --- */
+
+struct run {
+	enum half half;
+	struct str label; /* or absent */
+	int done;         /* of the beads with that label: the closed ones */
+	int status;       /* or STATUS_ANY */
+};
+
+struct runs {
+	const struct bead_filter *f;
+	struct run *item;
+	size_t count;
+	bool by_status;           /* no index has the beads of all statuses in this order */
+	const struct str *labels; /* the beads are found by these, or have all labels */
+	size_t label_count;
+	struct arena *mem;
+};
+
+enum { STATUS_ANY = -1, LABELS_MOST = 8 };
+
+static void runs_add(struct runs *all, struct run run)
+{
+	all->item = arena_room(all->mem, all->item, all->count, sizeof run);
+	all->item[all->count++] = run;
+}
+
+static bool filter_has_status(const struct bead_filter *f, int status)
+{
+	return !f->statuses || f->statuses >> status & 1;
+}
+
+static void runs_add_label(struct runs *all, enum half half, struct str label)
+{
+	const struct bead_filter *f = all->f;
+	struct run run = { half, label, 0, STATUS_ANY };
+
+	if (half != HALF_NONE || filter_has_status(f, BEAD_OPEN) ||
+	    filter_has_status(f, BEAD_IN_PROGRESS))
+		runs_add(all, run);
+	run.done = 1;
+	if (half == HALF_NONE && filter_has_status(f, BEAD_CLOSED))
+		runs_add(all, run);
+}
+
+static void runs_add_half(struct runs *all, enum half half)
+{
+	/* Few beads are in progress: their index is shorter than that of a label. */
+	for (size_t i = 0; half != HALF_EXPIRED && i < all->label_count; i++)
+		runs_add_label(all, half, all->labels[i]);
+	if (all->label_count && half != HALF_EXPIRED)
+		return;
+	if (!all->by_status || half != HALF_NONE) {
+		runs_add(all, (struct run){ half, STR_NONE, 0, STATUS_ANY });
+		return;
+	}
+	for (int status = BEAD_OPEN; status <= BEAD_CLOSED; status++)
+		if (filter_has_status(all->f, status))
+			runs_add(all, (struct run){ half, STR_NONE, 0, status });
+}
+
+static struct runs runs_of(struct arena *mem, const struct bead_filter *f, enum bead_sort sort)
+{
+	struct runs all = { .f = f, .mem = mem };
+	bool usual = sort == SORT_PRIORITY;
+
+	if (usual && f->label_count) {
+		all.labels = f->labels;
+		all.label_count = 1;
+	} else if (usual && f->any_count <= LABELS_MOST) {
+		all.labels = f->any_labels;
+		all.label_count = f->any_count;
+	}
+	all.by_status = sort == SORT_CLOSED ||
+			(usual && f->statuses != (1 << BEAD_OPEN | 1 << BEAD_IN_PROGRESS) &&
+			 !f->assignee.p && !f->id_count && !f->parent.p);
+	if (f->ready || f->free) {
+		runs_add_half(&all, HALF_OPEN);
+		runs_add_half(&all, HALF_EXPIRED);
+	} else {
+		runs_add_half(&all, HALF_NONE);
+	}
+	return all;
+}
+
+static void with_run(struct query *q, const struct bead_filter *f, struct run run)
+{
+	static const char labelled[] = BEAD_COLUMNS_FROM("l", "b.line", "b.hash");
+	static const char labelled_lean[] = BEAD_COLUMNS_FROM("l", "NULL", "NULL");
+
+	bead_query_sql(q, q->sql.n ? " UNION ALL SELECT" : "SELECT");
+	bead_query_sql(q, !run.label.p ? bead_query_columns(f) :
+			  f->lean      ? labelled_lean :
+					 labelled);
+	bead_query_sql(q, run.label.p ? " FROM" LABEL_JOIN_SQL : " FROM beads b");
+	bead_query_conditions(q, f, run.half);
+	with_text(q, " AND l.label = ?", run.label);
+	if (run.label.p)
+		buf_fmt(&q->sql, " AND l.done = %d", run.done);
+	if (run.status != STATUS_ANY)
+		buf_fmt(&q->sql, " AND b.status = %d", run.status);
+}
+
+/* --- passes: parts of a list that follow each other --- */
+
+struct pass {
+	enum bead_sort sort;
+	bool reverse;
+	const char *condition;
+};
+
+static enum err read_pass(struct call *c, struct cache *cache, struct bead_reading *r,
+			  struct pass pass)
 {
 	struct query q = { .sql.mem = &c->mem };
+	struct runs runs = runs_of(&c->mem, r->f, pass.sort);
 
-	for (int half = HALF_OPEN; half <= HALF_EXPIRED; half++) {
-		bead_query_columns(&q, r->f, half == HALF_OPEN ? "SELECT" : " UNION ALL SELECT");
-		bead_query_sql(&q, " FROM beads b");
-		bead_query_conditions(&q, r->f, (enum half)half);
-		with_kin(&q, kin);
+	if (reading_done(r))
+		return ERR_OK;
+	for (size_t i = 0; i < runs.count; i++) {
+		with_run(&q, r->f, runs.item[i]);
+		bead_query_sql(&q, pass.condition);
+		with_text(&q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
+			  bead_query_match(&c->mem, r->f->words, ""));
 	}
-	bead_query_order(&q, r->f, reading_rest(r));
-	return read_rows(c, cache, &q, r);
+	bead_query_order(&q, pass.sort, pass.reverse, runs.label_count > 1 ? 0 : reading_rest(r));
+	return runs.count ? read_rows(c, cache, &q, r) : ERR_OK;
+}
+
+/* Beads without a value come last, in either order. */
+static enum err read_known_first(struct call *c, struct cache *cache, struct bead_reading *r)
+{
+	const struct bead_filter *f = r->f;
+	bool closed = f->sort == SORT_CLOSED;
+	struct pass known = { f->sort, f->reverse,
+			      closed ? " AND b.closed IS NOT NULL" :
+				       " AND b.assignee IS NOT NULL" };
+	struct pass rest = { closed ? SORT_CLOSED : SORT_PRIORITY, closed && f->reverse,
+			     closed ? " AND b.closed IS NULL" : " AND b.assignee IS NULL" };
+	enum err e = read_pass(c, cache, r, known);
+
+	return e ? e : read_pass(c, cache, r, rest);
+}
+
+/* The last status or type first; those of one are in the usual order. */
+static enum err read_last_first(struct call *c, struct cache *cache, struct bead_reading *r)
+{
+	const struct bead_filter *f = r->f;
+	bool by_status = f->sort == SORT_STATUS;
+	enum err e = ERR_OK;
+
+	for (int value = by_status ? BEAD_CLOSED : BEAD_CHORE; !e && value >= 0; value--) {
+		struct bead_filter one = *f;
+		unsigned *set = by_status ? &one.statuses : &one.types;
+
+		if (*set && !(*set >> value & 1))
+			continue;
+		*set = 1u << value;
+		r->f = &one;
+		e = read_pass(c, cache, r, (struct pass){ SORT_PRIORITY, false, "" });
+		r->f = f;
+	}
+	return e;
 }
 
 /* Beads without open children come first: a bead with open children is worked on through them. */
 static enum err leaves_first(struct call *c, struct cache *cache, struct bead_reading *r)
 {
-	enum err e = each_ready(c, cache, KIN_LEAF, r);
+	struct pass leaves = { r->f->sort, r->f->reverse, " AND b.children = 0" };
+	struct pass containers = { r->f->sort, r->f->reverse, " AND b.children > 0" };
+	enum err e = read_pass(c, cache, r, leaves);
 
-	return e || r->f->free || reading_done(r) ? e : each_ready(c, cache, KIN_CONTAINER, r);
+	return e || r->f->free ? e : read_pass(c, cache, r, containers);
 }
 
 enum err query_each(struct call *c, struct cache *cache, const struct bead_filter *f,
 		    struct bead_row **out)
 {
-	struct query q = { .sql.mem = &c->mem };
 	struct bead_reading r = { .f = f, .tail = out };
 
 	*out = NULL;
@@ -415,13 +614,11 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 		return bead_query_search(c, cache, f, &r);
 	if (f->ready || f->free)
 		return leaves_first(c, cache, &r);
-	bead_query_columns(&q, f, "SELECT");
-	bead_query_sql(&q, " FROM beads b");
-	bead_query_conditions(&q, f, HALF_NONE);
-	with_text(&q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
-		  bead_query_match(&c->mem, f->words, ""));
-	bead_query_order(&q, f, f->limit);
-	return read_rows(c, cache, &q, &r);
+	if (f->sort == SORT_CLOSED || f->sort == SORT_ASSIGNEE)
+		return read_known_first(c, cache, &r);
+	if (f->reverse && (f->sort == SORT_STATUS || f->sort == SORT_TYPE))
+		return read_last_first(c, cache, &r);
+	return read_pass(c, cache, &r, (struct pass){ f->sort, f->reverse, "" });
 }
 
 /* Counts the beads of the filter and of `half`; stops at `most`, unless that is 0. */
@@ -429,15 +626,20 @@ static enum err count_half(struct call *c, struct cache *cache, const struct bea
 			   enum half half, int64_t most, int64_t *out)
 {
 	struct query q = { .sql.mem = &c->mem };
+	bool labelled = f->label_count && !f->words.p && (half == HALF_NONE || half == HALF_OPEN);
 	AUTO_STMT *st = NULL;
 
 	bead_query_sql(&q, most ? "SELECT count(*) FROM (SELECT 1 FROM" : "SELECT count(*) FROM");
-	bead_query_sql(&q, f->words.p ? SEARCH_JOIN_SQL : " beads b");
+	bead_query_sql(&q, f->words.p ? SEARCH_JOIN_SQL : labelled ? LABEL_JOIN_SQL : " beads b");
 	if (half == HALF_TIMED || half == HALF_TIMED_READY)
 		bead_query_sql(&q, " INDEXED BY timed");
 	bead_query_conditions(&q, f, half);
 	with_text(&q, " AND s.search MATCH ?", bead_query_match(&c->mem, f->words, ""));
 	with_kin(&q, f->free ? KIN_LEAF : KIN_ANY);
+	if (labelled)
+		with_text(&q, " AND l.label = ?", f->labels[0]);
+	if (labelled && f->statuses == (1 << BEAD_OPEN | 1 << BEAD_IN_PROGRESS))
+		bead_query_sql(&q, " AND l.done = 0");
 	if (most)
 		with_number(&q, " LIMIT ?)", most);
 	st = bead_query_prepared(cache, &q);
@@ -486,20 +688,6 @@ enum err query_count(struct call *c, struct cache *cache, const struct bead_filt
 	return f->ready || f->free ? count_ready(c, cache, f, out) : tally_count(c, cache, f, out);
 }
 
-static enum err read_tally(struct call *c, struct stmt *st, struct tally **out)
-{
-	*out = NULL;
-	while (stmt_row(st)) {
-		struct tally *t = arena_new(&c->mem, struct tally);
-
-		t->key = stmt_str(st, &c->mem);
-		t->count = stmt_int(st);
-		*out = t;
-		out = &t->next;
-	}
-	return stmt_end(c, st);
-}
-
 enum err query_tally(struct call *c, struct cache *cache, const struct bead_filter *f,
 		     enum group group, struct tally **out)
 {
@@ -519,15 +707,7 @@ enum err query_tally(struct call *c, struct cache *cache, const struct bead_filt
 
 	AUTO_STMT *st = bead_query_prepared(cache, &q);
 
-	return read_tally(c, st, out);
-}
-
-enum err query_labels(struct call *c, struct cache *cache, struct tally **out)
-{
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT label, count(*) FROM labels"
-					   " GROUP BY label ORDER BY label");
-
-	return read_tally(c, st, out);
+	return tally_read(c, st, out);
 }
 
 enum err query_ids(struct call *c, struct cache *cache, struct str head, bool gone, size_t most,
@@ -546,19 +726,6 @@ enum err query_ids(struct call *c, struct cache *cache, struct str head, bool go
 	while (stmt_row(st))
 		(*ids)[(*count)++] = stmt_str(st, &c->mem);
 	return stmt_end(c, st);
-}
-
-static void bead_query_read_labels(struct arena *mem, const struct value *line,
-				   struct bead_row *row)
-{
-	const struct value *labels = value_find(line, "labels");
-
-	if (!labels || labels->type != VALUE_ARRAY)
-		return;
-	row->labels = arena_array(mem, labels->count, sizeof *row->labels);
-	for (; row->label_count < labels->count; row->label_count++)
-		row->labels[row->label_count] =
-			arena_copy(mem, labels->item[row->label_count].text);
 }
 
 static int bead_query_cmp_link(const void *x, const void *y)
@@ -586,23 +753,23 @@ static struct link *bead_query_sort_links(struct link **list, size_t count)
 	return first;
 }
 
+#define LINKS_SQL(line, hash, near, far)                                                      \
+	"SELECT e.kind," BEAD_COLUMNS_WITH(line, hash) " FROM edges e"                        \
+						       " CROSS JOIN beads b ON b.id = e." far \
+						       " WHERE e." near " = ? AND e.active"
+
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side, bool whole,
 		     struct link **out)
 {
-	struct call aside = call_part(c);
+	static const char *const sql[2][2] = {
+		[SIDE_OUT] = { LINKS_SQL("NULL", "NULL", "src", "dst"),
+			       LINKS_SQL("b.line", "b.hash", "src", "dst") },
+		[SIDE_IN] = { LINKS_SQL("NULL", "NULL", "dst", "src"),
+			      LINKS_SQL("b.line", "b.hash", "dst", "src") },
+	};
+	AUTO_STMT *st = db_stmt(cache->db, sql[side][whole]);
 	struct link **list = NULL;
 	size_t count = 0;
-	AUTO_STMT *st = db_stmt(
-		cache->db,
-		side == SIDE_OUT ?
-			"SELECT e.kind," BEAD_COLUMNS_WITH(
-				"NULL", "b.hash") ", b.line"
-						  " FROM edges e CROSS JOIN beads b ON b.id = e.dst"
-						  " WHERE e.src = ? AND e.active" :
-			"SELECT e.kind," BEAD_COLUMNS_WITH(
-				"NULL", "b.hash") ", b.line"
-						  " FROM edges e CROSS JOIN beads b ON b.id = e.src"
-						  " WHERE e.dst = ? AND e.active");
 
 	stmt_bind_str(st, id);
 	while (stmt_row(st)) {
@@ -610,16 +777,9 @@ enum err query_links(struct call *c, struct cache *cache, struct str id, enum si
 
 		l->kind = stmt_str(st, &c->mem);
 		l->bead = bead_row_read(c, st);
-		if (whole)
-			l->bead->line = stmt_str(st, &c->mem);
-		else
-			bead_query_read_labels(
-				&c->mem, value_read(&aside.mem, stmt_str(st, &aside.mem)), l->bead);
-		arena_reset(&aside.mem);
 		list = arena_room(&c->mem, list, count, sizeof *list);
 		list[count++] = l;
 	}
-	arena_release(&aside.mem);
 	*out = bead_query_sort_links(list, count);
 	return stmt_end(c, st);
 }

@@ -43,6 +43,7 @@ struct bead_filter {
 	bool free;    /* can be assigned to an agent: see bead_ready.h */
 	bool blocked; /* has an open blocker */
 	bool expired; /* its lease ended before `now` */
+	bool twins;   /* another open bead has the same title, but for the case of letters */
 	struct str actor;
 	int64_t now;
 	struct str words; /* each word must begin a word of the bead */
@@ -83,7 +84,7 @@ struct link {
 	struct bead_row *bead;
 	struct link *next;
 };
-/* Sorted by kind, priority and id. The beads have their line if `whole`, else their labels. */
+/* Sorted by kind, priority and id. The beads have their line and hash if `whole`. */
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side, bool whole,
 		     struct link **out);
 
@@ -115,13 +116,16 @@ struct buried {
 enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct buried **out);
 enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out);
 
-/* All labels in use, with the number of beads of each. */
-enum err query_labels(struct call *c, struct cache *cache, struct tally **out);
-
+/* The columns that lists are sorted by are those of the table `keys`. */
+#define BEAD_COLUMNS_FROM(keys, line, hash)                                                      \
+	" b.n, " keys ".id AS id, b.title, b.assignee, b.status, b.type, " keys ".priority"      \
+	" AS priority, " keys ".created AS created, " keys ".created_n AS created_n, b.updated," \
+	" b.closed, b.lease, b.deferred, " line ", " hash ", b.blockers, b.dependencies,"        \
+	" b.dependents, b.children, b.parent, b.waits, b.tags"
 #define BEAD_COLUMNS_WITH(line, hash)                                                             \
 	" b.n, b.id, b.title, b.assignee, b.status, b.type, b.priority, b.created,"               \
 	" b.created_n, b.updated, b.closed, b.lease, b.deferred, " line ", " hash ", b.blockers," \
-	" b.dependencies, b.dependents, b.children, b.parent, b.waits"
+	" b.dependencies, b.dependents, b.children, b.parent, b.waits, b.tags"
 #define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
 
 /* Reads the first column of every row. */

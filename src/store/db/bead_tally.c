@@ -74,14 +74,30 @@ enum err tally_note_ranked(struct call *c, struct cache *cache)
 enum err tally_fill(struct call *c, struct cache *cache)
 {
 	return db_exec(c, cache->db,
-		       "INSERT INTO counts SELECT " CELL_SQL ", count(*) FROM beads GROUP BY 1");
+		       "INSERT INTO counts SELECT " CELL_SQL ", count(*) FROM beads GROUP BY 1;"
+		       "INSERT INTO counts SELECT label, count(*) FROM labels GROUP BY 1");
+}
+
+static struct stmt *tally_adding(struct cache *cache)
+{
+	return db_stmt(cache->db, "INSERT INTO counts VALUES (?, ?)"
+				  " ON CONFLICT DO UPDATE SET beads = beads + excluded.beads");
+}
+
+enum err tally_label(struct call *c, struct cache *cache, struct str label, int64_t beads)
+{
+	AUTO_STMT *st = cache->counts_later ? NULL : tally_adding(cache);
+
+	if (!st)
+		return ERR_OK;
+	stmt_bind_str(st, label);
+	stmt_bind_int(st, beads);
+	return stmt_run(c, st);
 }
 
 static enum err tally_add(struct call *c, struct cache *cache, int64_t cell, int64_t beads)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "INSERT INTO counts VALUES (?, ?)"
-				   " ON CONFLICT DO UPDATE SET beads = beads + excluded.beads");
+	AUTO_STMT *st = tally_adding(cache);
 
 	stmt_bind_int(st, cell);
 	stmt_bind_int(st, beads);
@@ -101,6 +117,20 @@ enum err tally_move(struct call *c, struct cache *cache, const struct bead_row *
 }
 
 /* --- reading --- */
+
+enum err tally_read(struct call *c, struct stmt *st, struct tally **out)
+{
+	*out = NULL;
+	while (stmt_row(st)) {
+		struct tally *t = arena_new(&c->mem, struct tally);
+
+		t->key = stmt_str(st, &c->mem);
+		t->count = stmt_int(st);
+		*out = t;
+		out = &t->next;
+	}
+	return stmt_end(c, st);
+}
 
 enum err tally_ranked(struct call *c, struct cache *cache, bool *out)
 {
@@ -126,7 +156,7 @@ bool tally_can(const struct bead_filter *f)
 
 static struct stmt *tally_cells(struct cache *cache)
 {
-	return db_stmt(cache->db, "SELECT cell, beads FROM counts WHERE cell >= 0");
+	return db_stmt(cache->db, "SELECT cell, beads FROM counts WHERE cell >= 0 AND cell < ''");
 }
 
 enum err tally_count(struct call *c, struct cache *cache, const struct bead_filter *f, int64_t *out)
@@ -167,4 +197,12 @@ enum err tally_group(struct call *c, struct cache *cache, const struct bead_filt
 		out = &(*out)->next;
 	}
 	return stmt_end(c, st);
+}
+
+enum err tally_labels(struct call *c, struct cache *cache, struct tally **out)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT cell, beads FROM counts"
+					   " WHERE cell >= '' AND beads ORDER BY cell");
+
+	return tally_read(c, st, out);
 }

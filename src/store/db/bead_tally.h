@@ -6,9 +6,10 @@
 /*
  * Numbers of beads that are kept up to date with every write, so that a count costs the same in
  * every store. The table `counts` has a row for each cell: beads with the same status, priority and
- * type that are alike blocked, or not, and have open children, or none.
+ * type that are alike blocked, or not, and have open children, or none. Where the cell is a text,
+ * it is a label.
  */
-#define TALLY_SCHEMA "CREATE TABLE counts (cell INTEGER PRIMARY KEY, beads);"
+#define TALLY_SCHEMA "CREATE TABLE counts (cell PRIMARY KEY, beads) WITHOUT ROWID;"
 
 /*
  * Whether there was ever a bead with an exact priority, which only vybe has (the member `rank`).
@@ -23,6 +24,15 @@ enum err tally_fill(struct call *c, struct cache *cache);
 /* Moves a bead from the cell of `old` to that of `row`; NULL: the bead is new, or was deleted. */
 enum err tally_move(struct call *c, struct cache *cache, const struct bead_row *old,
 		    const struct bead_row *row);
+
+/* Adds to the number of beads that have the label. */
+enum err tally_label(struct call *c, struct cache *cache, struct str label, int64_t beads);
+
+/* Reads rows of a key and a count. */
+enum err tally_read(struct call *c, struct stmt *st, struct tally **out);
+
+/* All labels in use, with the number of beads of each. */
+enum err tally_labels(struct call *c, struct cache *cache, struct tally **out);
 
 /* Does the filter depend only on what the cells tell apart? `ready` and `free` do not count. */
 bool tally_can(const struct bead_filter *f);

@@ -307,3 +307,70 @@ def test_the_help_of_all_says_whether_closed_beads_are_shown_without_it(repo, co
     assert (len(reply) if isinstance(reply, list) else reply["count"]) == closed
     [line] = [one for one in repo.bd(command[0], "--help").ok().out.splitlines() if one.startswith("  --all ")]
     assert line.split(None, 1)[1] == ("include every status (default)" if closed else "show closed beads too")
+
+
+def many(repo):
+    """60 beads of every status, priority, type and assignee, with up to three labels each."""
+    for i in range(60):
+        clock(repo, m=i)
+        words = ["--id", f"bd-{i * 37 % 60:02}", "-p", str(i * 7 % 5), "-t", ("task", "bug", "chore")[i % 3]]
+        words += ["-l", ",".join(label for k, label in enumerate("xyz") if i >> k & 1)] if i % 8 else []
+        repo.create(f"{'Ab'[i % 2]}{i * 11 % 60} title", *words, *(["-a", ("bob", "eve")[i % 2]] if i % 4 else []))
+    clock(repo, h=2)
+    repo.bd("close", *(f"bd-{i:02}" for i in range(0, 60, 4))).ok()
+    repo.bd("claim", *(f"bd-{i:02}" for i in range(1, 60, 12))).ok()
+
+
+STATUSES, TYPES = ["open", "in_progress", "closed"], ["bug", "feature", "task", "epic", "chore"]
+KEYS = {
+    "priority": lambda b: (), "created": lambda b: (b["created_at"], b["id"]), "id": lambda b: (b["id"],),
+    "updated": lambda b: (b["updated_at"], b["id"]), "title": lambda b: (b["title"].lower(), b["id"]),
+    "status": lambda b: (STATUSES.index(b["status"]),), "type": lambda b: (TYPES.index(b["type"]),),
+    "assignee": lambda b: (b["assignee"] or "",), "closed": lambda b: (b["closed_at"] or "", b["id"]),
+}
+NEWEST_FIRST = ("created", "updated", "closed")
+
+
+def test_every_order_is_the_same_with_and_without_a_limit(repo):
+    """A list with a limit reads an index, or merges several; its rows are the first of the whole list."""
+    prepared(repo, many)
+    usual = lambda b: (b["priority"], b["created_at"], b["id"])
+    beads = sorted(repo.json("list", "--all", "-n", "0"), key=usual)
+    for words, fits in ((["--all"], lambda b: True), ([], lambda b: b["status"] != "closed"),
+                        (["-l", "x"], lambda b: b["status"] != "closed" and "x" in b["labels"]),
+                        (["-l", "x,z", "--all"], lambda b: {"x", "z"} <= set(b["labels"])),
+                        (["--label-any", "x,z", "--all"], lambda b: {"x", "z"} & set(b["labels"])),
+                        (["-s", "closed"], lambda b: b["status"] == "closed")):
+        for sort, key in KEYS.items():
+            for back in (False, True):
+                want = list(filter(fits, beads))
+                if sort == "priority":
+                    want = want[::-1] if back else want
+                else:
+                    want.sort(key=key, reverse=back != (sort in NEWEST_FIRST))
+                if sort in ("assignee", "closed"):
+                    want.sort(key=lambda b: not b["assignee" if sort == "assignee" else "closed_at"])
+                want = [b["id"] for b in want]
+                asked = ["list", *words, "--sort", sort, *(["--reverse"] if back else [])]
+                assert repo.ids(*asked, "-n", "0") == want, asked
+                assert repo.ids(*asked, "-n", "7") == want[:7], asked
+
+
+def test_labels_are_counted_through_every_change(store):
+    count = lambda: {row["label"]: row["count"] for row in store.json("label", "list-all")}
+    assert count() == {"x": 2, "y": 2, "z": 2}
+    store.bd("label", "add", "bd-e", "x,new").ok()
+    store.bd("label", "remove", "bd-c", "z").ok()
+    store.bd("update", "bd-b", "-p", "4").ok()
+    store.bd("reopen", "bd-d").ok()
+    store.bd("delete", "bd-a", "--force").ok()
+    want = {"new": 1, "x": 2, "y": 1, "z": 1}
+    assert count() == want and store.ids("list", "-l", "x") == ["bd-e", "bd-b"]
+    wipe_cache(store)
+    assert count() == want and store.ids("list", "-l", "x") == ["bd-e", "bd-b"]
+
+
+def test_a_search_lists_a_bead_once(store):
+    store.create("water", "--id", "bd-w", "-d", "water")
+    assert store.ids("search", "water") == ["bd-w", "bd-a"]
+    assert store.ids("search", "water", "-n", "1") == ["bd-w"]
