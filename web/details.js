@@ -3,7 +3,8 @@
 import { h, time } from "./dom.js";
 import { get, post, requestId } from "./api.js";
 import { store, taskOf } from "./store.js";
-import { counts, liveness, owner, priority, status, statusWords } from "./task.js";
+import { counts, liveness, priority, status, statusWords } from "./task.js";
+import { Facts } from "./facts.js";
 import { markdown } from "./markdown.js";
 import { taskAddress } from "./route.js";
 import { complain, copy } from "./toast.js";
@@ -20,6 +21,7 @@ export class Details {
   constructor(thread) {
     this.thread = thread;
     this.clash = h("div", { class: "clash", role: "alert", hidden: true });
+    this.facts = new Facts(thread.id, () => { if (thread.data) this.draw(thread.data.bead, thread.why); });
     this.body = h("div", { class: "fields" }, h("p", { class: "quiet" }, "Loading …"));
     this.el = h("div", { class: "about" }, this.clash, this.body);
   }
@@ -32,15 +34,16 @@ export class Details {
 
   draw(bead, why) {
     const task = taskOf(bead?.id ?? this.thread.id), facts = bead ?? task;
-    const held = store.reservations.filter((r) => r.bead_id === facts?.id);
-    const shown = JSON.stringify([facts, why, held, task?.unread ?? 0, task?.to_accept ?? 0, store.agents.get(facts?.assignee)?.liveness, store.agents.size]);
+    const items = this.thread.data?.items ?? [];
+    const shown = JSON.stringify([facts, why, facts && this.facts.version(facts, items), task?.unread ?? 0, task?.to_accept ?? 0, store.agents.size]);
     if (shown === this.shown || this.editing) return; // drawing again would take what is being typed
     this.shown = shown;
     if (!facts) return this.body.replaceChildren(h("h2", {}, this.thread.id));
     this.bead = facts;
     const focus = this.body.contains(document.activeElement) ? document.activeElement.dataset.field : null;
     this.body.replaceChildren(...this.top(facts, task), ...(bead ? [this.props(bead), this.reasons(bead, why),
-      ...texts.map(([key, label, field]) => this.text(bead, key, label, field)), ...this.relations(bead), this.files(held)] : []).filter(Boolean));
+      ...texts.map(([key, label, field]) => this.text(bead, key, label, field)), ...this.relations(bead),
+      ...this.facts.sections(bead, items, (change, what) => (change ? this.save(change, what) : this.draw(bead, why)))] : []).filter(Boolean));
     if (focus) this.body.querySelector(`[data-field="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   }
 
@@ -99,10 +102,9 @@ export class Details {
     const edit = h("button", { type: "button", class: "do plain edit-title", "data-field": "edit-title", "aria-label": "Edit the title",
       onclick: () => this.editTitle(title, edit, facts) }, "Edit");
     title.addEventListener("dblclick", () => edit.click());
-    return [id, h("div", { class: "heading-row" }, title, edit),
-      h("p", { class: "facts small" }, status(facts), ...(task ? counts(task) : []), h("span", {}, "Owner: ", owner(facts)),
-        facts.assignee_expires && h("span", {}, "lease expires ", time(facts.assignee_expires, true)),
-        facts.epoch && h("span", { title: "The claim's epoch: a write with an older one is refused" }, `epoch ${facts.epoch.join(".")}`), this.actions(facts))];
+    return [id, h("div", { class: "heading-row" }, title, edit, this.actions(facts)),
+      h("p", { class: "facts small" }, ...(task ? counts(task) : []), facts.created_by && h("span", {}, "created by ", facts.created_by, " ", time(facts.created_at)),
+        facts.updated_at && h("span", {}, "changed ", time(facts.updated_at)), facts.assignee && h("span", {}, "claimed by ", facts.assignee, " ", liveness(store.agents.get(facts.assignee)?.liveness)))];
   }
 
   editTitle(title, button, facts) {
@@ -245,10 +247,5 @@ export class Details {
         this.run(() => post("bead/dep/add", { from: bead.id, to: input.value.trim(), request_id: requestId() }), "Added a blocker.");
       } });
     return h("div", {}, input, list);
-  }
-
-  files(held) {
-    return held.length ? h("section", { class: "part", "aria-label": "Reserved files" }, h("h3", {}, "Reserved files"), h("ul", { class: "lines" }, held.map((r) => h("li", {},
-      h("code", {}, r.scope), " ", h("span", { class: "small" }, `${r.agent_id} `, r.expired ? "expired " : "until ", time(r.expires_at, true)), " ", liveness(store.agents.get(r.agent_id)?.liveness))))) : null;
   }
 }

@@ -78,6 +78,7 @@ export class Thread {
     if (what.has("threads") && (touched.has(id) || touched.has("*"))) {
       touched.clear();
       this.read();
+      this.details.facts.poke();
     } else if (what.has("tasks")) {
       this.read(); // a blocker or a child may have changed
     }
@@ -88,6 +89,7 @@ export class Thread {
   }
 
   close() {
+    this.details.facts.close();
     this.composer.close();
     this.closed = true;
     this.root.replaceChildren();

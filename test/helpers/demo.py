@@ -59,6 +59,11 @@ class Demo:
         subprocess.run(["git", "-c", "user.name=ada", "-c", "user.email=ada@example.com", *args], cwd=self.path, check=True,
                        capture_output=True, env={**self.env, "GIT_CONFIG_NOSYSTEM": "1"})
 
+    def commit(self, minutes, author, message):
+        when = f"{(self.now - int(minutes * 60000)) // 1000} +0000"
+        subprocess.run(["git", "-c", f"user.name={author}", "-c", f"user.email={author}@example.com", "commit", "-qam", message], cwd=self.path, check=True,
+                       capture_output=True, env={**self.env, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when})
+
     def at(self, minutes, *calls):
         """Runs operations as they would have run so many minutes ago; returns their data."""
         text = "".join(json.dumps({"op": op, "params": params}) + "\n" for op, params in calls)
@@ -146,6 +151,14 @@ class Demo:
             if step % 3 == 0:
                 self.at(minutes - 45, ("bead sync", {"no_push": True, "agent": "ada"}))
         self.todo = todo[60:]
+        for k in range(24):  # commits of the work, and of what is in progress
+            bead = todo[k * 3] if k < 20 else self.todo[k - 20]
+            area = EPICS[(k * 5) % 6][1]
+            name = ("main", "store", "view", "rules")[k % 4]
+            file = self.path / "src" / area / f"{name}.c"
+            file.write_text(file.read_text() + f"int {name}_{k}(void);\n")
+            self.commit(700 - 28 * k, AGENTS[k % 12], f"{area}: {('fix the limits', 'add a test', 'split the function', 'handle an empty list')[k % 4]}\n\nBead: {bead}")
+        self.at(100, *(("bead update", {"ids": [bead], "touches": [f"src/{EPICS[k % 6][1]}/{('view', 'rules')[k % 2]}.c"], "agent": "ada"}) for k, bead in enumerate(self.todo[:30])))
 
     # --- the last hours ---
 
