@@ -16,6 +16,7 @@
  *	diagnose GITDIR         list problems that would stop a sync
  *	branch GITDIR …         make a branch, and perhaps a worktree, for a bead
  *	learn GITDIR …          read which files the new commits changed
+ *	files GITDIR            the files of HEAD, and the last commits
  *	pack GITDIR             pack the objects, if there are enough new ones
  *	autosync GITDIR         sync whenever there are changes to publish
  *	mirror GITDIR [--wait]  write .beads/issues.jsonl
@@ -51,6 +52,7 @@
 #include "sync/leases.h"
 #include "sync/share.h"
 #include "sync/sync.h"
+#include "sync/tree.h"
 
 struct sync_main_request {
 	struct call *c;
@@ -311,6 +313,13 @@ static enum err learn_commits(struct sync_main_request *r)
 	return learn_history(r->c, &b, r->repo, sync_main_after(r, "--also"), &r->reply);
 }
 
+static enum err list_files(struct sync_main_request *r)
+{
+	enum err e = open_repo(r);
+
+	return e ? e : tree_put(r->c, r->repo, &r->reply);
+}
+
 static enum err make_branch(struct sync_main_request *r)
 {
 	struct repo_branch branch = { .name = sync_main_after(r, "--name"),
@@ -379,6 +388,7 @@ static const struct {
 	{ "sync", 1, sync_once },
 	{ "exclusive", 1, sync_main_exclusive },
 	{ "learn", 1, learn_commits },
+	{ "files", 1, list_files },
 	{ "branch", 1, make_branch },
 	{ "lease", 1, sync_main_lease },
 	{ "pack", 1, run_pack },

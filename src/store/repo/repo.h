@@ -142,6 +142,10 @@ struct repo_changes {
 enum err repo_find_tips(struct call *c, struct repo *r, struct repo_changes *changes);
 enum err repo_each_change(struct call *c, struct repo *r, struct repo_changes *changes);
 
+/* The paths of the files of a commit, by name; a few more than `most` if there are more. */
+enum err repo_list_files(struct call *c, struct repo *r, struct str commit, size_t most,
+			 struct str **out, size_t *count);
+
 /* How deep folders in a commit may be nested. */
 enum { REPO_DEPTH = 100 };
 

@@ -266,3 +266,26 @@ enum err repo_each_change(struct call *c, struct repo *r, struct repo_changes *c
 	arena_release(&d.mem);
 	return e;
 }
+
+/* --- all files --- */
+
+enum err repo_list_files(struct call *c, struct repo *r, struct str commit, size_t most,
+			 struct str **out, size_t *count)
+{
+	struct repo_differ d = { .odb = r->odb, .most = most };
+	git_commit *at = NULL;
+	git_oid oid;
+	int code = git_oid_fromstrn(&oid, commit.p, commit.n);
+
+	if (!code)
+		code = git_commit_lookup(&at, r->git, &oid);
+	if (!code)
+		code = repo_diff_trees(&d, NULL, git_commit_tree_id(at)->id, STR(""));
+	git_commit_free(at);
+	*out = arena_array(&c->mem, d.count, sizeof **out);
+	*count = d.count;
+	for (size_t i = 0; i < d.count; i++)
+		(*out)[i] = arena_copy(&c->mem, d.file[i]);
+	arena_release(&d.mem);
+	return code ? repo_fail(c, ERR_DAMAGED, "read the files of", commit) : ERR_OK;
+}

@@ -69,6 +69,25 @@ static void view_moved(struct view *v, const struct value *data)
 		  STR_ARG(value_str(data, "store")));
 }
 
+static void view_files(struct view *v, const struct value *data)
+{
+	const struct value *files = value_find(data, "files"),
+			   *commits = value_find(data, "commits");
+
+	for (size_t i = 0; i < files->count; i++)
+		view_line(v, STR_FMT, STR_ARG(files->item[i].text));
+	if (value_find(data, "more")->yes)
+		view_line(v, "There are more files; these are the first %zu.", files->count);
+	for (size_t i = 0; i < commits->count; i++) {
+		const struct value *one = &commits->item[i], *own = value_find(one, "files");
+
+		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
+		view_line(v, "  " STR_FMT "  " STR_FMT " (%zu %s)",
+			  STR_ARG(value_str(one, "author")), STR_ARG(value_str(one, "summary")),
+			  own->count, own->count == 1 ? "file" : "files");
+	}
+}
+
 static void view_findings(struct view *v, const struct value *data)
 {
 	if (!data->count)
@@ -156,6 +175,7 @@ static const struct command commands[] = {
 	{ "sessions", &op_sessions, .view = view_sessions },
 	{ "log", &op_project_log, .view = view_activity, .follow = follow_log },
 	{ "search", &op_project_search, .view = view_findings },
+	{ "files", &op_project_files, .view = view_files },
 	{ "top", &op_top, .start = top_start },
 	{ "open", &op_open, .view = view_open },
 	{ "whoami", &op_project_whoami, .view = view_whoami },

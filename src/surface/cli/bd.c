@@ -121,6 +121,7 @@ static const struct command commands[] = {
 	{ "history", &op_bead_history, .view = bd_view_history },
 	{ "blame", &op_bead_blame, .view = bd_view_blame },
 	{ "diff", &op_bead_diff, .view = bd_view_diff },
+	{ "trend", &op_bead_trend, .view = bd_view_trend },
 	{ "init", &op_bead_init, .view = bd_view_init, .group = "Set-up and upkeep" },
 	{ "config get", &op_bead_config_get, .view = bd_view_setting },
 	{ "config set", &op_bead_config_set, .view = bd_view_setting },

@@ -290,6 +290,26 @@ void bd_view_commits(struct view *v, const struct value *data)
 	}
 }
 
+void bd_view_trend(struct view *v, const struct value *data)
+{
+	static const char *const heads[] = { "AT",          "OPEN",   "READY", "BLOCKED",
+					     "IN PROGRESS", "CLOSED", NULL };
+	static const char *const names[] = { "open", "ready", "blocked", "in_progress", "closed" };
+	struct table t = table_new(v, heads);
+
+	if (!data->count)
+		view_line(v, "Nothing was published in this time. 'bd sync' publishes.");
+	for (size_t i = 0; i < data->count; i++) {
+		table_row(&t);
+		table_cell(&t, 0, PAINT_NONE, history_time(v, value_str(&data->item[i], "at")));
+		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+			table_cell(&t, k + 1, PAINT_NONE,
+				   value_find(&data->item[i], names[k])->text);
+	}
+	if (data->count)
+		table_print(&t);
+}
+
 void bd_view_history(struct view *v, const struct value *data)
 {
 	for (size_t i = 0; i < data->count; i++) {

@@ -54,6 +54,7 @@ void bd_view_import(struct view *v, const struct value *data);
 void bd_view_sync(struct view *v, const struct value *data);
 void bd_view_repair(struct view *v, const struct value *data);
 void bd_view_commits(struct view *v, const struct value *data);
+void bd_view_trend(struct view *v, const struct value *data);
 void bd_view_history(struct view *v, const struct value *data);
 void bd_view_blame(struct view *v, const struct value *data);
 void bd_view_diff(struct view *v, const struct value *data);
