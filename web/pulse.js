@@ -6,11 +6,12 @@ import { pref } from "./prefs.js";
 
 const GAP_MS = 250, HIDDEN_MS = 30000;
 
-// Reads something from the service again after events: one request at a time, and not more often than GAP_MS.
+// Reads something from the service again after events: one request at a time, with a pause after each.
 export class Reader {
-  constructor(read, take) {
+  constructor(read, take, gap = GAP_MS) {
     this.read = read;
     this.take = take;
+    this.gap = gap;
   }
 
   poke() {
@@ -31,7 +32,7 @@ export class Reader {
     this.timer = setTimeout(() => {
       this.timer = 0;
       if (this.due && !this.closed) this.run();
-    }, GAP_MS);
+    }, this.gap);
   }
 
   close() {

@@ -86,7 +86,7 @@ class Demo:
         (self.path / "doc").mkdir()
         (self.path / "doc/guide.md").write_text("# Guide\n")
         self.git("add", ".")
-        self.git("commit", "-qm", "The shop")
+        self.commit(1500, "ada", "The shop")
         self.at(1500, ("init", {"agent": "ada"}))
         self.beads()
         self.links()

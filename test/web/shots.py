@@ -32,7 +32,7 @@ def views(demo):
         "graph": ("#/work/graph", ".node"),
         "history": ("#/work/history", ".changes li"),
         "charts": ("#/work/charts", ".chart"),
-        "files": ("#/files", ".tree li"),
+        "files": ("#/files", ".tree .file-row"),
     }
 
 

@@ -607,7 +607,7 @@ def test_everything_has_a_name_for_a_screen_reader(story):
             .filter(e => e.offsetParent && !(name(e) || e.closest('[aria-label]') !== e && e.getAttribute('role') === 'feed'))
             .map(e => e.outerHTML.slice(0, 120))"""
     for where, sign in (("#/sessions", ".card"), (f"#/sessions?task={story.bug}", ".item"), ("#/work", ".column .card"),
-                        ("#/work/graph", ".node"), ("#/work/history", ".past"), ("#/files", ".tree li")):
+                        ("#/work/graph", ".node"), ("#/work/history", ".past"), ("#/files", ".tree .file-row")):
         story.go(where)
         story.browser.find(sign)
         assert story.browser.run(nameless) == [], where
@@ -622,7 +622,7 @@ def test_it_fits(story, width, height):
     try:
         story.browser.size(width, height)
         for name, where, sign in (("sessions", "#/sessions", ".card"), ("thread", f"#/sessions?task={story.bug}", ".item.resume"),
-                                  ("work", "#/work", ".card"), ("files", "#/files", ".tree li")):
+                                  ("work", "#/work", ".card"), ("files", "#/files", ".tree .file-row")):
             story.go(where)
             story.browser.find(sign)
             wide = story.browser.run("return [document.documentElement.scrollWidth, innerWidth]")

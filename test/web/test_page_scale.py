@@ -105,7 +105,7 @@ def test_it_is_there_in_a_second_and_stays_light(crowd, window):
 
     # every view is there within a second
     for address, sign in (("#/activity", ".activity .act"), ("#/sessions", ".sessions .card"), ("#/work", ".work .card"), ("#/now", ".now .row"),
-                          ("#/files", ".tree li"), ("#/now?agent=agent-001", ".about .live")):
+                          ("#/files", ".tree .file-row"), ("#/now?agent=agent-001", ".about .live")):
         took = window.ask("POST", "/execute/async", {"args": [address, sign], "script": """
             const [address, sign, done] = arguments, from = performance.now();
             location.hash = address;

@@ -330,7 +330,7 @@ def test_axe_finds_no_serious_violation_in_light_and_dark(page):
         for scheme in ("light", "dark"):
             browser.scheme(scheme)
             for view, sign in (("#/now", ".row"), (f"#/now?task={page.demo.todo[0]}", ".item"), ("#/now?agent=amber-otter", ".moment"), ("#/activity", ".moment"),
-                               ("#/sessions", ".card"), ("#/work", ".column .card"), ("#/work/table", ".table-row"), ("#/work/graph", ".node"), ("#/work/charts", ".chart"), ("#/files", ".tree li")):
+                               ("#/sessions", ".card"), ("#/work", ".column .card"), ("#/work/table", ".table-row"), ("#/work/graph", ".node"), ("#/work/charts", ".chart"), ("#/files", ".tree .file-row")):
                 page.go(view)
                 browser.find(f"main {sign}, #drawer {sign}")
                 for one in browser.ask("POST", "/execute/async", {"args": [], "script": AXE}):
