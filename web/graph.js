@@ -69,6 +69,15 @@ function depths(nodes, before) {
   return depth;
 }
 
+// Moves each bead as far right as what it blocks allows, so that links are short.
+function pull(depth, after) {
+  for (const id of [...depth.keys()].sort((a, b) => depth.get(b) - depth.get(a))) {
+    const next = after.get(id).map((t) => depth.get(t)).filter((d) => d > depth.get(id));
+    if (next.length) depth.set(id, Math.min(...next) - 1);
+  }
+  return depth;
+}
+
 // The longest chain of beads that are not closed: it decides how soon everything can be done.
 function longest(nodes, before) {
   const live = nodes.filter((n) => n.status !== "closed"), ids = new Set(live.map((n) => n.id));
@@ -83,7 +92,7 @@ function longest(nodes, before) {
 
 // A band for each epic; in it, a column for each depth. Connected beads of a column are near each other.
 function layout(nodes, { before, after }) {
-  const depth = depths(nodes, before), bands = new Map();
+  const depth = pull(depths(nodes, before), after), bands = new Map();
   for (const n of nodes) {
     const name = epicOf(store.tasks.get(n.id))?.title ?? "No epic";
     bands.set(name, [...(bands.get(name) ?? []), n.id]);
@@ -115,7 +124,7 @@ function layout(nodes, { before, after }) {
 
 // Breaks a title into two lines.
 function lines(title) {
-  const most = 27, words = title.split(/\s+/);
+  const most = 26, words = title.split(/\s+/);
   let first = "";
   while (words.length && `${first} ${words[0]}`.trim().length <= most) first = `${first} ${words.shift()}`.trim();
   const rest = words.join(" "), cut = (s) => ([...s].length > most ? `${[...s].slice(0, most - 1).join("")}…` : s);

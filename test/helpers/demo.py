@@ -122,9 +122,9 @@ class Demo:
     def links(self):
         calls = []
         for n, bead in enumerate(self.tasks):
-            if n >= 24 and n % 3 == 0:
-                calls.append(("bead dep add", {"from": bead, "to": self.tasks[n - 6 * (1 + n % 4)], "agent": "ada"}))
-            if n >= 60 and n % 9 == 0:
+            if n >= 24 and n % 3 == 0 and n // 6 % 4:
+                calls.append(("bead dep add", {"from": bead, "to": self.tasks[n - 6], "agent": "ada"}))
+            if n >= 60 and n % 18 == 0:
                 calls.append(("bead dep add", {"from": bead, "to": self.tasks[n - 13], "agent": "ada"}))
         self.at(1000, *calls)
 
