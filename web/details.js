@@ -103,7 +103,7 @@ export class Details {
       onclick: () => this.editTitle(title, edit, facts) }, "Edit");
     title.addEventListener("dblclick", () => edit.click());
     return [id, h("div", { class: "heading-row" }, title, edit, this.actions(facts)),
-      h("p", { class: "facts small" }, ...(task ? counts(task) : []), facts.created_by && h("span", {}, "created by ", facts.created_by, " ", time(facts.created_at)),
+      h("p", { class: "facts small" }, status(facts), ...(task ? counts(task) : []), facts.created_by && h("span", {}, "created by ", facts.created_by, " ", time(facts.created_at)),
         facts.updated_at && h("span", {}, "changed ", time(facts.updated_at)), facts.assignee && h("span", {}, "claimed by ", facts.assignee, " ", liveness(store.agents.get(facts.assignee)?.liveness)))];
   }
 

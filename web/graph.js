@@ -218,8 +218,8 @@ export class Graph {
     this.size();
     const tip = (id) => svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z" }));
     this.canvas.replaceChildren(svg("defs", {}, tip("tip")),
-      svg("g", { class: "heads" }, heads.map((b) => svg("text", { x: 0, y: b.y + 22 }, words(b.name)))),
       svg("g", { class: "edges" }, edges.filter((e) => at.has(e.from) && at.has(e.to)).map((e) => this.edge(e, at, critical(e)))),
+      svg("g", { class: "heads" }, heads.map((b) => svg("text", { x: 0, y: b.y + 22 }, words(b.name)))),
       svg("g", { class: "nodes" }, nodes.map((n) => this.node(n, at.get(n.id), chain.includes(n.id)))));
   }
 

@@ -48,6 +48,7 @@ const cures = {
   reservation: (a) => [a.scope && releaseScope(a), see(a)],
   incursion: (a) => [see(a), write(a)],
   lost_claim: (a) => [see(a)],
+  stuck: (a) => [release(a), see(a), write(a)],
 };
 const words = { store: "Store", sync: "Sync", lost_claim: "Lost claim", input: "Needs input", holder: "Claim", incursion: "Incursion",
   reservation: "Reservation", mail: "Not accepted", stuck: "Stuck", gate: "Gate", conflict: "Conflict" };
@@ -71,13 +72,13 @@ const mailCount = (n, sign, words) => n > 0 && h("span", { class: `count ${sign 
 function agentRow(a) {
   const on = a.status && a.status !== "idle" ? a.status : "";
   const last = a.last_act;
-  return h("li", { class: `row agent-row ${a.liveness ?? "unknown"}${a.blockers || on === "blocked" ? " stuck" : ""}` },
+  return h("li", { class: `row agent-row ${a.liveness ?? "unknown"}${a.blockers || a.stuck || on === "blocked" ? " stuck" : ""}` },
     h("p", { class: "who" }, liveness(a.liveness), h("a", { href: agentAddress(a.agent_id), "data-card": `agent:${a.agent_id}`,
       onclick: (e) => { e.currentTarget.href = agentAddress(a.agent_id); } }, a.agent_id), h("span", { class: "small role" }, a.role ?? "")),
     h("p", { class: "doing" }, a.beads.length ? bead(a.beads[0], a.beads.length > 1 && h("span", { class: "small", title: a.beads.slice(1).map((b) => b.title).join("\n") }, `+${a.beads.length - 1}`)) :
       h("span", { class: "small" }, "no bead")),
     h("p", { class: "files", title: a.scopes.join("\n") }, a.scopes.length > 0 && h("code", {}, a.scopes[0]), a.scopes.length > 1 && h("span", { class: "small" }, `+${a.scopes.length - 1}`)),
-    h("p", { class: "state" }, on && h("span", { class: `chip ${on}` }, on), mailCount(a.unread, "✉", "unread"), mailCount(a.to_accept, "!", "to accept"),
+    h("p", { class: "state" }, a.stuck && h("span", { class: "chip blocked", title: a.stuck.text }, "stuck"), on && h("span", { class: `chip ${on}` }, on), mailCount(a.unread, "✉", "unread"), mailCount(a.to_accept, "!", "to accept"),
       a.blockers && h("span", { class: "why", title: a.blockers, dir: "auto" }, a.blockers)),
     h("p", { class: "last small", title: last?.text ?? "" }, last ? [`${last.what === "set" ? "updated" : last.what} `, time(last.at)] :
       a.last_seen_at ? ["seen ", time(a.last_seen_at)] : ""));

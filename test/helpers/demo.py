@@ -87,7 +87,8 @@ class Demo:
         (self.path / "doc/guide.md").write_text("# Guide\n")
         self.git("add", ".")
         self.commit(1500, "ada", "The shop")
-        self.at(1500, ("init", {"agent": "ada"}))
+        subprocess.run([self.program, "init", "--as", "ada"], cwd=self.path, check=True, capture_output=True,
+                       env={**self.env, "ABACUS_NOW": str(self.now - 1500 * 60000)})
         self.beads()
         self.links()
         self.agents()

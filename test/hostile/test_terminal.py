@@ -18,7 +18,7 @@ COMMANDS = {
            "search first", "ready", "why bd-b", "why bd-a", "blocked", "children bd-epic", "comments bd-a", "deleted",
            "dep list bd-b", "dep tree bd-b", "dep tree bd-b --format mermaid", "dep tree bd-b --format dot", "dep cycles",
            "graph", "graph --format mermaid", "graph --format dot", "label list bd-a", "label list-all", "status", "sync",
-           "sync --status", "history bd-a", "history bd-gone", "commits", "blame bd-a", "diff ~1", "diff ~2",
+           "sync --status", "history bd-a", "history bd-gone", "commits", "trend", "blame bd-a", "diff ~1", "diff ~2",
            "count --by-assignee", "count --by-status", "count --by-label", "stale --days 1", "epic status", "validate", "repair",
            "doctor", "where", "info", "version", "config list", "config get sync.auto", "config set sync.auto false",
            "config unset sync.auto", "claim bd-b", "renew bd-b", "unclaim bd-b", "reclaim", "update bd-b --priority 1",
@@ -51,7 +51,7 @@ COMMANDS = {
              "task add-dep --id bd-c --depends-on bd-a --request-id g12", "task remove-dep --id bd-c --depends-on bd-a --request-id g13",
              "task delete --id bd-c --request-id g14", "upgrade"],
     "abacus": ["whoami", "where", "doctor", "sessions", "conversation bd-a", "conversation bd-b", "top", "status", "log", "log --long", "log --bead bd-a", "install", "completion bash", "man bd", "docs",
-               "schema", "init", "search x", "work bd-b --no-branch", "work", "work stop", "work done", "slots", "slots set build 1",
+               "schema", "init", "search x", "files", "work bd-b --no-branch", "work", "work stop", "work done", "slots", "slots set build 1",
                "share status", "share on", "share", "machines", "machines rename x", "machines trust x", "machines forget x",
                "share off", "move-store workspace", "move-store git"],
 }

@@ -146,7 +146,7 @@ def test_reads_and_writes_are_told_apart(schemas):
     assert beads == {
         "show", "list", "search", "why", "touches", "conflicts", "deleted", "dep list", "dep tree", "dep cycles", "blocked",
         "children", "comments", "label list", "label list-all", "status", "history", "commits", "blame", "diff", "count", "export", "stale", "epic status",
-        "graph", "validate", "where", "info", "version", "config get", "config list"}
+        "graph", "trend", "validate", "where", "info", "version", "config get", "config list"}
     assert {n for n, s in schemas.items() if s["destructive"]} == {"board destroy", "board clear"}
 
 
