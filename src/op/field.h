@@ -35,6 +35,7 @@ extern const struct kind kind_bool;     /* bool; false: not given */
 extern const struct kind kind_switch;   /* int: 1, 0; -1: not given */
 extern const struct kind kind_word;     /* int, of field.words; -1: not given */
 extern const struct kind kind_duration; /* int64_t in ms; ABSENT: not given */
+extern const struct kind kind_age;      /* the same with one unit, as the board's contract has it */
 extern const struct kind kind_span;     /* int64_t in the field's unit, as a number or a duration;
 					 * ABSENT: not given */
 extern const struct kind kind_path;     /* struct str, completed as a file name */

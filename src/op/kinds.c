@@ -403,15 +403,26 @@ const struct kind kind_word = {
 
 /* --- durations --- */
 
+/* A number and one unit: "1h", but not "1h30m". */
+static bool duration_has_one_unit(struct str text)
+{
+	for (size_t i = 0; i + 1 < text.n; i++)
+		if (text.p[i] > '9')
+			return false;
+	return true;
+}
+
 static enum err duration_from_text(struct call *c, const struct field *f, struct str text, void *at)
 {
+	bool strict = f->kind == &kind_age;
 	int64_t *ms = at;
 
-	if (!duration_parse(str_trim(text), ms)) {
+	if (!duration_parse(str_trim(text), ms) ||
+	    (strict && !duration_has_one_unit(str_trim(text)))) {
 		call_fail(c, INVALID(f), "%s must be a duration, not '" STR_FMT "'",
 			  field_label(c, f), STR_ARG(text));
-		return call_step(c,
-				 "Write a number and a unit, as in 30s, 10m, 2h, 1h30m, 2d or 1w.");
+		return call_step(c, "Write a number and a unit, as in 30s, 10m, 2h, %s2d or 1w.",
+				 strict ? "" : "1h30m, ");
 	}
 	if (!f->max || (*ms >= f->min && *ms <= f->max))
 		return ERR_OK;
@@ -429,6 +440,17 @@ static void duration_to_json(struct json *j, const struct field *f, const void *
 }
 
 const struct kind kind_duration = {
+	.type = "string",
+	.arg = "DURATION",
+	.size = sizeof(int64_t),
+	.clear = int_clear,
+	.from_text = duration_from_text,
+	.from_json = string_from_json,
+	.to_json = duration_to_json,
+	.schema = str_schema,
+};
+
+const struct kind kind_age = {
 	.type = "string",
 	.arg = "DURATION",
 	.size = sizeof(int64_t),

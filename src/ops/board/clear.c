@@ -16,7 +16,7 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "messages_before", &kind_duration, AT(messages_before),
+	{ "messages_before", &kind_age, AT(messages_before),
 	  .help = "delete messages older than this, unless a newer one replies to them" },
 	{ "reset_offline", &kind_bool, AT(reset_offline),
 	  .help = "delete agents that are offline" },

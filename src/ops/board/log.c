@@ -16,7 +16,7 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "since", &kind_duration, AT(since),
+	{ "since", &kind_age, AT(since),
 	  .help = "maximum age, such as 30s, 10m, 1h, 2d or "
 		  "1w" },
 	{ "tags", &kind_str, AT(tags), FIELD_LIST, .flag = "tag", .letter = 't', .arg = "TAG",

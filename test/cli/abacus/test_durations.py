@@ -1,4 +1,5 @@
-"""Every option that takes a duration takes 30m, 2h and 1h30m; a bare number keeps the unit it always had."""
+"""Every option that takes a duration takes 30m, 2h and 1h30m; a bare number keeps the unit it always had.
+The board's contract is strict: a number and one unit."""
 import json
 
 import pytest
@@ -19,8 +20,11 @@ DURATIONS = {
            ["reclaim", "--older-than"], ["sync", "--timeout"], ["repair", "--timeout"], ["stale", "--days"],
            ["create", "x", "--estimate"], ["update", "bd-1", "--estimate"]],
     "vybe": [["memory", "set", "--key", "k", "--value", "v", "--expires-in"], ["loop", "--task-timeout"],
-             ["loop", "--cooldown"]],
+             ["loop", "--cooldown"], ["loop", "--max-wait"]],
 }
+
+
+STRICT = [["log", "--since"], ["clear", "--messages-before"]]
 
 
 def rows():
@@ -54,7 +58,15 @@ def test_what_is_no_duration_is_refused_with_an_example(repo, program, words, wr
     text = json.dumps(reply)
     assert words[-1] in text
     if wrong not in ("", "-1h"):
-        assert "1h30m" in text, text
+        assert ("1h30m" in text) == (words not in STRICT), text
+
+
+@pytest.mark.parametrize("words", STRICT, ids=" ".join)
+@pytest.mark.parametrize("text", ["1h30m", "1w1d", " 2h5m"])
+def test_the_board_takes_a_number_and_one_unit(empty, words, text):
+    empty.run("init").ok()
+    assert empty.fails(*words, text)["code"] == "INVALID_INPUT"
+    assert empty.run(*words, " 2h ", *(["--confirm"] if "clear" in words else [])).code == 0
 
 
 @pytest.mark.parametrize("text, minutes", [("30m", 30), ("2h", 120), ("1h30m", 90), ("45", 45), ("1d", 1440), ("300s", 5)])

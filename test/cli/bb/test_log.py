@@ -122,7 +122,7 @@ def test_a_duration_is_strict(project, text):
     assert project.fails("log", f"--since={text}")["code"] == "INVALID_INPUT"
 
 
-@pytest.mark.parametrize("text", [" 5m ", "5m ", "\t5m", "300s", "4m60s"])
+@pytest.mark.parametrize("text", [" 5m ", "5m ", "\t5m", "300s"])
 def test_blanks_around_a_duration_do_not_matter(project, text):
     project.bb("post", "old", env=at(m=0)).ok()
     project.bb("post", "new", env=at(m=6)).ok()
