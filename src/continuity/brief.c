@@ -7,6 +7,7 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
+#include "base/text/value.h"
 #include "beads/find.h"
 #include "continuity/memory.h"
 #include "store/db/bead_query.h"
@@ -200,6 +201,23 @@ static enum err brief_read_unlocks(struct call *c, struct beads *beads, struct b
 	return e;
 }
 
+static enum err brief_read_bead(struct call *c, struct beads *beads, struct brief *b)
+{
+	struct bead_row *row;
+	enum err e = cache_find_bead(c, &beads->cache, b->task->id, &row);
+
+	if (!e && row)
+		b->bead = value_read(&c->mem, row->line);
+	return e;
+}
+
+const struct value *brief_comment(const struct brief *b, size_t n)
+{
+	const struct value *notes = b->bead ? value_find(b->bead, "notes") : NULL;
+
+	return notes && n < notes->count && n < NOTES ? &notes->item[notes->count - 1 - n] : NULL;
+}
+
 static enum err brief_read_tasks(struct call *c, struct continuity *k, struct brief *b)
 {
 	struct task **at = &b->pipeline;
@@ -216,7 +234,9 @@ static enum err brief_read_tasks(struct call *c, struct continuity *k, struct br
 		else
 			at = &(*at)->next, count++;
 	}
-	return e || !b->task || !beads ? e : brief_read_unlocks(c, beads, b);
+	if (e || !b->task || !beads || (e = brief_read_bead(c, beads, b)))
+		return e;
+	return brief_read_unlocks(c, beads, b);
 }
 
 static void brief_read_posts(struct call *c, struct continuity *k, struct str name, struct brief *b)
@@ -350,6 +370,25 @@ static void brief_put_posts(struct json *j, const struct message *m)
 	json_end(j);
 }
 
+static void brief_put_comments(struct json *j, const struct brief *b)
+{
+	const struct value *note;
+
+	json_put_array(j, "comments");
+	for (size_t i = 0; (note = brief_comment(b, i)); i++) {
+		struct stamp at = { 0 };
+
+		stamp_decode(value_find(note, "at"), &at);
+		json_object(j);
+		json_put_str(j, "id", value_str(note, "id"));
+		json_put_str(j, "author", value_str(note, "author"));
+		json_put_str(j, "text", value_str(note, "content"));
+		json_put_moment(j, "created_at", at.ms);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 void brief_encode(struct call *c, const struct brief *b, struct str prompt, struct json *j)
 {
 	json_object(j);
@@ -382,5 +421,6 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt, stru
 		reservation_encode(j, c, r);
 	json_end(j);
 	brief_put_posts(j, b->posts);
+	brief_put_comments(j, b);
 	json_end(j);
 }

@@ -9,10 +9,12 @@
 #include "continuity/tasks.h"
 
 struct json;
+struct value;
 
 /* What an agent needs to know about its task, its mail and the other sessions. */
 struct brief {
-	struct task *task; /* or NULL */
+	struct task *task;        /* or NULL */
+	const struct value *bead; /* the task's record, with its notes; or NULL */
 	struct str project;
 
 	struct memory_row *memory;   /* of the task, the agent, the project and all; pinned first */
@@ -32,6 +34,9 @@ struct brief {
 	struct str protected; /* the store's folder, if this process may not write to it; or absent */
 	struct str sandbox;   /* what the sandbox of the agent's host protects; or absent */
 };
+
+/* The notes on the task's bead, which 'bd comment' adds: the n-th newest, or NULL. */
+const struct value *brief_comment(const struct brief *b, size_t n);
 
 /* What to do where commands that write fail; `path` is the protected folder. */
 struct str brief_protected(struct call *c, struct str path);

@@ -7,14 +7,15 @@
 #include "base/moment.h"
 #include "base/system/spawn.h"
 #include "base/text/quote.h"
+#include "base/text/value.h"
 #include "continuity/brief.h"
 #include "store/home.h"
 
 enum {
-	NOTES = 10,       /* events under one title */
-	SHOWN = 5,        /* messages of each kind */
-	LINE = 100,       /* bytes: with less left, a list ends */
-	ROOM = 900,       /* bytes that are reserved for notes, and for memory */
+	NOTES = 10, /* events under one title */
+	SHOWN = 5,  /* messages of each kind */
+	LINE = 100, /* bytes: with less left, a list ends */
+	ROOM = 900, /* bytes that are reserved for notes, and for memory; half, for comments */
 	BYTES = 1500 * 4, /* a token is about four bytes, and rarely fewer */
 };
 
@@ -66,8 +67,19 @@ static bool prompt_has_room(const struct prompt *p)
 
 #define TITLE(p, ...) ((p)->title = arena_fmt(&c->mem, __VA_ARGS__))
 
-static void prompt_put_task(struct call *c, struct prompt *p, const struct task *t)
+static void prompt_put_text(struct call *c, struct prompt *p, const char *title, struct str text,
+			    size_t columns)
 {
+	if (!text.n)
+		return;
+	TITLE(p, "%s", title);
+	QUOTE(p, columns, STR_FMT, STR_ARG(text));
+}
+
+static void prompt_put_task(struct call *c, struct prompt *p, const struct brief *b)
+{
+	const struct task *t = b->task;
+
 	if (!t) {
 		SAY(p, NO_TASK "\n");
 		return;
@@ -79,10 +91,22 @@ static void prompt_put_task(struct call *c, struct prompt *p, const struct task 
 		TITLE(p, "It is blocked:");
 		QUOTE(p, 200, STR_FMT, STR_ARG(t->blocked_reason));
 	}
-	if (t->description.n) {
-		TITLE(p, "Its description:");
-		QUOTE(p, 800, STR_FMT, STR_ARG(t->description));
-	}
+	prompt_put_text(c, p, "Its description:", t->description, 800);
+	if (!b->bead)
+		return;
+	prompt_put_text(c, p, "Its design:", value_str(b->bead, "design"), 300);
+	prompt_put_text(c, p, "Its acceptance criteria:", value_str(b->bead, "acceptance_criteria"),
+			300);
+}
+
+static void prompt_put_comments(struct call *c, struct prompt *p, const struct brief *b)
+{
+	const struct value *note;
+
+	TITLE(p, "Comments on the task, newest first:");
+	for (size_t i = 0; i < SHOWN && (note = brief_comment(b, i)) && prompt_has_room(p); i++)
+		QUOTE(p, 240, STR_FMT ": " STR_FMT, STR_ARG(value_str(note, "author")),
+		      STR_ARG(value_str(note, "content")));
 }
 
 static void prompt_put_commands(struct call *c, struct prompt *p, const struct brief *b)
@@ -234,20 +258,23 @@ struct str brief_prompt(struct call *c, const struct brief *b)
 {
 	struct prompt p = { .out.mem = &c->mem, .left = BYTES };
 	size_t notes = b->notes ? ROOM : 0, memory = b->memory ? ROOM : 0;
+	size_t comments = brief_comment(b, 0) ? ROOM / 2 : 0;
 
 	SAY(&p, "%s", QUOTE_RULE);
 	prompt_put_adopted(c, &p, b->adopted);
-	prompt_put_task(c, &p, b->task);
+	prompt_put_task(c, &p, b);
 	if (b->protected.p)
 		SAY(&p, STR_FMT "\n", STR_ARG(brief_protected(c, b->protected)));
 	else if (b->sandbox.p)
 		SAY(&p, STR_FMT "\n", STR_ARG(b->sandbox));
 	prompt_put_commands(c, &p, b);
-	p.kept = notes + memory;
+	p.kept = notes + memory + comments;
 	prompt_put_others(c, &p, b->others, false);
 	prompt_put_others(c, &p, b->others, true);
 	prompt_put_agent(c, &p, b);
 	prompt_put_memory(c, &p, b, true);
+	p.kept = notes + memory;
+	prompt_put_comments(c, &p, b);
 	p.kept = memory;
 	prompt_put_events(c, &p, "Notes of earlier sessions:", b->notes, NULL);
 	p.kept = 0;

@@ -552,6 +552,26 @@ def test_notes_and_memory_have_room_beside_much_mail_and_pinned_memory(vybe):
         assert word in packet["prompt"]
 
 
+def test_the_comments_and_criteria_of_the_bead_are_in_the_brief(vybe):
+    """A session that worked with bd has left its notes on the bead."""
+    vybe.run("init", "-q", program="bd").ok()
+    bead = json.loads(vybe.run("create", "x", "--design", "the design", "--acceptance", "the criteria", "--json",
+                               program="bd").ok().out)["id"]
+    for i in range(12):
+        vybe.run("comment", bead, f"comment {i}", "--as", "bob", program="bd").ok()
+    vybe.run("claim", bead, "--as", "w-1", program="bd").ok()
+    reply = vybe.resume(agent="w-1")
+    assert [(n["author"], n["text"]) for n in reply["brief"]["comments"]] == [
+        ("bob", f"comment {i}") for i in range(11, 1, -1)]
+    assert "\nComments on the task, newest first:\n" + "".join(
+        f"> bob: comment {i}\n" for i in range(11, 6, -1)) in reply["prompt"]
+    assert "\nIts design:\n> the design\nIts acceptance criteria:\n> the criteria\n" in reply["prompt"]
+    vybe.run("comment", bead, "c" * 9000, "--as", "bob", program="bd").ok()
+    vybe.push(task_id=bead, event={"kind": "progress", "message": "my note"})
+    prompt = vybe.resume(agent="w-1")["prompt"]
+    assert "my note" in prompt and "> bob: ccc" in prompt and len(prompt.encode()) <= 6000
+
+
 def test_unread_mail_of_every_category_is_in_the_prompt(vybe):
     for name in ("w-one", "w-two"):
         vybe.run("agent", "register", "--name", name, "--role", "x", program="bb").ok()
