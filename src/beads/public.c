@@ -109,7 +109,7 @@ struct str public_hash(struct arena *mem, struct str text)
 			public_put_notes(&j, v);
 			continue;
 		}
-		json_key(&j, str_of(hashed[i].name));
+		json_name(&j, str_of(hashed[i].name));
 		public_put_look(&j, v, hashed[i].look);
 	}
 	json_end(&j);
@@ -158,7 +158,7 @@ static void public_put_comments(struct json *j, const struct value *notes, struc
 		json_put_str(j, "issue_id", id);
 		json_put_str(j, "author", value_str(note, "author"));
 		json_put_str(j, "text", value_str(note, "content"));
-		json_key(j, STR("created_at"));
+		json_name(j, STR("created_at"));
 		public_put_look(j, value_find(note, "at"), LOOK_STAMP);
 		json_end(j);
 	}
@@ -202,15 +202,16 @@ static bool public_known(struct str key)
 }
 
 /* Unknown members are copied, and so are extensions that are set. */
-static void public_put_extras(struct json *j, const struct value *line, const struct shape *shape)
+static void public_put_extras(struct json *j, const struct value *line, const bool *known,
+			      const struct shape *shape)
 {
 	if (shape && shape->brief && !shape->field_count)
 		return;
 	for (size_t i = 0; line && i < line->count; i++) {
 		const struct value *v = &line->item[i];
 
-		if (public_known(v->key) || v->type == VALUE_NULL || str_is(v->key, "request") ||
-		    str_is(v->key, "imported") ||
+		if (known[i] || public_known(v->key) || v->type == VALUE_NULL ||
+		    str_is(v->key, "request") || str_is(v->key, "imported") ||
 		    !public_wanted(shape, arena_cstr(j->out.mem, v->key), false))
 			continue;
 		json_key(j, v->key);
@@ -265,7 +266,9 @@ static const unsigned char *public_cmp_name(void)
 	return order;
 }
 
-static void public_find_members(const struct value *line, const struct value *out[COUNT])
+/* Marks in `known` the members of the line that are found. */
+static void public_find_members(const struct value *line, const struct value *out[COUNT],
+				bool *known)
 {
 	const unsigned char *order = public_cmp_name();
 	size_t at = 0;
@@ -278,6 +281,7 @@ static void public_find_members(const struct value *line, const struct value *ou
 			at++;
 		for (; at < COUNT && !cmp; at++) {
 			out[order[at]] = &line->item[i];
+			known[i] = true;
 			cmp = at + 1 < COUNT ? str_cmp(str_of(members[order[at + 1]].from), key) :
 					       1;
 		}
@@ -314,20 +318,20 @@ static void public_put_columns(struct json *j, const struct bead_row *row,
 	if (public_wanted(shape, "type", true))
 		json_put_str(j, "type", str_of(names_word(&bead_types, row->type)));
 	if (public_wanted(shape, "labels", true)) {
-		json_key(j, STR("labels"));
+		json_name(j, STR("labels"));
 		json_raw(j, row->tags.p ? row->tags : STR("[]"));
 	}
 	if (public_wanted(shape, "assignee", true))
 		json_put_str(j, "assignee", row->assignee);
 	if (public_wanted(shape, "assignee_expires", false)) {
-		json_key(j, STR("assignee_expires"));
+		json_name(j, STR("assignee_expires"));
 		if (row->lease)
 			public_put_time(j, row->lease);
 		else
 			json_null(j);
 	}
 	if (public_wanted(shape, "created_at", false)) {
-		json_key(j, STR("created_at"));
+		json_name(j, STR("created_at"));
 		public_put_time(j, row->created);
 	}
 	if (public_wanted(shape, "parent", false))
@@ -338,20 +342,24 @@ static void public_put_columns(struct json *j, const struct bead_row *row,
 void public_put(struct json *j, const struct bead_row *row, const struct shape *shape)
 {
 	const struct value *line, *notes, *found[COUNT] = { NULL };
+	bool *known;
 
+	if (shape && !shape->brief && !shape->field_count)
+		shape = NULL; /* all members */
 	if (!row->line.p) {
 		public_put_columns(j, row, shape);
 		return;
 	}
 	line = value_read(j->out.mem, row->line);
-	public_find_members(line, found);
+	known = arena_array(j->out.mem, line ? line->count : 0, sizeof *known);
+	public_find_members(line, found, known);
 	notes = value_find(line, "notes");
 	for (size_t i = 0; i < COUNT; i++) {
 		const struct public_member *m = &members[i];
 
 		if (!public_wanted(shape, m->name, m->flags & BRIEF))
 			continue;
-		json_key(j, str_of(m->name));
+		json_name(j, str_of(m->name));
 		public_put_look(j, found[i], m->look);
 	}
 	if (public_wanted(shape, "content_hash", false))
@@ -359,7 +367,7 @@ void public_put(struct json *j, const struct bead_row *row, const struct shape *
 	if (public_wanted(shape, "comments", false))
 		public_put_comments(j, notes, row->id);
 	public_put_counts(j, row, notes, shape);
-	public_put_extras(j, line, shape);
+	public_put_extras(j, line, known, shape);
 }
 
 void public_put_container(struct json *j, const struct bead_row *row, const struct shape *shape)

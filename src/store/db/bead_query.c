@@ -319,6 +319,7 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 struct bead_reading {
 	const struct bead_filter *f;
 	struct bead_row **tail;
+	bool held; /* of ready beads: some are in progress, so their leases may have ended */
 	int64_t found, last; /* number of rows; the last one's row number */
 	bool stopped;        /* by the visitor */
 	/* of a search: the matches in titles, highest row number first, and how many were passed */
@@ -490,8 +491,9 @@ static void runs_add_half(struct runs *all, enum half half)
 			runs_add(all, (struct run){ half, STR_NONE, 0, status });
 }
 
-static struct runs runs_of(struct arena *mem, const struct bead_filter *f, enum bead_sort sort)
+static struct runs runs_of(struct arena *mem, const struct bead_reading *r, enum bead_sort sort)
 {
+	const struct bead_filter *f = r->f;
 	struct runs all = { .f = f, .mem = mem };
 	bool usual = sort == SORT_PRIORITY;
 
@@ -507,7 +509,8 @@ static struct runs runs_of(struct arena *mem, const struct bead_filter *f, enum 
 			 !f->assignee.p && !f->id_count && !f->parent.p);
 	if (f->ready || f->free) {
 		runs_add_half(&all, HALF_OPEN);
-		runs_add_half(&all, HALF_EXPIRED);
+		if (r->held)
+			runs_add_half(&all, HALF_EXPIRED);
 	} else {
 		runs_add_half(&all, HALF_NONE);
 	}
@@ -544,7 +547,7 @@ static enum err read_pass(struct call *c, struct cache *cache, struct bead_readi
 			  struct pass pass)
 {
 	struct query q = { .sql.mem = &c->mem };
-	struct runs runs = runs_of(&c->mem, r->f, pass.sort);
+	struct runs runs = runs_of(&c->mem, r, pass.sort);
 
 	if (reading_done(r))
 		return ERR_OK;
@@ -599,8 +602,10 @@ static enum err leaves_first(struct call *c, struct cache *cache, struct bead_re
 {
 	struct pass leaves = { r->f->sort, r->f->reverse, " AND b.children = 0" };
 	struct pass containers = { r->f->sort, r->f->reverse, " AND b.children > 0" };
-	enum err e = read_pass(c, cache, r, leaves);
+	enum err e = tally_held(c, cache, &r->held);
 
+	if (!e)
+		e = read_pass(c, cache, r, leaves);
 	return e || r->f->free ? e : read_pass(c, cache, r, containers);
 }
 
@@ -654,13 +659,14 @@ static enum err count_half(struct call *c, struct cache *cache, const struct bea
 static enum err count_ready(struct call *c, struct cache *cache, const struct bead_filter *f,
 			    int64_t *out)
 {
-	int64_t timed, ready, expired;
+	int64_t timed, ready = 0, expired = 0;
+	bool held;
 	enum err e;
 
-	if ((e = tally_count(c, cache, f, out)) ||
+	if ((e = tally_count(c, cache, f, out)) || (e = tally_held(c, cache, &held)) ||
 	    (e = count_half(c, cache, f, HALF_TIMED, 0, &timed)) ||
-	    (e = count_half(c, cache, f, HALF_TIMED_READY, 0, &ready)) ||
-	    (e = count_half(c, cache, f, HALF_EXPIRED, 0, &expired)))
+	    (timed && (e = count_half(c, cache, f, HALF_TIMED_READY, 0, &ready))) ||
+	    (held && (e = count_half(c, cache, f, HALF_EXPIRED, 0, &expired))))
 		return e;
 	*out += ready - timed + expired;
 	return ERR_OK;

@@ -173,6 +173,20 @@ enum err tally_count(struct call *c, struct cache *cache, const struct bead_filt
 	return stmt_end(c, st);
 }
 
+enum err tally_held(struct call *c, struct cache *cache, bool *out)
+{
+	AUTO_STMT *st = tally_cells(cache);
+
+	*out = false;
+	while (stmt_row(st)) {
+		struct tally_cell cell = cell_of(stmt_int(st));
+
+		*out = *out ||
+		       (cell.status == BEAD_IN_PROGRESS && !cell.blocked && stmt_int(st) > 0);
+	}
+	return stmt_end(c, st);
+}
+
 enum err tally_group(struct call *c, struct cache *cache, const struct bead_filter *f,
 		     enum group group, struct tally **out)
 {

@@ -41,6 +41,9 @@ bool tally_can(const struct bead_filter *f);
 enum err tally_count(struct call *c, struct cache *cache, const struct bead_filter *f,
 		     int64_t *out);
 
+/* Are there beads in progress that are not blocked? */
+enum err tally_held(struct call *c, struct cache *cache, bool *out);
+
 /* `group` is GROUP_STATUS, GROUP_PRIORITY or GROUP_TYPE. */
 enum err tally_group(struct call *c, struct cache *cache, const struct bead_filter *f,
 		     enum group group, struct tally **out);
