@@ -32,11 +32,11 @@ export class Log {
   }
 
   query() {
-    return Object.fromEntries(Object.entries({ ...this.filters, ...this.fixed }).filter(([, v]) => v));
+    return Object.fromEntries(Object.entries({ ...this.filters, ...this.fixed, until: store.past?.at }).filter(([, v]) => v));
   }
 
   set(filters) {
-    const text = JSON.stringify(filters);
+    const text = JSON.stringify([filters, store.past?.at]);
     if (text === this.text) return;
     this.text = text;
     this.filters = filters;
@@ -119,6 +119,7 @@ class Activity {
     this.by.value = args.get("by") ?? "";
     this.kind.value = args.get("kind") ?? "";
     if (document.activeElement !== this.bead) this.bead.value = args.get("bead") ?? "";
+    this.past = store.past;
     this.log.set({ agent: args.get("by"), kind: args.get("kind"), bead: args.get("bead") });
     if (what.has("threads") || what.has("tasks")) this.log.poke();
   }

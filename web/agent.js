@@ -105,6 +105,7 @@ export class Agent {
   }
 
   update(what) {
+    this.log.set({});
     if (what.has("threads") || what.has("tasks")) { this.log.poke(); this.inbox.poke(); }
     this.draw();
   }

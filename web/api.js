@@ -123,6 +123,7 @@ export async function get(path, args = {}) {
 // Authenticates the service right before each write, so that no impostor receives typed text. Each
 // write has a request id: the service performs a write that is retried after a lost connection once.
 export async function post(path, body) {
+  if (frozen && path !== "markdown") throw new Failure({ message: "The page shows the past, which cannot be changed.", hint: "Go back to now first." });
   const once = async () => {
     await prove();
     return exchange("POST", `/api/${path}`, { body: JSON.stringify(body) });
@@ -136,6 +137,9 @@ export async function post(path, body) {
   }
   return answer(got);
 }
+
+let frozen = false;
+export const freeze = (on) => { frozen = on; }; // while the page shows the past, nothing is written
 
 export const requestId = () => crypto.randomUUID();
 

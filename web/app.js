@@ -15,6 +15,7 @@ import { Thread } from "./thread.js";
 import { Agent } from "./agent.js";
 import { create } from "./create.js";
 import { palette } from "./palette.js";
+import { followPast, togglePast } from "./travel.js";
 
 const views = { now, sessions, activity, work, files };
 
@@ -27,6 +28,7 @@ let current = null, name = "", panel = null, opener = null;
 
 function show() {
   const at = route();
+  followPast();
   if (name !== at.view) {
     current?.close();
     main.replaceChildren();
@@ -88,6 +90,7 @@ addEventListener("keydown", (e) => {
     k: () => move(-1),
     n: () => create(),
     "?": help,
+    h: togglePast,
     e: () => $(".edit-title")?.click(),
     c: () => $(".composer textarea")?.focus(),
     y: () => task() && copy(task(), task()),
@@ -126,6 +129,7 @@ async function begin() {
   $("#find").addEventListener("click", palette);
   $("#settings").addEventListener("click", settings);
   $("#help").addEventListener("click", help);
+  $("#past").addEventListener("click", togglePast);
   if (/Mac|iPhone|iPad/.test(navigator.platform)) $("#find kbd").textContent = "⌘K";
   onPref(() => current?.update(new Set(["tasks", "route"])));
   subscribe((what) => {

@@ -102,6 +102,9 @@ function agentsOf(rows) {
   return [...agents.values()].map((a) => ({ ...a, took: part(a.took.sort((x, y) => x - y), .5) })).sort((a, b) => b.closed - a.closed || b.working - a.working);
 }
 
+// The beads as far as they were known then; a bead that was reopened since counts as open all the time.
+const until = (rows, at) => rows.filter((r) => r.created_at <= at).map((r) => (r.closed_at > at ? { ...r, closed_at: null, closed_by: null, status: "open" } : r));
+
 async function read() {
   const [rows, graph] = await Promise.all([
     get("bead/list", { all: "true", limit: 0, fields: "id,title,status,assignee,created_at,created_by,closed_at,closed_by" }),
@@ -143,8 +146,8 @@ export class Charts {
   }
 
   draw() {
-    const fits = this.filter(this.args), rows = this.data.rows.filter((r) => !store.tasks.has(r.id) || fits(store.tasks.get(r.id)));
-    const text = JSON.stringify([rows, this.data.edges.length, this.trend, dayOf(new Date().toISOString())]);
+    const fits = this.filter(this.args), rows = (store.past ? until(this.data.rows, store.past.at) : this.data.rows).filter((r) => !store.tasks.has(r.id) || fits(store.tasks.get(r.id)));
+    const text = JSON.stringify([rows, this.data.edges.length, this.trend, store.past?.at, dayOf(new Date().toISOString())]);
     if (text === this.drawn) return;
     this.drawn = text;
     const open = [...this.body.querySelectorAll("details[open]")].map((d) => d.closest(".chart").getAttribute("aria-label"));
@@ -166,7 +169,7 @@ export class Charts {
 
   // From the published history: what was open, ready and blocked then, by the rules of the service.
   states() {
-    const trend = this.trend, title = "Open, ready and blocked", note = "All beads at each time, as they were published. The filters do not apply.";
+    const trend = this.trend?.filter((p) => !store.past || p.at <= store.past.at), title = "Open, ready and blocked", note = "All beads at each time, as they were published. The filters do not apply.";
     if (!trend?.length) return chart(title, note, h("p", { class: "quiet" }, trend ? "Nothing is published yet. Publish with 'bd sync'." : "Loading …"), null);
     const short = Date.parse(trend.at(-1).at) - Date.parse(trend[0].at) < 3 * DAY;
     const labels = trend.map((p) => (short ? new Date(p.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : p.at.slice(5, 10)));

@@ -37,6 +37,7 @@ export class Facts {
   }
 
   sections(bead, items, save) {
+    if (store.past) return [this.claims(bead, items), this.evidence(bead, items)].filter(Boolean); // the rest is known of now only
     return [this.claims(bead, items), this.files(bead, save), this.conflicts(bead), this.commits(), this.evidence(bead, items)].filter(Boolean);
   }
 

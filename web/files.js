@@ -37,10 +37,10 @@ function above(root, path, mark) {
   }
 }
 
-function grow(files, commits, conflicts) {
+function grow(files, reservations, commits, conflicts) {
   const root = node("/", "");
   for (const path of files) at(root, path).file = true;
-  for (const r of store.reservations) {
+  for (const r of reservations) {
     at(root, r.path).held.push(r);
     above(root, r.path, (n) => { n.busy = true; });
   }
@@ -116,11 +116,13 @@ class Files {
     const { args } = route(), q = (args.get("q") ?? "").toLowerCase(), all = args.has("all") || Boolean(q);
     if (document.activeElement !== this.search) this.search.value = args.get("q") ?? "";
     this.busy.checked = !args.has("all");
-    const { files, commits, conflicts, more } = this.data, text = JSON.stringify([q, all, files.length, commits[0]?.commit, conflicts, store.reservations, [...this.toggled],
+    const { past } = store, { files, more } = this.data, commits = past ? this.data.commits.filter((c) => c.at <= past.at) : this.data.commits; // of the past, only the commits are known
+    const conflicts = past ? [] : this.data.conflicts, reservations = past ? [] : store.reservations;
+    const text = JSON.stringify([q, all, past?.at, files.length, commits[0]?.commit, conflicts, reservations, [...this.toggled],
       isCompact(), [...store.agents.values()].map((a) => a.liveness)]);
     if (text === this.shown) return;
     this.shown = text;
-    const root = grow(q ? files.filter((f) => f.toLowerCase().includes(q)) : files, commits, conflicts);
+    const root = grow(q ? files.filter((f) => f.toLowerCase().includes(q)) : files, reservations, commits, conflicts);
     this.open = (n) => this.toggled.get(n.path) ?? (q ? true : n.busy);
     const fits = (n) => (q ? n.file || n.children.size > 0 || n.path.toLowerCase().includes(q) : all || n.busy);
     this.rows = rows(root, this.open, fits);
@@ -128,9 +130,9 @@ class Files {
       this.open = (n) => this.toggled.get(n.path) ?? false;
       this.rows = rows(root, this.open, fits);
     }
-    const stale = store.reservations.filter((r) => r.stale).length, held = store.reservations.length;
+    const stale = reservations.filter((r) => r.stale).length, held = reservations.length;
     this.head.textContent = this.data.failure ? this.data.failure.message :
-      `${files.length}${more ? "+" : ""} ${files.length === 1 ? "file" : "files"} · ${held} ${held === 1 ? "reservation" : "reservations"}${stale ? `, ${stale} stale` : ""}`;
+      `${files.length}${more ? "+" : ""} ${files.length === 1 ? "file" : "files"}${past ? " · commits until then; reservations of the past are not recorded" : ` · ${held} ${held === 1 ? "reservation" : "reservations"}${stale ? `, ${stale} stale` : ""}`}`;
     this.none.hidden = this.rows.length > 0;
     this.none.textContent = q ? "No matching files." : all ? "The current commit has no files." : "Nothing is reserved and nothing was edited. Reserve a scope with 'bb agent reserve'.";
     this.list.set(this.rows.map((row, i) => ({ key: row.n.path || "/", height: isCompact() ? 26 : 32, version: `${text.length}|${JSON.stringify([row.n.held, row.n.edit?.commit, row.n.clashes.length, row.depth, this.open(row.n), row.n.name])}`,

@@ -182,7 +182,7 @@ export class Graph {
     if (this.reading) { this.again = true; return; }
     this.reading = true;
     try {
-      if (!this.data || what.has("tasks")) this.data = await get("bead/graph");
+      if (!this.data || what.has("tasks")) this.data = await get("bead/graph", store.past ? { all: "true" } : {});
       this.draw();
     } catch (failure) {
       this.note.textContent = failure.message;
@@ -196,7 +196,9 @@ export class Graph {
     const kinds = this.args.has("parents") ? ["blocks", "parent"] : ["blocks"];
     const edges = this.data.edges.filter((e) => kinds.includes(e.kind));
     const tied = new Set(edges.flatMap((e) => [e.from, e.to]));
-    const all = this.data.nodes.filter((n) => tied.has(n.id) && (!store.tasks.has(n.id) || fits(store.tasks.get(n.id))));
+    const then = (n) => (store.past ? store.past.tasks.get(n.id) : n); // the links are those of now
+    const all = this.data.nodes.filter((n) => then(n) && then(n).status !== (store.past ? "closed" : "")).map((n) => ({ ...n, status: then(n).status, title: then(n).title, priority: then(n).priority }))
+      .filter((n) => tied.has(n.id) && (!store.tasks.has(n.id) || fits(store.tasks.get(n.id))));
     const nodes = choose(all, edges, focus), text = JSON.stringify([nodes, edges.length, focus]);
     if (text !== this.drawn) {
       this.drawn = text;

@@ -2,6 +2,7 @@
 // activity beside it. All of it is what the service says: see 'abacus status' and 'abacus log'.
 import { h, reconcile, time } from "./dom.js";
 import { get, post, requestId } from "./api.js";
+import { byPriority, isReady, store } from "./store.js";
 import { Reader, onPulse, poke, pulse } from "./pulse.js";
 import { act } from "./acts.js";
 import { liveness, priority } from "./task.js";
@@ -116,6 +117,14 @@ class Section {
   }
 }
 
+// What is known of the past: the beads and who had claimed them. Liveness and reservations are not recorded.
+function then({ tasks, at }) {
+  const all = [...tasks.values()], doing = all.filter((t) => t.status === "in_progress").sort(byPriority), ready = all.filter((t) => isReady(t)).sort(byPriority), agents = new Map();
+  for (const t of doing) if (t.assignee) agents.set(t.assignee, [...(agents.get(t.assignee) ?? []), t]);
+  return { attention: [], attention_total: 0, agents: [...agents].sort().map(([agent_id, beads]) => ({ agent_id, beads, scopes: [], unread: 0, to_accept: 0, last_act: null, at })), agents_total: agents.size, agents_active: agents.size,
+    in_progress: doing, in_progress_total: doing.length, ready: ready.slice(0, 200), ready_total: ready.length };
+}
+
 class Now {
   constructor(root) {
     this.attention = new Section("Needs attention", "attention-sheet", alert, ALERTS, "Nothing needs attention.");
@@ -128,21 +137,25 @@ class Now {
     this.scroller = h("div", { class: "scroll now-main", tabindex: 0, "aria-label": "Now" }, this.attention.el, this.agents.el,
       h("div", { class: "pair" }, this.working.el, this.ready.el));
     root.append(h("div", { class: "now" }, this.scroller, this.rail));
-    this.log = new Reader(() => get("log", { limit: RECENT }), (acts) => this.drawFeed(acts));
+    this.log = new Reader(() => get("log", { limit: RECENT, ...(store.past && { until: store.past.at }) }), (acts) => this.drawFeed(acts));
     this.off = onPulse(() => this.draw());
     if (pulse.data) this.draw();
   }
 
   update(what) {
     if (what.has("route")) poke();
+    if (what.has("route") && pulse.data) this.draw();
     if (what.has("route") || what.has("threads") || what.has("tasks")) this.log.poke();
   }
 
   draw() {
-    const d = pulse.data;
+    const d = store.past ? then(store.past) : pulse.data;
+    this.attention.el.hidden = Boolean(store.past);
+    this.agents.empty.textContent = store.past ? "Nobody had claimed a bead." : this.agents.text;
+    this.working.empty.textContent = store.past ? "Nothing was in progress." : this.working.text;
     this.attention.set(d.attention, d.attention_total);
     this.agents.set(d.agents, d.agents_total);
-    this.agents.head.append(h("span", { class: "small" }, d.agents_total ? `${d.agents_active} active` : ""));
+    if (!store.past && d.agents_total) this.agents.head.append(h("span", { class: "small" }, `${d.agents_active} active`));
     this.working.set(d.in_progress, d.in_progress_total);
     this.ready.set(d.ready, d.ready_total);
   }

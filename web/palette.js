@@ -6,6 +6,7 @@ import { address, openAgent, openTask, route } from "./route.js";
 import { askToNotify, dialog, help, pref, setPref, settings } from "./prefs.js";
 import { complain, copy, say } from "./toast.js";
 import { create } from "./create.js";
+import { togglePast } from "./travel.js";
 
 const MOST = 60, WAIT_MS = 120;
 
@@ -27,7 +28,7 @@ const acts = () => {
     [`Theme: ${pref("theme") === "dark" ? "light" : "dark"}`, () => setPref("theme", pref("theme") === "dark" ? "light" : "dark")],
     [`Density: ${pref("density") === "compact" ? "comfortable" : "compact"}`, () => setPref("density", pref("density") === "compact" ? "comfortable" : "compact")],
     [`Notifications ${pref("notify") === "on" ? "off" : "on"}`, () => askToNotify(pref("notify") !== "on")],
-    ["Settings", settings], ["Keys", help, "?"],
+    [store.past ? "Back to now" : "Show the past", togglePast, "h"], ["Settings", settings], ["Keys", help, "?"],
   ];
 };
 

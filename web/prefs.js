@@ -66,7 +66,7 @@ const keys = [
   ["j  k", "next, previous bead or row"], ["Enter", "open it"], ["Escape", "close the panel or dialog"],
   ["n", "new bead"], ["/", "search in this view"], ["e", "edit the title of the open bead"], ["c", "comment on the open bead"],
   ["y", "copy the id of the open bead"], ["[  ]", "move the focused card on the board to the previous, next column"],
-  ["−  +", "lower, raise the priority of the focused card"], ["?", "these keys"],
+  ["−  +", "lower, raise the priority of the focused card"], ["h", "show the past, go back to now"], ["?", "these keys"],
 ];
 
 export function help() {

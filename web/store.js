@@ -1,8 +1,11 @@
 // The page's copy of the project: loaded once, then updated by events.
 import { Failure, get, follow } from "./api.js";
 
+const live = new Map(); // the beads of now, by id
+
 export const store = {
-  tasks: new Map(), // by id
+  past: null, // { commit, at, tasks }: the beads of then
+  get tasks() { return store.past?.tasks ?? live; }, // by id
   agents: new Map(),
   reservations: [],
   incursions: [],
@@ -45,14 +48,14 @@ const early = new Map(); // message counts of beads that are not loaded yet, by 
 // A bead that is fetched by its id comes without message counts, so the counts kept here are reused.
 function takeTask(task) {
   const brief = [...early.keys()].find((id) => task.id === id || task.id.endsWith(`-${id}`));
-  const old = store.tasks.get(task.id) ?? early.get(brief);
+  const old = live.get(task.id) ?? early.get(brief);
   early.delete(brief);
   if (old) {
     task.unread = old.unread ?? 0;
     task.to_accept = old.to_accept ?? 0;
     if (old.last_act && !(old.last_act.at <= task.last_act.at)) task.last_act = old.last_act;
   }
-  store.tasks.set(task.id, task);
+  live.set(task.id, task);
 }
 
 function takeCrowd(data) {
@@ -66,12 +69,12 @@ let mailed = 0, calm = LATER; // message events so far; ms before the next attem
 export async function load() {
   const before = mailed;
   const data = await get("sessions", { all: "true" });
-  store.tasks.clear();
+  live.clear();
   early.clear();
   for (const session of data.sessions) {
     const { tasks, total, closed, ...epic } = session;
-    if (epic.id) store.tasks.set(epic.id, epic);
-    for (const task of tasks) if (!store.tasks.has(task.id)) store.tasks.set(task.id, task);
+    if (epic.id) live.set(epic.id, epic);
+    for (const task of tasks) if (!live.has(task.id)) live.set(task.id, task);
   }
   takeCrowd(data);
   store.loaded = true;
@@ -100,7 +103,7 @@ async function catchUp() {
       some.clear();
       const { tasks } = await get("sessions", { ids: ids.join(",") });
       const there = new Set(tasks.map((t) => t.id));
-      for (const id of ids) if (!there.has(id)) store.tasks.delete(id);
+      for (const id of ids) if (!there.has(id)) live.delete(id);
       for (const task of tasks) takeTask(task);
       change("tasks");
     }
@@ -130,8 +133,8 @@ function soon() {
 
 // The id in a message may lack the prefix.
 export function taskOf(id) {
-  if (!id || store.tasks.has(id)) return store.tasks.get(id);
-  for (const task of store.tasks.values())
+  if (!id || live.has(id)) return live.get(id);
+  for (const task of live.values())
     if (task.id.endsWith(`-${id}`)) return task;
   return undefined;
 }
@@ -188,6 +191,16 @@ function take(kind, data) {
   change("threads");
   if (some.size || everything || crowd) soon();
 }
+
+// --- the past ---
+
+export function showPast(past) {
+  store.past = past;
+  touched.add("*");
+  change("tasks", "crowd", "threads", "route");
+}
+
+export const presentAgain = () => showPast(null);
 
 // Loads everything again.
 export function again() {

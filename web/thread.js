@@ -1,7 +1,7 @@
 // The drawer of one bead: its fields, its timeline, and the form below.
 import { h, reconcile } from "./dom.js";
 import { get } from "./api.js";
-import { missed, touched } from "./store.js";
+import { missed, store, touched } from "./store.js";
 import { Composer } from "./composer.js";
 import { Details } from "./details.js";
 import { item, itemKey, itemVersion } from "./items.js";
@@ -32,10 +32,13 @@ export class Thread {
     this.reading = true;
     try {
       const id = encodeURIComponent(this.id);
-      const none = () => null; // the conversation says what is wrong
-      const [data, shown, why] = await Promise.all([get(`sessions/${id}/conversation`), get("bead/show", { ids: this.id }).catch(none), get("bead/why", { id: this.id }).catch(none)]);
+      const { past } = store, none = () => null; // the conversation says what is wrong
+      const [data, shown, why] = await Promise.all([get(`sessions/${id}/conversation`), get("bead/show", { ids: this.id, ...(past && { at: past.commit }) }).catch(none), past ? null : get("bead/why", { id: this.id }).catch(none)]);
       this.data = data;
-      if (shown && data.bead) for (const key of ["dependencies", "dependents", "epoch"]) data.bead[key] = shown[0][key];
+      if (past) {
+        data.bead = shown?.[0] ?? data.bead;
+        data.items = data.items.filter((i) => i.at <= past.at);
+      } else if (shown && data.bead) for (const key of ["dependencies", "dependents", "epoch"]) data.bead[key] = shown[0][key];
       this.why = why;
       if (!this.closed) this.draw();
     } catch (failure) {
@@ -50,7 +53,8 @@ export class Thread {
     const { bead, items } = this.data, last = items.slice(-this.most);
     const el = this.scroller, atEnd = el.scrollHeight - el.scrollTop - el.clientHeight < 40;
     this.details.draw(bead, this.why);
-    this.composer.el.hidden = this.timeline.hidden = false;
+    this.timeline.hidden = false;
+    this.composer.el.hidden = Boolean(store.past);
     this.earlier.hidden = items.length <= this.most;
     reconcile(this.items, last, itemKey, itemVersion, (i) => item(this, i));
     if (this.drawn && (atEnd || items.length > this.sentAfter)) {
