@@ -191,6 +191,25 @@ def test_a_bead_shows_what_blocks_it_and_its_children(page):
     page.sees("[aria-label=Children]", "1 of 2 closed")
 
 
+def test_a_bead_shows_claims_files_commits_and_evidence(page):
+    bead = page.demo.todo[0]
+    open_bead(page, bead)
+    page.sees("[aria-label=Claims]", "amber-otter")
+    page.sees("[aria-label=Claims]", "epoch")
+    page.sees("[aria-label=Touches]", "src/payments/main.c reserved by amber-otter")
+    page.sees("[aria-label=Touches]", "declared")
+    page.sees("[aria-label='May collide with']", "%")
+    page.sees("[aria-label=Commits]", "fix the limits")
+    page.browser.type(".add-touch", f"doc/new.md{ENTER}")
+    page.sees("[aria-label=Touches]", "doc/new.md declared")
+    page.browser.click("[aria-label='Remove doc/new.md from the declared files']")
+    page.browser.until(lambda: "doc/new.md" not in page.browser.text("[aria-label=Touches]"))
+    done = fresh(page, "A bead that is done")
+    page.run("close", done, "--reason", "It works now")
+    open_bead(page, done)
+    page.sees("[aria-label=Evidence]", "It works now")
+
+
 def test_two_browsers_edit_one_bead_and_no_change_is_lost(page):
     bead = fresh(page, "Seen by two")
     other = Page(page.repo, Browser())
@@ -226,6 +245,67 @@ def test_text_of_others_is_only_ever_text_in_every_view(page):
         page.sees("main", "<img src=x")
     assert page.browser.run("return window.pwned ?? null") is None
     assert page.browser.run("return document.querySelectorAll('main img, aside img, a[href^=javascript]').length") == 0
+
+
+def test_a_hostile_commit_message_and_file_name_are_text(page):
+    evil = '<img src=x onerror="window.pwned=2">'
+    (page.demo.path / "src/<b>x.c").write_text("1")
+    page.demo.git("add", ".")
+    bead = fresh(page, "Named by a commit")
+    page.demo.commit(0, "<i>mallory", f"{evil}\n\nBead: {bead}")
+    page.go("#/files?q=x.c")
+    page.sees(".file-row", "<b>x.c")
+    page.sees(".file-row .edit", "onerror")
+    open_bead(page, bead)
+    page.sees("[aria-label=Commits]", evil)
+    assert page.browser.run("return window.pwned ?? null") is None
+
+
+# --- files, the past ---
+
+def test_files_have_reservations_edits_and_conflicts(page):
+    browser = page.browser
+    page.go("#/files")
+    row = ".file-row[data-path='src/payments/main.c']"
+    page.sees(row, "amber-otter")
+    page.sees(".file-row[data-path='src/payments'] .hold", "cobalt-harbor")
+    page.sees(f"{row} .edit", "payments:")
+    page.sees("[aria-label='Forecast conflicts']", "both declare")
+    browser.run("document.querySelector('.file-row').focus()")
+    first = browser.run("return document.activeElement.dataset.path")
+    browser.press("\ue012")  # left: the folder closes
+    browser.until(lambda: browser.run("return document.activeElement.getAttribute('aria-expanded')") == "false")
+    browser.press("\ue014")  # right: it opens again
+    browser.until(lambda: browser.run("return document.activeElement.getAttribute('aria-expanded')") == "true")
+    browser.press("\ue015")  # down
+    assert browser.run("return document.activeElement.dataset.path") not in (first, None)
+
+
+def test_the_past_is_on_every_view_and_cannot_be_changed(page):
+    browser = page.browser
+    commits = page.demo.at(0, ("bead commits", {"limit": 0}))[0]
+    then = page.run("list", "--at", commits[2]["commit"], "--all", "-n", "0", "--json").json
+    closed = sum(b["status"] == "closed" for b in then)
+    page.go("#/work")
+    browser.run("document.activeElement.blur()")
+    browser.press("h")
+    page.sees(".travel .when", f"{len(commits)} of {len(commits)}")
+    browser.run("const s = document.querySelector('.travel input'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))", len(commits) - 3)
+    page.sees("[aria-label=Closed] h2", f"Closed {closed}")
+    at = browser.run("return location.hash.match(/past=(\\w+)/)[1]")
+    assert at == commits[2]["commit"]
+    for view, sign in (("#/now", ".ready .row"), ("#/sessions", ".card"), ("#/activity", ".act"), ("#/work/table", ".table-row"), ("#/work/graph", ".node"), ("#/work/charts", ".chart .line-ready"), ("#/files", ".file-row")):
+        page.go(f"{view}?past={at}")
+        browser.find(sign)
+        page.sees(".travel .when", f"{len(commits) - 2} of {len(commits)}")
+    bead = next(b["id"] for b in then if b["status"] == "open")
+    page.go(f"#/now?past={at}&task={bead}")
+    page.sees(".crumbs code", bead)
+    browser.run("const s = document.querySelector('[data-field=priority]'); s.value = '4'; s.dispatchEvent(new Event('change'))")
+    page.sees("#toast", "The page shows the past")
+    browser.click(".travel .primary")
+    browser.until(lambda: browser.run("return !document.querySelector('.travel') && !location.hash.includes('past')"))
+    page.sees(".agents .row", "teal-finch")
 
 
 # --- work ---
@@ -272,6 +352,14 @@ def test_charts_have_their_numbers_as_tables(page):
     page.browser.until(lambda: page.browser.run(
         "return [...document.querySelectorAll('[aria-label=Throughput] tbody tr')].reduce((n, r) => n + Number(r.cells[2].textContent), 0)") == total)
     assert page.browser.run("return document.querySelectorAll('.chart svg rect.closed').length") > 0
+    now = page.run("status", "--json", program="bd").json
+    row = "return [...document.querySelector('[aria-label=\"Open, ready and blocked\"] tbody tr').cells].slice(1).map(c => Number(c.textContent))"
+    page.run("sync", "--no-push")
+    page.go("#/work/board")
+    page.go("#/work/charts")
+    page.browser.until(lambda: page.browser.run(row) == [now["open_issues"], now["ready_issues"], now["blocked_issues"], now["in_progress_issues"], now["closed_issues"]])
+    for chart in ("Cycle time", "Time blocked, by blocker", "Work of each agent"):
+        assert page.browser.run("return document.querySelectorAll(`[aria-label='${arguments[0]}'] tbody tr`).length", chart) > 3, chart
 
 
 # --- activity, agents ---
@@ -311,6 +399,65 @@ def test_an_agent_has_a_panel_and_gets_mail_from_the_person(page):
 
 
 # --- for everybody ---
+
+def media(browser, **features):
+    browser.ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+        "features": [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]}})
+
+
+def test_contrast_and_motion_follow_the_system(page):
+    browser, line = page.browser, "return getComputedStyle(document.querySelector('.rows')).borderTopColor"
+    plain = browser.run(line)
+    try:
+        media(browser, prefers_contrast="more", prefers_color_scheme="light")
+        assert browser.run(line) != plain
+        assert browser.run("return getComputedStyle(document.querySelector('.small')).color === getComputedStyle(document.body).color")
+        media(browser, prefers_reduced_motion="reduce", prefers_color_scheme="light")
+        assert browser.run("return getComputedStyle(document.querySelector('button')).transitionDuration") == "0s"
+    finally:
+        media(browser, prefers_color_scheme="light")
+
+
+def test_a_page_in_the_background_notifies_of_what_is_new(page):
+    browser = page.browser
+    browser.run("""
+        window.told = []; window.realNotification = window.Notification;
+        window.Notification = class { constructor(title, more) { window.told.push(`${title}: ${more.body}`); } static permission = 'granted'; static requestPermission = async () => 'granted'; };
+        Object.defineProperty(document, 'hidden', { value: true, configurable: true });""")
+    try:
+        browser.click("#settings")
+        browser.click("dialog input[name=notify][value=on]")
+        browser.until(lambda: browser.run("return localStorage.getItem('abacus-notify')") == "on")
+        browser.press(ESCAPE)
+        page.demo.at(0, ("agent send", {"from": "jade-falcon", "to": "coral-kite", "bead": page.demo.todo[2], "category": "BLOCKED", "subject": "Which port?", "body": "b", "next_action": "n"}))
+        browser.until(lambda: any("Which port?" in t for t in browser.run("return window.told")))
+    finally:
+        browser.run("delete document.hidden; window.Notification = window.realNotification; localStorage.removeItem('abacus-notify')")
+
+
+def test_work_is_done_by_keyboard_alone(page):
+    browser = page.browser
+    browser.press("n")
+    browser.find("dialog form")
+    keys(browser, "Made without a mouse")
+    browser.press(ENTER)
+    page.sees(".about h2", "Made without a mouse")
+    browser.run("document.activeElement.blur()")
+    browser.press("c")
+    browser.until(lambda: browser.run("return document.activeElement.matches('.composer textarea')"))
+    keys(browser, "A word")
+    chord(browser, CONTROL, ENTER)
+    page.sees(".item.note", "A word")
+    browser.press(ESCAPE)
+    browser.until(lambda: browser.run("return document.querySelector('#drawer').hidden"))
+    browser.run("document.activeElement.blur()")
+    browser.press("4")
+    browser.find(".board .card")
+    browser.press("j")
+    browser.until(lambda: browser.run("return Boolean(document.activeElement.dataset.card)"))
+    browser.press(ENTER)
+    browser.until(lambda: browser.run("return !document.querySelector('#drawer').hidden"))
+
 
 AXE = """
     const done = arguments[arguments.length - 1];
