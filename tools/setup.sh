@@ -66,6 +66,8 @@ need_test_tools() {
 		install_debian clang clang-format libcmocka-dev python3 python3-pytest \
 			python3-hypothesis strace git man-db zsh fish chromium chromium-driver \
 			valgrind
+		# The tests start an sshd of their own. Where systemd runs, the package would start another one.
+		[ -d /run/systemd/system ] || install_debian openssh-server openssh-client
 		# libFuzzer for this version of clang; without it, the fuzzers use test/fuzz/driver.c
 		install_debian "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev" 2>/dev/null ||
 			note "libFuzzer could not be installed; the fuzzers run without it"

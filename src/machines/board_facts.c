@@ -31,15 +31,32 @@ static enum err post_global(struct collecting *k, struct board *b, int64_t id, s
 	return e;
 }
 
-static enum err collect_post(struct collecting *k, struct board *b, const struct message *m)
+static enum err post_is_sent(struct collecting *k, struct str global, bool *out)
+{
+	struct fact_filter filter = { .kind = str_of(post_kind), .subject = global, .limit = 1 };
+	struct fact_row *row;
+	enum err e = fact_row_each(k->c, &k->m->db, &filter, &row);
+
+	*out = row;
+	return e;
+}
+
+/* A reply goes with what it answers: `since_ms` is 0 for posts that are sent for its sake. */
+static enum err collect_post(struct collecting *k, struct board *b, const struct message *m,
+			     int64_t since_ms)
 {
 	struct json j = json_new(&k->c->mem);
 	struct str machine, name, reply;
+	struct message *parent;
 	int64_t number;
+	bool sent = true;
 	enum err e = shared_row_origin(k->c, b->db, post_kind, m->id, &machine, &number, &name);
 
-	if (e || machine.p || m->created_at < k->since_ms ||
-	    (e = post_global(k, b, m->in_reply_to, &reply)))
+	if (e || machine.p || m->created_at < since_ms ||
+	    (e = post_global(k, b, m->in_reply_to, &reply)) ||
+	    (reply.p && (e = post_is_sent(k, reply, &sent))) ||
+	    (!sent && ((e = message_find(k->c, b, m->in_reply_to, &parent)) ||
+		       (parent && (e = collect_post(k, b, parent, 0))))))
 		return e;
 	json_object(&j);
 	json_put_int(&j, "id", m->id);
@@ -72,7 +89,7 @@ static enum err collect_posts(struct collecting *k, struct board *b)
 	if ((e = message_each(k->c, b, &filter, &m)))
 		return e;
 	for (; !e && m; m = m->next) {
-		e = collect_post(k, b, m);
+		e = collect_post(k, b, m, k->since_ms);
 		last = m->id;
 	}
 	return e || last == from ? e : collect_set_place(k, source, last);
@@ -186,23 +203,31 @@ static bool board_name_fits(struct str name)
 	return str_trim(name).n && name.n <= NAME_MOST && !utf8_has_control(name);
 }
 
-/* "<machine>:<number>" of a post, as its id here; 0: it has not arrived yet. */
-static enum err post_find(struct applying *k, struct board *b, struct str global, int64_t *id)
+/*
+ * "<machine>:<number>" of a post, as its id here; 0: it is not here. It may still arrive (`waits`),
+ * unless it was deleted here.
+ */
+static enum err post_find(struct applying *k, struct board *b, struct str global, int64_t *id,
+			  bool *waits)
 {
 	struct str rest = global, machine;
 	int64_t number;
-	struct message *m;
-	enum err e;
+	struct message *m = NULL;
+	enum err e = ERR_OK;
 
 	*id = 0;
+	*waits = false;
 	if (!str_next(&rest, ':', &machine) || !number_int(rest, &number) || number < 1)
 		return ERR_OK;
-	if (!str_eq(machine, k->m->me.self.id))
-		return shared_row_find(k->c, b->db, post_kind, machine, number, id);
-	if ((e = message_find(k->c, b, number, &m)) == ERR_NOT_FOUND)
-		return call_forgive(k->c);
-	*id = e ? 0 : number;
-	return e;
+	if (str_eq(machine, k->m->me.self.id))
+		*id = number;
+	else
+		e = shared_row_find(k->c, b->db, post_kind, machine, number, id);
+	*waits = !*id;
+	if (e || !*id || (e = message_find(k->c, b, *id, &m)) || m)
+		return e;
+	*id = 0;
+	return ERR_OK;
 }
 
 static bool post_read_fact(struct applying *k, const struct fact *f, struct message *m)
@@ -233,10 +258,8 @@ static enum err apply_post(struct applying *k, struct board *b, const struct fac
 		return ERR_OK;
 	if ((e = shared_row_find(k->c, b->db, post_kind, f->machine, number, &here)) || here)
 		return e;
-	if (reply.p && (e = post_find(k, b, reply, &m.in_reply_to)))
-		return e;
-	*waits = reply.p && !m.in_reply_to;
-	if (*waits || (e = message_put(k->c, b, &m)))
+	if ((reply.p && (e = post_find(k, b, reply, &m.in_reply_to, waits))) || *waits ||
+	    (e = message_put(k->c, b, &m)))
 		return e;
 	return shared_row_put(k->c, b->db, post_kind, f->machine, number, m.id,
 			      apply_machine(k, f->machine));

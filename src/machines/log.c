@@ -74,7 +74,7 @@ static enum err log_open_bytes(struct call *c, struct machine_db *db,
 	return e;
 }
 
-/* After a rename the mail of an agent is read once more. */
+/* After a rename the mail of an agent is read once more; a post may have several replies. */
 static enum err log_has(struct call *c, struct machine_db *db, const struct fact *f, bool *out)
 {
 	struct fact_filter same = { .kind = str_of(names_word(&fact_kinds, (int)f->kind)),
@@ -83,7 +83,7 @@ static enum err log_has(struct call *c, struct machine_db *db, const struct fact
 				    .limit = 1 };
 	struct fact_row *row = NULL;
 	bool once = f->kind == FACT_MESSAGE_SENT || f->kind == FACT_MESSAGE_READ ||
-		    f->kind == FACT_MESSAGE_ACKED;
+		    f->kind == FACT_MESSAGE_ACKED || f->kind == FACT_POST;
 	enum err e = once ? fact_row_each(c, db, &same, &row) : ERR_OK;
 
 	*out = row;

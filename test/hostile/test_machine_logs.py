@@ -1,14 +1,18 @@
 """Logs of machines that were forged, altered, set back, blown up, or written by a later version: they are not applied,
 that is said once, and everything else goes on."""
 import json
+import os
 import sqlite3
 import subprocess
+import zlib
 
 import pytest
 
-from conftest import environment, git
+from conftest import BUILD, environment, git
 from machines import log_of, machine, settle
-from remotes import bare
+from remotes import bare, http_remote
+
+THOROUGH = os.environ.get("ABACUS_THOROUGH") == "1"
 
 
 @pytest.fixture
@@ -156,6 +160,46 @@ def test_a_huge_line_is_not_read(three, size):
         files["log/000001.jsonl"] = b"x" * size
         git(remote, "update-ref", b.ref, commit(remote, files))
     refused(three, forge, "altered")
+
+
+def test_a_log_of_a_gigabyte_is_not_read(three):
+    """Its size is in the header of the object; nothing of it is inflated."""
+    def forge(remote, b):
+        files = files_of(remote, b.ref)
+        files["log/000001.jsonl"] = b"huge"
+        at = commit(remote, files)
+        blob = git(remote, "rev-parse", f"{at}:log/000001.jsonl").strip()
+        path = remote / "objects" / blob[:2] / blob[2:]
+        path.unlink()
+        path.write_bytes(zlib.compress(b"blob %d\0" % (1 << 30) + b"x" * 4096))
+        git(remote, "update-ref", b.ref, at)
+    refused(three, forge, "altered")
+
+
+@pytest.mark.skipif(not THOROUGH, reason="ABACUS_THOROUGH=1 makes and sends a gigabyte")
+def test_nor_is_it_read_over_http(tmp_path):
+    """The gigabyte arrives as a megabyte; the process that takes it in may be killed for its memory, and the next one
+    leaves that log out."""
+    remote = bare(tmp_path / "hub.git")
+    with http_remote(tmp_path) as server:
+        made = [machine(tmp_path / name, f"{server.url}/{remote.name}", f"host-{name}") for name in "abc"]
+        for one in made:
+            one.agent("register", "--name", f"agent-{one.path.name}", "--role", "ui")
+        settle(*made)
+        a, b, c = made
+        blob = subprocess.run("head -c 1G /dev/zero | git hash-object -w --stdin", shell=True, check=True, cwd=remote,
+                              capture_output=True, env=environment()).stdout
+        tree = subprocess.run(["git", "mktree"], input=b"100644 blob " + blob.strip() + b"\tmeta.json\n", check=True,
+                              cwd=remote, capture_output=True, env=environment()).stdout.decode().strip()
+        git(remote, "update-ref", b.ref, git(remote, "-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", "-m",
+                                             "x", tree).strip())
+        send(c, "agent-a", "from c")
+        c.exchange()
+        for _ in range(3):
+            subprocess.run([str(BUILD / "libexec" / "abacus-sync"), "share", str(a.path / ".git"), "--once"],
+                           capture_output=True, timeout=300, cwd=a.path, env=environment(**a.env))
+        assert bodies(a, "agent-a") == ["from c"]
+        assert problem(a, "host-b")
 
 
 def test_a_line_that_is_too_long_stops_its_log_alone(three):

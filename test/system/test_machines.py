@@ -1,4 +1,6 @@
 """Machines that share mail through a Git remote: what crosses, how fast, and what never leaves."""
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -144,22 +146,6 @@ def test_facts_are_canonical_lines_with_consecutive_numbers(tmp_path):
     assert [f["at"] for f in facts] == sorted(f["at"] for f in facts)
 
 
-@pytest.mark.parametrize("way", ["http", "ssh"])
-def test_mail_crosses_over_http_and_ssh(tmp_path, way):
-    if way == "ssh" and not sshd_at_hand():
-        pytest.skip("there is no sshd")
-    with http_remote(tmp_path) if way == "http" else ssh_remote(tmp_path / "ssh") as server:
-        url = (lambda r: f"{server.url}/{r.name}") if way == "http" else (lambda r: f"{server.base}{r}")
-        env = {} if way == "http" else {"GIT_SSH_COMMAND": server.command()}
-        remote, a, b = pair(tmp_path, url, **env)
-        for n in range(2):
-            send(a, "amber-otter", "bold-fox")
-            settle(a, b, rounds=1)
-            assert len(inbox(b, "bold-fox")) == n + 1
-        b.abacus("machines", "forget", "laptop")
-        assert refs(remote) == [b.ref]
-
-
 # --- waiting ---
 
 def processes(repo):
@@ -175,17 +161,76 @@ def stop(*repos):
     wait_until(lambda: not any(processes(repo) for repo in repos), "the share processes end", 30)
 
 
-def test_a_message_wakes_an_agent_that_waits_on_another_machine(tmp_path):
-    remote, a, b = pair(tmp_path)
+# --- everything, over every transport ---
+
+@contextlib.contextmanager
+def transport(tmp_path, way):
+    """The address of a remote, and what the environment needs for it."""
+    remote = bare(tmp_path / "hub.git")
+    if way == "path":
+        yield remote, remote, {}
+    elif way == "http":
+        with http_remote(tmp_path) as server:
+            yield remote, f"{server.url}/{remote.name}", {}
+    else:
+        with ssh_remote(tmp_path / "ssh") as server:
+            yield remote, f"{server.base}{remote}", {"GIT_SSH_COMMAND": server.command()}
+
+
+def hand_over(a, b, bead):
+    """A HANDOFF wakes the agent that waits, and its sender sees that it was accepted."""
     waiting = b.spawn("--json", "agent", "inbox", "--agent", "bold-fox", "--wait", "60s", program="bb", env=LIVE,
                       stdout=subprocess.PIPE)
     wait_until(lambda: processes(b), "a share process runs while an agent waits")
     began = time.monotonic()
-    send(a, "amber-otter", "bold-fox", env=LIVE)
-    out = waiting.communicate(timeout=patience(30))[0]
-    assert b"It is done" in out
-    assert time.monotonic() - began < patience(5)
-    stop(a, b)
+    send(a, "amber-otter", "bold-fox", "HANDOFF", bead, env=LIVE)
+    [got] = json.loads(waiting.communicate(timeout=patience(60))[0])["data"]
+    assert got["body"] == "It is done" and time.monotonic() - began < patience(5)
+    b.agent("ack", "--agent", "bold-fox", "--message", got["message_id"], env=LIVE)
+    wait_until(lambda: inbox(a, "bold-fox")[0]["state"] == "acked", "the sender sees that it was accepted", 60)
+
+
+def protocol_events(repo, bead):
+    """The protocol's events in a bead's timeline, which the page shows: that of a message stands with it."""
+    items = repo.abacus("conversation", bead)["items"]
+    return [(i["event"]["event_type"], i["event"]["from_agent"]) for i in items if i.get("event")]
+
+
+@pytest.mark.parametrize("way", ["path", "http", "ssh"])
+def test_everything_crosses(tmp_path, way):
+    if way == "ssh" and not sshd_at_hand():
+        pytest.skip("there is no sshd")
+    with transport(tmp_path, way) as (remote, url, env):
+        a, b = (machine(tmp_path / name, url, host, beads=True, **env) for name, host in (("a", "laptop"), ("b", "office")))
+        bead = a.create("Parser")
+        a.agent("register", "--name", "amber-otter", "--role", "backend")
+        b.agent("register", "--name", "bold-fox", "--role", "ui")
+        for one in (a, b, a):
+            one.json("sync")
+        hand_over(a, b, bead)
+        send(a, "amber-otter", "broadcast", bead=bead)
+        first = a.bb("post", "How do we parse?", "--agent", "amber-otter")
+        a.bb("status", "set", "Parser", "--agent", "amber-otter")
+        (a.path / "out.txt").write_text("x")
+        a.bb("artifact", "add", "out.txt", "The grammar", "--agent", "amber-otter")
+        remember(a, "grammar", "LL(1)", 1)
+        a.vybe("push", "--agent", "amber-otter", "--request-id", "2", "--json",
+               '{"event":{"kind":"progress","message":"half of it"}}')
+        settle(a, b, rounds=1)
+        assert [m["category"] for m in inbox(b, "bold-fox")] == ["INFO", "HANDOFF"]
+        assert b.bb("status", "get", "amber-otter")[0]["current_task"] == "Parser"
+        assert [x["path"] for x in b.bb("artifacts")] == ["out.txt"]
+        resumed = b.vybe("resume", "--agent", "bold-fox", "--request-id", "3")["data"]
+        assert "LL(1)" in json.dumps(resumed)
+        assert progress(b) == ["half of it"]
+        assert [protocol_events(one, bead) for one in (a, b)] == [[("HANDOFF", "amber-otter")]] * 2
+        [seen] = b.bb("log")
+        b.bb("post", "By hand", "--agent", "bold-fox", "--reply-to", str(seen["id"]))
+        settle(b, a, rounds=1)
+        assert [m["content"] for m in a.bb("message", str(first["id"]))] == ["How do we parse?", "By hand"]
+        stop(a, b)
+        b.abacus("machines", "forget", "laptop")
+        assert refs(remote) == [b.ref, "refs/beads/store"]
 
 
 # --- off by default ---
@@ -329,6 +374,30 @@ def test_a_post_and_its_replies_cross_by_global_ids(tmp_path):
     thread = a.bb("message", str(first["id"]))
     assert [(m["from_agent"], m["content"]) for m in thread] == [("amber-otter", "How do we parse?"),
                                                                 ("bold-fox", "By hand")]
+
+
+def test_a_reply_takes_the_old_posts_along_that_it_answers(tmp_path):
+    remote, a, b = pair(tmp_path)
+    old = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}
+    a.bb("post", "Never answered", "--agent", "amber-otter", env=old)
+    first = a.bb("post", "Which parser?", "--agent", "amber-otter", env=old)["id"]
+    second = a.bb("post", "By hand?", "--agent", "amber-otter", "--reply-to", str(first), env=old)["id"]
+    for text in ("Yes", "No"):
+        a.bb("post", text, "--agent", "amber-otter", "--reply-to", str(second))
+    settle(a, b)
+    assert sorted(m["content"] for m in b.bb("log")) == ["By hand?", "No", "Which parser?", "Yes"]
+
+
+def test_a_reply_to_a_post_that_was_deleted_here_arrives_as_a_post(tmp_path):
+    remote, a, b = pair(tmp_path)
+    a.bb("post", "Mine", "--agent", "amber-otter")
+    b.bb("post", "Theirs", "--agent", "bold-fox")
+    settle(b, a, b)
+    for m in b.bb("log"):
+        b.bb("post", f"Re: {m['content']}", "--agent", "bold-fox", "--reply-to", str(m["id"]))
+    a.bb("clear", "--messages-before", "1s", "--confirm", env={"ABACUS_NOW": "2099-01-01T00:00:00Z"})
+    settle(b, a)
+    assert sorted((m["content"], m["in_reply_to"]) for m in a.bb("log")) == [("Re: Mine", None), ("Re: Theirs", None)]
 
 
 def test_a_status_and_an_artifact_cross(tmp_path):
