@@ -1,7 +1,9 @@
 """No command gets dearer unnoticed: instructions, counted by callgrind, beside those in the tree."""
+import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -24,3 +26,32 @@ def test_no_command_costs_more_than_the_baseline_allows(tmp_path):
     dearer = {command: f"{now} instructions, {now / before[command]:.2f} times the baseline"
               for command, now in counted["instructions"].items() if now > ALLOWED * before[command]}
     assert not dearer, "make it cheaper, or run 'make bench-baseline' and say why in the commit"
+
+
+def instructions(folder, *command):
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command], check=True,
+                          cwd=folder, capture_output=True, text=True, env={**os.environ, "ABACUS_AUTOSYNC": "1"})
+    return int(re.findall(r"Collected : (\d+)", done.stderr)[0])
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
+def test_commands_cost_the_same_with_sharing_on(tmp_path):
+    """A write tells the share process, which runs already; a read does nothing more."""
+    build = pathlib.Path(BUILD).resolve()
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "hub.git"], check=True)
+    for name in ("on", "off"):
+        folder = tmp_path / name
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        subprocess.run(["git", "-C", folder, "remote", "add", "origin", "../hub.git"], check=True)
+        for command in ("abacus init", "bb agent register --name amber-otter --role ui", "bb post first --agent amber-otter",
+                        *["abacus share on"] * (name == "on")):
+            program, *args = command.split()
+            subprocess.run([build / "bin" / program, *args], cwd=folder, check=True, capture_output=True,
+                           env={**os.environ, "ABACUS_AUTOSYNC": "0"})
+    running = open(tmp_path / "on" / ".git" / "abacus" / "machines" / "share.lock", "w")
+    fcntl.flock(running, fcntl.LOCK_EX)  # as the share process holds it
+    for command in ("bb log", "bb agent inbox --agent amber-otter", "bb agent heartbeat --agent amber-otter",
+                    "bb post second --agent amber-otter"):
+        program, *args = command.split()
+        off, on = (instructions(tmp_path / name, build / "bin" / program, *args) for name in ("off", "on"))
+        assert on <= ALLOWED * off, command

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -159,6 +160,31 @@ def stop(*repos):
     for repo in repos:
         repo.abacus("share", "off")
     wait_until(lambda: not any(processes(repo) for repo in repos), "the share processes end", 30)
+
+
+def ticks(pid):
+    """Processor time that a process has used, in hundredths of a second."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/stat").exists(), reason="there is no /proc")
+def test_a_waiting_machine_only_polls_and_ends_a_minute_after_the_last_act(tmp_path):
+    remote, a, b = pair(tmp_path)
+    waiting = b.spawn("agent", "inbox", "--agent", "bold-fox", "--wait", "60s", program="bb", env=LIVE)
+    wait_until(lambda: processes(b), "a share process runs while an agent waits")
+    [share] = processes(b)
+    before, began = (ticks(waiting.pid), ticks(share)), time.monotonic()
+    time.sleep(5)  # what it uses in this time
+    polls = (time.monotonic() - began) / 2 + 1
+    assert ticks(waiting.pid) - before[0] <= 1 and ticks(share) - before[1] <= 10 * polls
+    waiting.terminate()
+    waiting.wait()
+    send(b, "bold-fox", "amber-otter", env=LIVE)
+    assert processes(b)
+    minute = time.time() - 61  # as if a minute had passed
+    os.utime(b.home / "machines" / "changed", (minute, minute))
+    wait_until(lambda: not processes(b), "no process is left", 60)
 
 
 # --- everything, over every transport ---
