@@ -2,6 +2,7 @@
 #include "base/text/value.h"
 #include "beads/beads.h"
 #include "beads/model/record.h"
+#include "live/line_act.h"
 #include "live/telling.h"
 
 static struct journal_place feed_journal_place(const struct source *s)
@@ -34,6 +35,7 @@ static struct str feed_writer_of(const struct value *line)
 struct touched {
 	struct map ids;
 	struct str by;
+	struct json acts; /* what was done to each bead, and by whom */
 };
 
 static void feed_touch(struct touched *t, struct str id)
@@ -42,11 +44,23 @@ static void feed_touch(struct touched *t, struct str id)
 		map_put(&t->ids, id);
 }
 
-static void feed_touch_lines(struct touched *t, const struct value *list)
+/* `what` is absent for the line of a bead. */
+static void feed_put_act(struct touched *t, const struct value *line, struct str what)
+{
+	json_object(&t->acts);
+	json_put_str(&t->acts, "id", value_str(line, "id"));
+	json_put_str(&t->acts, "what", what.p ? what : line_act(line));
+	json_put_str(&t->acts, "by", feed_writer_of(line));
+	json_end(&t->acts);
+}
+
+static void feed_touch_lines(struct touched *t, const struct value *list, struct str what)
 {
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++) {
 		const struct value *line = &list->item[i];
 
+		if (i < TELLING_IDS && value_str(line, "id").p)
+			feed_put_act(t, line, what);
 		feed_touch(t, value_str(line, "id"));
 		feed_touch(t, value_str(line, "from"));
 		feed_touch(t, value_str(line, "to"));
@@ -92,16 +106,19 @@ static void feed_tell_held(struct held_record *p)
 
 static struct str feed_describe(struct arena *mem, struct arena *scratch, struct str record)
 {
-	struct touched t = { .ids.mem = scratch };
+	struct touched t = { .ids.mem = scratch, .acts = json_new(scratch) };
 	struct json j = json_new(mem);
 	const struct value *v = value_read(scratch, record);
 	const struct value *base = value_find(v, "base");
 
-	feed_touch_lines(&t, value_find(v, "beads"));
-	feed_touch_lines(&t, value_find(v, "tombstones"));
-	feed_touch_lines(&t, value_find(v, "deps"));
+	json_array(&t.acts);
+	feed_touch_lines(&t, value_find(v, "beads"), STR_NONE);
+	feed_touch_lines(&t, value_find(v, "tombstones"), STR("deleted"));
+	feed_touch_lines(&t, value_find(v, "deps"), STR_NONE);
+	json_end(&t.acts);
 	json_object(&j);
 	feed_put_ids(&j, &t.ids, value_find(base, "whole"));
+	json_put_raw(&j, "acts", json_text(&t.acts));
 	json_put_str(&j, "by", base ? STR_NONE : t.by);
 	json_put_str(&j, "op", value_str(value_find(v, "receipt"), "op"));
 	json_put_bool(&j, "sync", base);

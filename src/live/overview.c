@@ -9,6 +9,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/find.h"
+#include "live/line_act.h"
 #include "live/open.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_ready.h"
@@ -200,33 +201,6 @@ static enum err read_beads(struct call *c, struct crowd *w, const struct overvie
 
 /* --- JSON --- */
 
-static bool at_is(const struct value *v, const char *key, const struct value *stamp)
-{
-	const struct value *at = value_find(v, key);
-
-	return at && stamp && at->type == VALUE_ARRAY && stamp->type == VALUE_ARRAY &&
-	       at->count == 2 && stamp->count == 2 &&
-	       str_eq(at->item[0].text, stamp->item[0].text) &&
-	       str_eq(at->item[1].text, stamp->item[1].text);
-}
-
-/* The kind of the last write to a bead. */
-static struct str overview_action(const struct value *line)
-{
-	const struct value *last = value_find(line, "_at"), *notes = value_find(line, "notes");
-
-	if (at_is(line, "created_at", last))
-		return STR("created");
-	if (at_is(line, "closed_at", last))
-		return STR("closed");
-	if (at_is(line, "assignee_at", last))
-		return STR("claimed");
-	for (size_t i = 0; notes && notes->type == VALUE_ARRAY && i < notes->count; i++)
-		if (at_is(&notes->item[i], "at", last))
-			return STR("commented");
-	return STR("changed");
-}
-
 static void put_last_act(struct json *j, const struct bead_row *row, const struct value *line,
 			 const struct mail_tally *mail)
 {
@@ -235,8 +209,7 @@ static void put_last_act(struct json *j, const struct bead_row *row, const struc
 	json_put_object(j, "last_act");
 	json_put_moment(j, "at", mailed ? mail->at : row->updated);
 	json_put_str(j, "by", mailed ? mail->by : value_str(line, "_by"));
-	json_put_str(j, "what",
-		     mailed ? str_of(category_act(mail->category)) : overview_action(line));
+	json_put_str(j, "what", mailed ? str_of(category_act(mail->category)) : line_act(line));
 	json_end(j);
 }
 

@@ -96,6 +96,7 @@ enum field_role {
 	ROLE_LONG,      /* shows more columns */
 	ROLE_PEEK,      /* reads without marking anything as read */
 	ROLE_STUCK,     /* only agents that make no progress */
+	ROLE_TIED,      /* ends at the end of its standard input */
 	ROLE_TIMEOUT,   /* maximum time to wait for the remote */
 	ROLE_TREE,      /* draws a tree */
 };

@@ -68,6 +68,7 @@ struct service {
 	struct feed *feed;
 	struct workers *workers, *waiters, *markdown;
 	struct streams *streams;
+	struct rules_runner rules;
 	struct http *http;
 	char token[65];
 	pthread_mutex_t mutex; /* protects `port` and address.json */
@@ -263,7 +264,7 @@ static void serve_follow(const struct call *start, struct service *s)
 	call_release(&c);
 }
 
-static void serve_tick(struct service *s, int64_t *beat)
+static void serve_tick(const struct call *start, struct service *s, int64_t *beat)
 {
 	int64_t now = moment_ticks();
 
@@ -271,6 +272,7 @@ static void serve_tick(struct service *s, int64_t *beat)
 	if (now - *beat > 2000) { /* a woken stream notices that its client has gone */
 		*beat = now;
 		streams_wake(s->streams);
+		rules_tick(start, s->workers, &s->rules);
 	}
 	if (s->idle_ms && now - http_quiet_since(s->http) > s->idle_ms)
 		stopped = 1;
@@ -292,6 +294,7 @@ static void serve_end(struct call *c, struct service *s)
 
 	if (s->http)
 		http_stop_listening(s->http);
+	rules_stop(&s->rules);
 	if (s->streams)
 		streams_close(s->streams);
 	if (s->workers)
@@ -328,7 +331,7 @@ int main(int argc, char **argv)
 {
 	struct call c = { 0 };
 	struct service s = { .lock = LOCK_NONE, .mutex = PTHREAD_MUTEX_INITIALIZER };
-	int64_t port, beat = moment_ticks();
+	int64_t port, beat = 0;
 	int status = 0;
 
 	if (argc == 2 && !strcmp(argv[1], "markdown"))
@@ -350,7 +353,7 @@ int main(int argc, char **argv)
 		status = say_failure(&c);
 	while (!status && !stopped) {
 		serve_follow(&c, &s);
-		serve_tick(&s, &beat);
+		serve_tick(&c, &s, &beat);
 	}
 	serve_end(&c, &s);
 	call_release(&c);

@@ -93,4 +93,17 @@ int64_t http_quiet_since(struct http *h); /* ticks since when no request was act
 void http_stop_listening(struct http *h); /* accepts no more connections */
 void http_close(struct http *h);
 
+/* Starts a process that ends when `fd` is closed, also by the end of this process. */
+bool workers_start_tied(struct workers *all, const char *const *argv, pid_t *pid, int *fd);
+
+/* The process that runs the commands of the project's rules ('abacus on --run'). It runs while there
+ * are rules; if another process runs them, it waits. */
+struct rules_runner {
+	pid_t pid; /* 0: no process */
+	int fd;
+};
+struct call;
+void rules_tick(const struct call *start, struct workers *w, struct rules_runner *r);
+void rules_stop(struct rules_runner *r);
+
 #endif

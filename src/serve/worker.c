@@ -46,7 +46,7 @@ struct workers {
 
 /* Under the mutex: a child must not inherit the descriptors that another thread has just opened and
  * not yet marked close-on-exec. */
-static bool worker_start(struct worker *w)
+static bool worker_spawn(const char *const *argv, pid_t *pid, int *fd)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -69,18 +69,27 @@ static bool worker_start(struct worker *w)
 	posix_spawnattr_setpgroup(&how, 0); /* Ctrl-C at the terminal must not reach it */
 	posix_spawnattr_setsigdefault(&how, &all);
 	posix_spawnattr_setsigmask(&how, &none);
-	failed = posix_spawn(&w->pid, w->all->argv[0], &files, &how, (char *const *)w->all->argv,
-			     environ);
+	failed = posix_spawn(pid, argv[0], &files, &how, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	close(pair[1]);
 	if (failed) {
 		close(pair[0]);
-		w->pid = 0;
+		*pid = 0;
 		return false;
 	}
-	w->fd = pair[0];
+	*fd = pair[0];
 	return true;
+}
+
+bool workers_start_tied(struct workers *all, const char *const *argv, pid_t *pid, int *fd)
+{
+	bool there;
+
+	pthread_mutex_lock(&all->mutex);
+	there = worker_spawn(argv, pid, fd);
+	pthread_mutex_unlock(&all->mutex);
+	return there;
 }
 
 /* The process ends at the end of its input. */
@@ -129,7 +138,7 @@ static bool worker_begin(struct worker *w, struct job *job)
 
 	pthread_mutex_lock(&w->all->mutex);
 	job->refused = w->all->closing;
-	there = !job->refused && worker_start(w);
+	there = !job->refused && worker_spawn(w->all->argv, &w->pid, &w->fd);
 	pthread_mutex_unlock(&w->all->mutex);
 	return there;
 }

@@ -11,6 +11,9 @@
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/signals.h"
+#include "base/system/spawn.h"
+
+extern char **environ;
 
 enum { LOOK_MS = 20, GRACE_MS = 5000 };
 
@@ -173,5 +176,46 @@ enum err child_run(struct call *c, struct child *child)
 	kill(-pid, SIGKILL); /* kills background processes that the command left in its group */
 	if (WIFEXITED(status))
 		child->status = WEXITSTATUS(status);
+	return ERR_OK;
+}
+
+/* Runs between fork() and exec(), in a process with one thread. */
+static void child_turn_into(const char *const *argv, const char *const *env, int in,
+			    const char *dir)
+{
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	sigemptyset(&plain.sa_mask);
+	sigemptyset(&none);
+	for (int s = 1; s < 32; s++)
+		if (s == SIGINT || s == SIGTERM || s == SIGHUP || s == SIGQUIT || s == SIGWINCH)
+			sigaction(s, &plain, NULL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_restore();
+	setpgid(0, 0); /* Ctrl-C ends the runner, which lets its commands finish */
+	for (; *env; env++)
+		putenv((char *)*env);
+	dup2(in, STDIN_FILENO);
+	if (!chdir(dir))
+		execvp(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+enum err child_start(struct call *c, const char *const *argv, const char *const *env,
+		     struct str input, struct str dir, int *pid)
+{
+	AUTO_FD in = input_file(c, input);
+	char **clean = spawn_environment(&c->mem);
+	const char *where = arena_cstr(&c->mem, dir);
+
+	if (in < 0)
+		return file_fail(c, "write", STR("a temporary file"));
+	if ((*pid = fork()) < 0)
+		return file_fail(c, "start", str_of(argv[0]));
+	if (!*pid) {
+		environ = clean;
+		child_turn_into(argv, env, in, where);
+	}
 	return ERR_OK;
 }

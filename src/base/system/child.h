@@ -24,6 +24,13 @@ enum { CHILD_TAIL = 4096 }; /* bytes */
 enum err child_run(struct call *c, struct child *child);
 
 /*
+ * Starts a program, which is searched in PATH, and does not wait for it. It has the input as its
+ * standard input, and our standard output and error. The caller waits for it with waitpid().
+ */
+enum err child_start(struct call *c, const char *const *argv, const char *const *env,
+		     struct str input, struct str dir, int *pid);
+
+/*
  * Catches SIGINT and SIGTERM from now on: instead of ending the process they make child_stopped()
  * return true.
  */

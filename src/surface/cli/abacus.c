@@ -1,6 +1,7 @@
 #include "ops/ops.h"
 #include "surface/cli/face.h"
 #include "surface/cli/follow.h"
+#include "surface/cli/on.h"
 #include "surface/cli/pipe.h"
 #include "surface/cli/run.h"
 #include "surface/cli/top.h"
@@ -167,6 +168,7 @@ static const struct command commands[] = {
 	{ "work done", &op_project_work_done, .view = work_view_current },
 	{ "work stop", &op_project_work_stop, .view = work_view_current },
 	{ "run", &op_run, .start = run_start },
+	{ "on", &op_project_on, .view = work_view_rules, .follow = on_follow },
 	{ "slots", &op_project_slots, .view = work_view_slots },
 	{ "slots set", &op_project_slots_set, .view = work_view_slots },
 	{ "work trailer", &op_project_work_trailer, .flags = COMMAND_ALIAS | COMMAND_SILENT },

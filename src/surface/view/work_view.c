@@ -1,5 +1,6 @@
 #include "surface/view/work_view.h"
 
+#include "base/system/spawn.h"
 #include "surface/view/view.h"
 
 /* "3 commits" */
@@ -138,4 +139,37 @@ void work_view_slots(struct view *v, const struct value *data)
 	if (!data->count)
 		view_line(v, "No resources. 'abacus slots set build 2' makes one with two slots.");
 	view_each(v, data, work_view_resource);
+}
+
+static void work_view_rule(struct view *v, const struct value *one)
+{
+	const struct value *labels = value_find(one, "labels"),
+			   *command = value_find(one, "command");
+
+	view_paint(v, PAINT_BOLD,
+		   arena_fmt(v->out.mem, "%lld", (long long)view_number(one, "rule")));
+	buf_fmt(&v->out, "  on " STR_FMT, STR_ARG(value_str(one, "event")));
+	for (size_t i = 0; i < labels->count; i++)
+		buf_fmt(&v->out, " --label " STR_FMT, STR_ARG(labels->item[i].text));
+	buf_put(&v->out, STR(" --"));
+	for (size_t i = 0; i < command->count; i++)
+		buf_fmt(&v->out, " " STR_FMT,
+			STR_ARG(spawn_word(v->out.mem, command->item[i].text)));
+	view_paint(v, PAINT_DIM,
+		   view_yes(one, "running") ? STR("  (running)") : STR("  (not running)"));
+	buf_char(&v->out, '\n');
+}
+
+void work_view_rules(struct view *v, const struct value *data)
+{
+	bool idle = false;
+
+	for (size_t i = 0; i < data->count; i++) {
+		work_view_rule(v, &data->item[i]);
+		idle = idle || !view_yes(&data->item[i], "running");
+	}
+	if (!data->count)
+		view_line(v, "No rules. 'abacus on bead.closed -- ./announce.sh' adds one.");
+	else if (idle)
+		view_line(v, "Run them: abacus on --run");
 }

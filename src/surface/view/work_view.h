@@ -9,5 +9,6 @@ void work_view_touches(struct view *v, const struct value *data);
 void work_view_conflicts(struct view *v, const struct value *data);
 void work_view_current(struct view *v, const struct value *data);
 void work_view_slots(struct view *v, const struct value *data);
+void work_view_rules(struct view *v, const struct value *data);
 
 #endif
