@@ -159,8 +159,9 @@ static enum err registry_read_file(struct call *c, struct agent_files *f, struct
 
 /*
  * Takes the agent from the record if its file is lost; NULL if there is no such agent. A process
- * that was killed between the two leaves no file, which is no damage: the next writer that looks
- * for the agent makes it.
+ * that was killed between the two leaves no file, which is no damage, and a power failure may leave
+ * a part of one, because the file is not synced. The next writer that looks for the agent writes
+ * it again.
  */
 static enum err registry_restore(struct call *c, struct agent_files *f, const struct map *history,
 				 struct str id, bool there, struct registered **out)
@@ -170,13 +171,13 @@ static enum err registry_restore(struct call *c, struct agent_files *f, const st
 	if (!at || !*at)
 		return there ? registry_damaged(c, id) : ERR_OK;
 	*out = *at;
-	if (!there)
-		return f->lock.fd < 0 ? ERR_OK : agent_file_later(c, registry_rewrite(c, f, *out));
-	call_warn(c,
-		  "'agents/" STR_FMT
-		  ".json' is damaged; the registration was read from 'agents/history.jsonl', and "
-		  "'abacus doctor --fix' restores the file",
-		  STR_ARG(id));
+	if (f->lock.fd >= 0)
+		return agent_file_later(c, registry_rewrite(c, f, *out));
+	if (there)
+		call_warn(c,
+			  "'agents/" STR_FMT ".json' is damaged; the registration was read from "
+			  "'agents/history.jsonl', and the agent's next command restores the file",
+			  STR_ARG(id));
 	return ERR_OK;
 }
 

@@ -231,6 +231,24 @@ static enum err journal_damaged(struct call *c, struct str path, int64_t offset)
 	return journal_restore(c);
 }
 
+bool journal_has_hole(struct str line, int64_t offset, int64_t after)
+{
+	enum {
+		SECTOR = 512,
+		UNSYNCED = 1 << 20, /* more bytes than writers append between two syncs */
+	};
+
+	while (line.n && after <= UNSYNCED) {
+		size_t room = SECTOR - (size_t)(offset % SECTOR), n = line.n < room ? line.n : room;
+
+		if (n > 1 && !line.p[0] && !memcmp(line.p, line.p + 1, n - 1))
+			return true;
+		line = str_skip(line, n);
+		offset += (int64_t)n;
+	}
+	return false;
+}
+
 /* A segment being read, and the part of it that is in memory. */
 struct journal_reader {
 	struct call *c;
@@ -243,7 +261,22 @@ struct journal_reader {
 	struct buf held; /* the bytes from `place` on */
 	size_t searched; /* the number of those bytes without a line end */
 	bool skipping;   /* the bytes at `place` are not a record, and are not held */
+	bool hole;       /* those bytes were lost by a power failure */
 };
+
+/* The bytes at the place are not an intact record. Did a power failure leave them? */
+static bool journal_reader_ends(const struct journal_reader *r, struct str bytes)
+{
+	int64_t offset = r->place->offset, size = file_size(&r->c->mem, r->path);
+
+	return r->last && journal_has_hole(bytes, offset, size - offset - (int64_t)bytes.n);
+}
+
+static enum err journal_reader_fail(const struct journal_reader *r, struct str line)
+{
+	return journal_reader_ends(r, line) ? JOURNAL_STOP :
+					      journal_damaged(r->c, r->path, r->place->offset);
+}
 
 /* Processes the record at the front, a complete line. */
 static enum err take_record(struct journal_reader *r, struct str line)
@@ -257,12 +290,12 @@ static enum err take_record(struct journal_reader *r, struct str line)
 	enum err e;
 
 	if (line.n <= HEAD || !journal_hex(line, &crc) || line.p[8] != ' ')
-		return journal_damaged(r->c, r->path, place->offset);
+		return journal_reader_fail(r, line);
 	if (head && !journal_head_parse(record.json, &before, &first))
-		return journal_damaged(r->c, r->path, place->offset);
+		return journal_reader_fail(r, line);
 	if (crc != journal_checksum(record.json, before) ||
 	    (place->first && (before != place->crc || first != place->first)))
-		return journal_damaged(r->c, r->path, place->offset);
+		return journal_reader_fail(r, line);
 	place->first = first;
 	if (!head && (e = r->visit(r->c, &record, r->arg)))
 		return e;
@@ -281,8 +314,10 @@ static void journal_hold(struct journal_reader *r, struct str rest)
 {
 	uint32_t crc;
 
-	r->skipping =
-		r->skipping || (rest.n >= HEAD && (!journal_hex(rest, &crc) || rest.p[8] != ' '));
+	if (!r->skipping && rest.n >= HEAD && (!journal_hex(rest, &crc) || rest.p[8] != ' ')) {
+		r->skipping = true;
+		r->hole = journal_reader_ends(r, rest);
+	}
 	r->held.n = r->skipping ? 0 : rest.n;
 	memmove(r->held.p, rest.p, r->held.n);
 	r->searched = r->held.n;
@@ -300,7 +335,8 @@ static enum err take_records(struct journal_reader *r)
 		struct str line = { rest.p, (size_t)(end - rest.p) };
 
 		if (r->skipping)
-			return journal_damaged(r->c, r->path, r->place->offset);
+			return r->hole ? JOURNAL_STOP :
+					 journal_damaged(r->c, r->path, r->place->offset);
 		if ((e = take_record(r, line)))
 			return e;
 		rest = str_skip(rest, line.n + 1);
@@ -355,7 +391,7 @@ static enum err read_segment(struct journal_reader *r)
 		return file_fail(r->c, "open", r->path);
 	r->held = (struct buf){ .mem = &r->mem };
 	r->searched = 0;
-	r->skipping = false;
+	r->skipping = r->hole = false;
 	e = journal_read_all(r, fd);
 	arena_release(&r->mem);
 	return e;

@@ -57,7 +57,7 @@ static enum err journal_back_visit(struct journal_back *b, int64_t segment, stru
 		r.offset = at + (int64_t)start;
 		r.json = (struct str){ text.p + start, text.n - 1 - start };
 		text.n = start;
-		if (r.json.n <= JOURNAL_HEAD)
+		if (r.json.n <= JOURNAL_HEAD || journal_has_hole(r.json, r.offset, 0))
 			continue;
 		r.json = str_skip(r.json, JOURNAL_HEAD);
 		if (journal_head_parse(r.json, &after, &first))

@@ -244,11 +244,14 @@ static void journal_salvage_take_line(struct journal_salvage_salvage *s, struct 
 static void take_segment(struct journal_salvage_salvage *s, int64_t segment, struct str text)
 {
 	bool head = segment > 1;
+	const char *start = text.p;
 
 	while (text.n) {
 		const char *end = memchr(text.p, '\n', text.n);
 		struct str line = str_head(text, end ? (size_t)(end - text.p) : text.n);
 
+		if (s->last && journal_has_hole(line, line.p - start, (int64_t)(text.n - line.n)))
+			return; /* never acknowledged */
 		if (head) {
 			struct line *first = journal_salvage_add_line(s, line);
 

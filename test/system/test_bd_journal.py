@@ -386,3 +386,36 @@ def test_an_empty_segment_is_begun_again(segmented):
     drop_cache(repo)
     assert titles(repo)[-1:] == ["next"]
     assert_sound(repo)
+
+
+def test_sectors_lost_before_the_sync_end_the_journal(small):
+    """A power failure may lose any sectors of a record that was not synced: it is as if it had never been written."""
+    repo = small
+    repo.create("long", "--id", "b-long", "-d", "x" * 3000)
+    whole = repo.journal.read_bytes()
+    start = records(whole)[-2]
+    sectors = range(start // 512, len(whole) // 512)
+    assert len(sectors) > 4
+    for sector in sectors:
+        low, high = max(start, sector * 512), (sector + 1) * 512
+        repo.journal.write_bytes(whole[:low] + bytes(high - low) + whole[high:])
+        drop_cache(repo)
+        assert titles(repo) == ["0", "1", "2"], sector
+        assert repo.json("validate")["ok"], sector
+        repo.create("after", "--id", "b-after")
+        assert titles(repo) == ["0", "1", "2", "after"], sector
+        assert_sound(repo)
+
+
+def test_sectors_lost_far_from_the_end_are_damage(small):
+    """What was synced later cannot have been lost by a power failure: nothing is dropped in silence."""
+    repo = small
+    start = records(repo.journal.read_bytes())[-1]
+    for n in range(11):
+        repo.create("large", "-d", "x" * 100000)
+    whole = repo.journal.read_bytes()
+    sector = -(-start // 512) * 512
+    repo.journal.write_bytes(whole[:sector] + bytes(512) + whole[sector + 512:])
+    drop_cache(repo)
+    read_on(repo, start, ["0", "1", "2"])
+    refused(repo, start, command=("create", "next"))

@@ -9,4 +9,11 @@
  */
 void fault_point(void);
 
+/*
+ * An identifier that takes the place of that of the current boot, so that a test can open what a
+ * power failure has left as the next boot would. Always NULL in a release build; a build with
+ * FAULTS=1 takes it from ABACUS_FAULT_BOOT.
+ */
+const char *fault_boot(void);
+
 #endif

@@ -28,3 +28,8 @@ void fault_point(void)
 	if (at && strtoul(at, NULL, 10) == passed)
 		kill(getpid(), SIGKILL);
 }
+
+const char *fault_boot(void)
+{
+	return getenv("ABACUS_FAULT_BOOT");
+}

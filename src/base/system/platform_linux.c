@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/system/fault.h"
+
 int platform_sync(int fd)
 {
 	return fdatasync(fd);
@@ -54,7 +56,9 @@ void platform_boot(char name[PLATFORM_BOOT])
 {
 	static char known[PLATFORM_BOOT];
 
-	if (!known[0])
+	if (!known[0] && fault_boot())
+		snprintf(known, sizeof known, "%s", fault_boot());
+	else if (!known[0])
 		ask_kernel(known);
 	memcpy(name, known, PLATFORM_BOOT);
 }

@@ -551,7 +551,9 @@ enum err board_destroy(struct call *c, struct str root)
 		e = file_fail(c, "remove", board_db_folder(c, root));
 	if (!e) {
 		call_stored(c, STORED_PART);
-		e = file_remove_tree(c, gone);
+		/* once the rename is durable, the board cannot come back after a power failure */
+		if (!(e = file_sync_dir(c, gone)))
+			e = file_remove_tree(c, gone);
 	}
 	board_close(&b);
 	return e;

@@ -11,6 +11,7 @@
 #include "base/system/spawn.h"
 #include "store/git/git_lock.h"
 #include "store/repo/repo.h"
+#include "store/repo/repo_parts.h"
 
 static struct str repo_refs_folder(struct repo *r)
 {
@@ -276,6 +277,15 @@ static void add_to_log(struct call *c, struct repo *r, struct str name, struct s
 	call_restore(c, &before);
 }
 
+/*
+ * libgit2 syncs an object and the folder that contains it, but not `objects`, in which it may have
+ * created that folder. A ref must not become durable before the object that it names.
+ */
+static enum err repo_refs_sync_objects(struct call *c, struct repo *r)
+{
+	return file_sync_dir(c, path_join(&c->mem, repo_objects(c, r), STR("pack")));
+}
+
 /* `old` is the expected value of the ref; NULL: any. */
 static enum err repo_refs_move(struct call *c, struct repo *r, struct str name,
 			       const struct str *old, struct str new, bool *moved)
@@ -293,7 +303,8 @@ static enum err repo_refs_move(struct call *c, struct repo *r, struct str name,
 		return e;
 	if (old && !(str_eq(at, *old) && !at.p == !old->p))
 		return ERR_OK;
-	if (!str_eq(at, new) && (e = git_lock_commit(c, &lock)))
+	if (!str_eq(at, new) &&
+	    ((e = repo_refs_sync_objects(c, r)) || (e = git_lock_commit(c, &lock))))
 		return e;
 	add_to_log(c, r, name, at, new);
 	*moved = true;
