@@ -4,8 +4,8 @@
     test/power/power.py [--states N] [--seed N] [--build DIR] [--jobs N] [SCENE...]
 
 The programs have to be built with FAULTS=1 (make FAULTS=1 OUT=build/faults). Every scene is a chain of
-commands (scenes.py). It is recorded once with strace (trace.py); then states of the disk that a power
-loss could leave are built (disk.py) and opened with the programs (oracle.py), as after a reboot:
+commands (crash_scenes.py). It is recorded once with strace (recording.py); then states of the disk that a power
+loss could leave are built (crash_disk.py) and opened with the programs (crash_oracle.py), as after a reboot:
 
   - every command that had replied is there, and repeating its request id gives the same reply;
   - the command in progress is there or not there, in each store, and can be given again;
@@ -22,10 +22,10 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import disk  # noqa: E402
-import oracle  # noqa: E402
-import scenes  # noqa: E402
-import trace  # noqa: E402
+import crash_disk  # noqa: E402
+import crash_oracle  # noqa: E402
+import crash_scenes  # noqa: E402
+import recording  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -34,11 +34,11 @@ class Chain:
     """A recorded scene: the commands, what each replied, and what the stores showed after each."""
 
     def __init__(self, name, folder, build):
-        self.name, self.world = name, scenes.World(folder / "world", build)
+        self.name, self.world = name, crash_scenes.World(folder / "world", build)
         self.world.path.mkdir(parents=True)
-        self.steps = [s for s in scenes.SCENES[name](self.world) if s]
-        self.recording = trace.Recording(self.world.path)
-        self.oracle = oracle.Oracle(self.world, folder / "scratch")
+        self.steps = [s for s in crash_scenes.SCENES[name](self.world) if s]
+        self.recording = recording.Recording(self.world.path)
+        self.oracle = crash_oracle.Oracle(self.world, folder / "scratch")
         self.before, self.after, self.replies = [], [], []  # looks before and after each command, at its time
         for n, step in enumerate(self.steps):
             self.before.append(self.snapshot(self.minute(n)))
@@ -49,7 +49,7 @@ class Chain:
         assert not wrong, f"{name}: the recording does not have what the folder has: {wrong}"
         odd = [p for p in self.recording.mapped if not p.endswith("-shm")]
         assert not odd, f"{name}: written through a mapping, which cannot be recorded: {odd}"
-        self.disk = disk.Disk(self.recording)
+        self.disk = crash_disk.Disk(self.recording)
 
     def minute(self, n):
         given = self.steps[n].minute if self.steps else None
@@ -76,7 +76,7 @@ class Chain:
                 told = self.disk.told(upto)
                 if some is not None:
                     state = self.disk.build(upto, some, torn)
-                    key = disk.digest(state), told
+                    key = crash_disk.digest(state), told
                 if some is None or key in seen:
                     source[3] += 1
                     if some is None or source[3] > 40:
@@ -152,7 +152,7 @@ def main():
     parser.add_argument("--deep", type=int, default=8, help="write and sync in each n-th state")
     parser.add_argument("--list", action="store_true", help="list the scenes")
     args = parser.parse_args()
-    names = args.scenes or list(scenes.SCENES)
+    names = args.scenes or list(crash_scenes.SCENES)
     if args.list:
         print("\n".join(names))
         return 0

@@ -3,9 +3,9 @@ import pathlib
 
 import pytest
 
-import disk
+import crash_disk
 import power
-import trace
+import recording
 from conftest import BUILD, ROOT
 from harness import needs_strace
 
@@ -30,9 +30,9 @@ def test_nothing_is_lost(scene):
 def recorded(*events):
     """A disk with one empty folder, inode 0, on which these events happen."""
     class Recording:
-        base = {0: trace.File(), 1: trace.File(b""), 2: trace.File(b"")}
+        base = {0: recording.File(), 1: recording.File(b""), 2: recording.File(b"")}
     Recording.events = list(events)
-    return disk.Disk(Recording)
+    return crash_disk.Disk(Recording)
 
 
 def contents(made, upto, some, torn=None):
@@ -74,9 +74,9 @@ def test_a_recording_has_what_the_folder_has(tmp_path):
     folder = tmp_path / "w"
     folder.mkdir()
     (folder / "old").write_text("old")
-    made = trace.Recording(folder)
-    made.run(["sh", "-c", "echo one >a; echo two >>a; ln a b; mkdir d; mv a d/c; rm old; echo done"], folder, None,
-             tmp_path / "out")
+    made = recording.Recording(folder)
+    made.run(["sh", "-c", "echo one >$0/a; echo two >>$0/a; ln $0/a $0/b; mkdir $0/d; mv $0/a $0/d/c; rm $0/old; echo done",
+              str(folder)], folder, None, tmp_path / "out")
     assert made.differences() == []
     assert [e[0] for e in made.events if e[0] not in ("data", "size")] == \
         ["begin", "entry", "entry", "entry", "move", "gone", "reply", "end"]

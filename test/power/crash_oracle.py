@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-import disk
+import crash_disk
 
 LOOK = [
     ("beads", "bead list", {"all": True, "full": True, "limit": 0}), ("beads", "bead deleted", {}),
@@ -90,8 +90,9 @@ class Oracle:
 
     def judge(self, state, chain, told, deep):
         """None, or what is wrong with the state. `told`: commands that replied, commands that were started."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        disk.write(state, self.scratch)
+        while os.path.exists(self.scratch):  # a background process of the last state may still write
+            shutil.rmtree(self.scratch, ignore_errors=True)
+        crash_disk.write(state, self.scratch)
         replied, begun = told
         steps, replies = chain.steps, chain.replies
         last = max(begun - 1, 0)
