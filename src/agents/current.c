@@ -6,6 +6,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
+#include "store/mend.h"
 
 static struct str current_folder(struct call *c, struct str home)
 {
@@ -104,6 +105,50 @@ enum err current_each(struct call *c, struct str home, struct current **out)
 	*out = NULL;
 	return file_is_dir(&c->mem, list.folder) ? file_each(c, list.folder, current_add, &list) :
 						   ERR_OK;
+}
+
+/* --- repair --- */
+
+struct current_check {
+	struct call *c;
+	struct str folder;
+	struct mend *m;
+};
+
+static void current_check(void *arg, struct str name)
+{
+	struct current_check *check = arg;
+	struct call *c = check->c;
+	struct mend *m = check->m;
+	struct current one;
+	struct mend_finding found = {
+		.file = path_join(&c->mem, check->folder, name),
+		.status = m->fix ? "fixed" : "error",
+		.message = STR("it is damaged, so an agent's current bead is not known"),
+		.lost = STR("[\"which bead an agent works on; 'abacus work ID' sets it again\"]"),
+	};
+	enum err e = ERR_OK;
+
+	if (!str_ends(name, STR(".json")) ||
+	    (!(e = current_read(c, found.file, &one)) && one.agent.p && one.bead.p))
+		return;
+	if (!e && m->fix)
+		e = mend_set_aside(c, found.file, &found.kept);
+	if (!e && !m->fix)
+		found.fix = STR("abacus doctor --fix");
+	if (e)
+		mend_fail(c, m, found.file);
+	else
+		mend_tell(m, &found);
+}
+
+enum err current_mend(struct call *c, struct str home, struct mend *m)
+{
+	struct current_check check = { c, current_folder(c, home), m };
+
+	return file_is_dir(&c->mem, check.folder) ?
+		       file_each(c, check.folder, current_check, &check) :
+		       ERR_OK;
 }
 
 struct str current_bead(struct call *c)

@@ -25,6 +25,10 @@ enum err current_put(struct call *c, struct str home, const struct current *one)
 enum err current_drop(struct call *c, struct str home, struct str agent);
 enum err current_each(struct call *c, struct str home, struct current **out);
 
+/* For 'abacus doctor': finds files that cannot be parsed; with --fix, renames them. */
+struct mend;
+enum err current_mend(struct call *c, struct str home, struct mend *m);
+
 /* The current bead of the call's actor, for a parameter that was not given; absent: none. Never
  * fails. */
 struct str current_bead(struct call *c);

@@ -7,6 +7,7 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "store/db/db.h"
+#include "store/mend.h"
 
 enum { WAIT_MS = 10000, TIPS_MOST = 2000 };
 
@@ -59,9 +60,38 @@ static enum err commit_db_try(struct call *c, struct str path, bool write, struc
 	return e;
 }
 
+static struct str commit_db_path(struct call *c, struct str home)
+{
+	return path_join(&c->mem, home, STR("history.db"));
+}
+
+enum err commit_db_mend(struct call *c, struct str home, struct mend *m)
+{
+	struct mend_finding found = { .file = commit_db_path(c, home),
+				      .status = m->fix ? "fixed" : "error",
+				      .message = STR("it is damaged; it is a copy of Git's "
+						     "history, and is made anew when needed") };
+	struct commit_db d;
+	enum err e = commit_db_open(c, home, false, &d);
+
+	if (e || !d.db)
+		return e;
+	e = db_check(c, d.db);
+	commit_db_close(&d);
+	if (e != ERR_DAMAGED)
+		return e;
+	call_forgive(c);
+	if (m->fix && (e = file_remove(c, found.file)))
+		return e;
+	if (!m->fix)
+		found.fix = STR("abacus doctor --fix");
+	mend_tell(m, &found);
+	return ERR_OK;
+}
+
 enum err commit_db_open(struct call *c, struct str home, bool write, struct commit_db *out)
 {
-	struct str path = path_join(&c->mem, home, STR("history.db"));
+	struct str path = commit_db_path(c, home);
 	enum err e = commit_db_try(c, path, write, out);
 
 	if (!e || e == ERR_DATABASE_BUSY)

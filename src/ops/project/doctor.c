@@ -1,3 +1,4 @@
+#include "agents/current.h"
 #include "agents/liveness.h"
 #include "agents/mend.h"
 #include "base/system/file.h"
@@ -11,6 +12,7 @@
 #include "ops/ops.h"
 #include "store/board/board_config.h"
 #include "store/board/board_db.h"
+#include "store/commit_db.h"
 #include "store/db/receipt_db.h"
 
 /*
@@ -149,6 +151,8 @@ static void look_at_beads(struct call *c, struct mend *m)
 			tell_journal(c, m, b.home, &r);
 		if (!e)
 			tell_receipts(c, m, b.home);
+		if (!e && !(e = commit_db_mend(c, b.home, m)))
+			e = current_mend(c, b.home, m);
 	} else if (!e && beads_ref_here(c, &b)) {
 		look_at_ref(c, m, &b);
 	}

@@ -333,3 +333,38 @@ def test_settings_that_are_wrong_are_named(repo):
     checks = doctor(repo, "--fix", code=1, env={"BB_AGENT_STALE_MINUTES": "abc"})
     assert len(about(checks, "config.toml")) == 1
     assert [c["message"] for c in checks if c["store"] == "settings"][0].startswith("BB_AGENT_STALE_MINUTES is 'abc'")
+
+
+def test_a_damaged_history_is_made_anew(repo):
+    for n in range(40):
+        (repo.path / f"file{n}.c").write_text("x")
+        git(repo.path, "add", ".")
+        git(repo.path, "commit", "-q", "-m", f"change {n}")
+    bead = repo.create("one", "--touches", "file1.c")
+    repo.run("touches", bead).ok()
+    history = repo.home / "history.db"
+    with sqlite3.connect(history) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    data = bytearray(history.read_bytes())
+    data[2 * PAGE:] = b"\xaa" * (len(data) - 2 * PAGE)
+    for name in ("history.db-wal", "history.db-shm"):
+        (repo.home / name).unlink(missing_ok=True)
+    history.write_bytes(data)
+    assert "abacus doctor --fix" in repo.fails("touches", bead)["hint"]
+    assert about(doctor(repo, code=1), "history.db")[0]["status"] == "error"
+    assert about(doctor(repo, "--fix"), "history.db")[0]["status"] == "fixed"
+    assert not about(doctor(repo), "history.db")
+    repo.run("touches", bead).ok()
+
+
+def test_a_damaged_current_bead_is_named_and_set_aside(repo):
+    bead = repo.create("one")
+    repo.run("work", bead, "--no-branch", "--as", "amber-otter", program="abacus").ok()
+    file, = (repo.home / "work").iterdir()
+    file.write_bytes(b"{\0")
+    assert about(doctor(repo, code=1), file.name)[0]["status"] == "error"
+    finding, = about(doctor(repo, "--fix"), file.name)
+    assert finding["status"] == "fixed" and "abacus work ID" in finding["lost"][0] and open(finding["kept"], "rb").read() == b"{\0"
+    assert not about(doctor(repo), file.name)
+    repo.run("work", bead, "--no-branch", "--as", "amber-otter", program="abacus").ok()
