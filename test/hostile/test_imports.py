@@ -70,3 +70,31 @@ def test_a_line_that_makes_a_bead_too_large_does_not_stop_the_other_lines(world)
     assert [(f["id"], f["code"]) for f in done.json["findings"]] == [("x-1", "too_large")]
     assert world.run("show", "x-bob").ok()
     assert world.run("doctor").ok()
+
+
+BACKLOG = "---\nid: task-{0}\ntitle: Task {0}\nstatus: To Do\n---\n"
+LINKED = [  # what the user imports ("": what is found), a file beside the link, the link, the content behind it
+    ("", "backlog/tasks/task-1 - x.md", "backlog/completed", "task-7 - x.md", BACKLOG.format(7)),
+    ("backlog", None, "backlog/tasks", "task-7 - x.md", BACKLOG.format(7)),
+    ("backup", "backup/comments.jsonl", "backup/issues.jsonl", None, json.dumps(record("x-7")) + "\n"),
+    ("tm", "tm/notes.md", "tm/tasks.json", None, json.dumps({"master": {"tasks": [{"id": 7, "title": "Task 7", "status": "pending"}]}})),
+]
+
+
+@pytest.mark.parametrize("named, beside, link, name, content", LINKED, ids=[row[2] for row in LINKED])
+def test_an_import_follows_no_link_below_what_was_named(repo, tmp_path, named, beside, link, name, content):
+    """Else the user's notes would become beads, which the next sync publishes."""
+    private = tmp_path / "private"
+    if name:
+        private.mkdir()
+        (private / name).write_text(content)
+    else:
+        private.write_text(content)
+    for path in filter(None, (beside, link)):
+        (repo.path / path).parent.mkdir(parents=True, exist_ok=True)
+    if beside:
+        (repo.path / beside).write_text(BACKLOG.format(1) if name else "")
+    (repo.path / link).symlink_to(private)
+    error = repo.fails("import", *filter(None, [named]))
+    assert error["code"] == "unsafe_path" and str(repo.path / link) in error["message"], error
+    assert repo.json("list", "--all") == []

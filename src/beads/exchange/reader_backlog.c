@@ -361,10 +361,14 @@ enum err reader_backlog(struct call *c, struct str path, struct issue_source *ou
 				 "'" STR_FMT "' is not a folder with the tasks of Backlog.md",
 				 STR_ARG(path));
 	tasks = path_join(&c->mem, path, STR("tasks"));
-	if (file_is_dir(&c->mem, tasks))
+	if (file_is_dir(&c->mem, tasks)) {
+		if ((e = reader_refuse_link(c, tasks, tasks)))
+			return e;
 		path = tasks;
+	}
 	done = path_join(&c->mem, path_parent(path), STR("completed"));
-	if ((e = backlog_read_folder(c, path, out)) || !str_is(path_name(path), "tasks"))
+	if ((e = backlog_read_folder(c, path, out)) || !str_is(path_name(path), "tasks") ||
+	    (e = reader_refuse_link(c, done, done)))
 		return e;
 	return backlog_read_folder(c, done, out);
 }

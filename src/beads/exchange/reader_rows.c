@@ -157,8 +157,10 @@ enum err reader_backup(struct call *c, struct str path, struct issue_source *out
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "a backup is a folder of files, not standard input");
 	dir = file_is_dir(&c->mem, path) ? path : path_parent(path);
-	if (dir.p == path.p && dir.n == path.n)
+	if (dir.p == path.p && dir.n == path.n) {
 		path = path_join(&c->mem, dir, STR("issues.jsonl"));
+		e = reader_refuse_link(c, path, path);
+	}
 	for (int i = 0; !e && i < ROWS_TABLES; i++) {
 		struct str file = arena_fmt(&c->mem, "%s.jsonl", rows_tables[i].table);
 

@@ -196,8 +196,11 @@ enum err reader_taskmaster(struct call *c, struct str path, struct issue_source 
 	struct str text, when;
 	enum err e;
 
-	if (path.p && file_is_dir(&c->mem, path))
+	if (path.p && file_is_dir(&c->mem, path)) {
 		path = path_join(&c->mem, path, STR("tasks.json"));
+		if ((e = reader_refuse_link(c, path, path)))
+			return e;
+	}
 	if ((e = reader_text(c, path, &text)))
 		return e;
 	ms = path.p ? file_changed_ms(&c->mem, path) : c->now_ms;

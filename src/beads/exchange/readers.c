@@ -2,6 +2,7 @@
 
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/spawn.h"
 #include "base/text/value.h"
 #include "beads/exchange/upstream.h"
 
@@ -25,6 +26,15 @@ enum err reader_text(struct call *c, struct str path, struct str *out)
 		return e;
 	call_fail(c, ERR_NOT_FOUND, "there is no file '" STR_FMT "'", STR_ARG(path));
 	return call_step(c, "Run 'bd import' without a file to import what is found here.");
+}
+
+enum err reader_refuse_link(struct call *c, struct str path, struct str whole)
+{
+	if (!path_is_link(&c->mem, path))
+		return ERR_OK;
+	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' is a symbolic link", STR_ARG(path));
+	return call_step(c, "If you trust it, name the file: bd import " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, whole)));
 }
 
 /* Upstream before 0.31 lists deleted issues in a file of its own. */

@@ -21,6 +21,10 @@ struct str backlog_line(struct arena *mem, struct str text);
 /* The text of a file, or of standard input. NOT_FOUND. */
 enum err reader_text(struct call *c, struct str path, struct str *out);
 
+/* A file or folder that was not named itself must not be a link: it could lead to any file of the
+ * user. UNSAFE_PATH; `whole` is what the user could name instead. */
+enum err reader_refuse_link(struct call *c, struct str path, struct str whole);
+
 /* INVALID_INPUT: the file is not what its kind needs; `error` says where it is not JSON, or NULL. */
 struct value_error;
 enum err reader_refuse(struct call *c, struct str path, const char *want,

@@ -2,7 +2,6 @@
 
 #include "base/system/file.h"
 #include "base/system/path.h"
-#include "base/system/spawn.h"
 #include "beads/beads.h"
 #include "beads/exchange/readers.h"
 
@@ -49,14 +48,12 @@ bool source_has_dolt(struct call *c, struct str dir)
 /* A file that was only found, not named, may be a link to any file of the user. */
 static enum err source_refuse_links(struct call *c, struct str tree, struct str path)
 {
-	for (struct str at = path; path_within(tree, at) && at.n > tree.n; at = path_parent(at))
-		if (path_is_link(&c->mem, at)) {
-			call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' is a symbolic link",
-				  STR_ARG(at));
-			return call_step(c, "If you trust it, name the file: bd import " STR_FMT,
-					 STR_ARG(spawn_word(&c->mem, path)));
-		}
-	return ERR_OK;
+	enum err e = ERR_OK;
+
+	for (struct str at = path; !e && path_within(tree, at) && at.n > tree.n;
+	     at = path_parent(at))
+		e = reader_refuse_link(c, at, path);
+	return e;
 }
 
 static enum err source_find_here(struct call *c, enum source_kind *kind, struct str *path)
