@@ -1,5 +1,8 @@
 #include <git2.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/system/file.h"
 #include "base/system/path.h"
 #include "store/repo/repo_parts.h"
 
@@ -36,27 +39,76 @@ static int repo_branch_checkout(struct repo *r, struct repo_branch *branch, git_
 	return git_repository_set_head(r->git, git_reference_name(ref));
 }
 
-/* A worktree is named after the last part of its path. One that exists at that path is used. */
-static int repo_branch_worktree(struct call *c, struct repo *r, const struct repo_branch *branch,
-				git_reference *ref)
+/* Is this the folder of a worktree that exists, and of this user? */
+static bool repo_worktree_found(struct call *c, struct repo *r, const char *name, struct str path)
 {
-	const char *name = arena_cstr(&c->mem, path_name(branch->path));
+	git_worktree *tree = NULL;
+	struct stat st;
+	bool found = !git_worktree_lookup(&tree, r->git, name) && !git_worktree_validate(tree) &&
+		     str_is(path, git_worktree_path(tree)) &&
+		     !lstat(arena_cstr(&c->mem, path), &st) && S_ISDIR(st.st_mode) &&
+		     st.st_uid == geteuid();
+
+	git_worktree_free(tree);
+	return found;
+}
+
+/* Where Git keeps what it knows about a worktree. The name is the last part of its path, with a
+ * number if that is taken; what is there about a folder that is gone is removed. */
+static struct str repo_worktree_name(struct call *c, struct repo *r, struct str path,
+				     struct str *at)
+{
+	struct str folder = path_join(&c->mem, str_of(git_repository_commondir(r->git)),
+				      STR("worktrees")),
+		   name = path_name(path);
+
+	for (int n = 1;; n++) {
+		git_worktree *tree = NULL;
+
+		*at = path_join(&c->mem, folder, name);
+		if (!git_worktree_lookup(&tree, r->git, arena_cstr(&c->mem, name)) &&
+		    str_is(path, git_worktree_path(tree)))
+			git_worktree_prune(tree, NULL);
+		git_worktree_free(tree);
+		if (!file_exists(&c->mem, *at))
+			return name;
+		name = arena_fmt(&c->mem, STR_FMT "-%d", STR_ARG(path_name(path)), n);
+	}
+}
+
+/* A worktree that exists at that path is used. libgit2 leaves its part of one that it could not
+ * make, which would stop every later attempt. */
+static enum err repo_branch_worktree(struct call *c, struct repo *r,
+				     const struct repo_branch *branch, git_reference *ref)
+{
 	git_worktree_add_options options;
 	git_worktree *tree = NULL;
-	int code = git_worktree_lookup(&tree, r->git, name);
+	struct str path = branch->path, at, name;
+	struct stat st;
+	enum err e = ERR_OK;
 
-	if (!code && !git_worktree_validate(tree) &&
-	    str_is(branch->path, git_worktree_path(tree))) {
-		git_worktree_free(tree);
-		return 0;
+	if (repo_worktree_found(c, r, arena_cstr(&c->mem, path_name(path)), path))
+		return ERR_OK;
+	if (!lstat(arena_cstr(&c->mem, path), &st)) {
+		call_fail(c, ERR_ALREADY_EXISTS, "'" STR_FMT "' exists already", STR_ARG(path));
+		return call_step(c, "Choose another folder for the worktree: --path FOLDER.");
 	}
-	git_worktree_free(tree);
+	name = repo_worktree_name(c, r, path, &at);
 	git_worktree_add_options_init(&options, GIT_WORKTREE_ADD_OPTIONS_VERSION);
 	options.ref = ref;
 	options.checkout_options.checkout_strategy = GIT_CHECKOUT_SAFE;
-	code = git_worktree_add(&tree, r->git, name, arena_cstr(&c->mem, branch->path), &options);
+	if (git_worktree_add(&tree, r->git, arena_cstr(&c->mem, name), arena_cstr(&c->mem, path),
+			     &options)) {
+		struct call before;
+
+		e = repo_fail(c, ERR_INVALID_INPUT, "make the worktree", path);
+		before = call_save(c);
+		file_remove_tree(c, at);
+		call_restore(c, &before);
+		call_step(c, "Choose another folder for the worktree: --path FOLDER.");
+	}
 	git_worktree_free(tree);
-	return code;
+	return e;
 }
 
 enum err repo_branch(struct call *c, struct repo *r, struct repo_branch *branch)
@@ -71,8 +123,8 @@ enum err repo_branch(struct call *c, struct repo *r, struct repo_branch *branch)
 	}
 	if (repo_branch_make(c, r, branch, head, &ref))
 		e = repo_fail(c, ERR_INVALID_INPUT, "make the branch", branch->name);
-	else if (branch->path.p && repo_branch_worktree(c, r, branch, ref))
-		e = repo_fail(c, ERR_INVALID_INPUT, "make the worktree", branch->path);
+	else if (branch->path.p)
+		e = repo_branch_worktree(c, r, branch, ref);
 	else if (branch->checkout && repo_branch_checkout(r, branch, head, ref))
 		e = repo_fail(c, ERR_INVALID_INPUT, "check out the branch", branch->name);
 	git_reference_free(ref);

@@ -1,5 +1,6 @@
 """abacus work: the bead that an agent works on, its reservations, its branch, and the trailer of its commits"""
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -112,6 +113,34 @@ def test_a_worktree_is_made_for_the_bead_and_shares_everything(repo):
     assert work(repo, bead, "--worktree").ok().json["worktree"] == str(tree)
     work(repo, "done").ok()
     assert tree.exists()
+
+
+def test_a_folder_in_the_way_of_a_worktree_stops_only_that_attempt(repo):
+    """In a shared folder, another user may have made it; libgit2 left traces that stopped every later attempt."""
+    bead = create(repo, "one")
+    tree = repo.path.parent / f"proj-{bead}"
+    for kind in ("folder", "link", "dangling"):
+        tree.mkdir() if kind == "folder" else tree.symlink_to(repo.path if kind == "link" else "nowhere")
+        error = work(repo, bead, "--worktree").json["error"]
+        assert error["code"] == "ALREADY_EXISTS" and str(tree) in error["message"], error
+        tree.rmdir() if kind == "folder" else tree.unlink()
+    assert not work(repo).ok().json["bead"] and repo.show(bead)["status"] == "open"
+    missing = repo.path.parent / "missing/deep"
+    assert str(missing) in work(repo, bead, "--path", str(missing)).json["error"]["message"]
+    assert work(repo, bead, "--worktree").ok().json["worktree"] == str(tree)
+
+
+def test_a_worktree_is_made_again_after_its_folder_is_gone_and_beside_one_of_the_same_name(repo):
+    bead = create(repo, "one")
+    tree = repo.path.parent / f"proj-{bead}"
+    work(repo, bead, "--worktree").ok()
+    shutil.rmtree(tree)
+    assert work(repo, bead, "--worktree").ok().json["worktree"] == str(tree) and (tree / "src/a.c").exists()
+    work(repo, "stop").ok()
+    other = create(repo, "two")
+    (repo.path.parent / "x").mkdir()
+    there = repo.path.parent / "x" / tree.name
+    assert work(repo, other, "--path", str(there)).ok().json["worktree"] == str(there) and (there / "src/a.c").exists()
 
 
 def test_head_stays_where_another_agent_works_in_the_same_worktree(repo):
