@@ -4,6 +4,7 @@
  * because that may take long; 'bd sync' reports their problems.
  */
 #include "base/system/spawn.h"
+#include "store/git/git_lock.h"
 #include "sync/commits.h"
 #include "sync/sync_parts.h"
 
@@ -12,14 +13,21 @@ struct diagnosis {
 	struct json *reply; /* an open list */
 };
 
-static void sync_doctor_tell(struct diagnosis *d, const char *code, struct str message,
-			     struct str fix)
+static void sync_doctor_tell_as(struct diagnosis *d, const char *code, const char *status,
+				struct str message, struct str fix)
 {
 	json_object(d->reply);
 	json_put_str(d->reply, "code", str_of(code));
+	json_put_str(d->reply, "status", str_of(status));
 	json_put_str(d->reply, "message", message);
 	json_put_str(d->reply, "fix", fix);
 	json_end(d->reply);
+}
+
+static void sync_doctor_tell(struct diagnosis *d, const char *code, struct str message,
+			     struct str fix)
+{
+	sync_doctor_tell_as(d, code, "error", message, fix);
 }
 
 /* Reports the failure of the call as a finding, and clears it. */
@@ -31,16 +39,20 @@ static void tell_failure(struct diagnosis *d, const char *code)
 	call_forgive(c);
 }
 
-static void tell_lock(struct diagnosis *d, struct str ref, struct str lock, struct str fix)
+static void tell_lock(struct diagnosis *d, struct str ref, const struct lock_found *found,
+		      struct str fix)
 {
-	sync_doctor_tell(
-		d, "lock",
-		arena_fmt(&d->s->c->mem,
-			  "the lock '" STR_FMT
-			  "' was left behind by a dead process: until it is removed, no sync can "
-			  "move '" STR_FMT "'",
-			  STR_ARG(lock), STR_ARG(ref)),
-		fix);
+	const char *why = found->recent ?
+				  "is a few minutes old at most. If no Git program runs here, a "
+				  "dead process left it behind" :
+				  "was left behind by a dead process";
+
+	sync_doctor_tell_as(d, "lock", found->recent ? "warning" : "error",
+			    arena_fmt(&d->s->c->mem,
+				      "the lock '" STR_FMT
+				      "' %s: until it is removed, no sync can move '" STR_FMT "'",
+				      STR_ARG(found->lock), why, STR_ARG(ref)),
+			    fix);
 }
 
 /*
@@ -63,7 +75,8 @@ static struct str fetch_again(struct sync *s)
 static void check_ref(struct diagnosis *d, struct str ref)
 {
 	struct sync *s = d->s;
-	struct str commit, lock, fix;
+	struct str commit, fix;
+	struct lock_found found;
 	struct snapshot files;
 
 	if (repo_ref(s->c, s->repo, ref, &commit) || repo_ref_movable(s->c, s->repo, ref)) {
@@ -75,19 +88,20 @@ static void check_ref(struct diagnosis *d, struct str ref)
 				 fetch_again(s));
 		call_forgive(s->c);
 	}
-	if (repo_ref_locked(s->c, s->repo, ref, &lock, &fix))
-		tell_lock(d, ref, lock, fix);
+	if (repo_ref_locked(s->c, s->repo, ref, &found, &fix))
+		tell_lock(d, ref, &found, fix);
 }
 
 static void check_remote(struct diagnosis *d)
 {
 	struct sync *s = d->s;
-	struct str commit, lock, fix;
+	struct str commit, fix;
+	struct lock_found found;
 
 	if (remote_is_folder(s->c, &s->remote) && remote_look(s->c, &s->remote, s->ref, &commit))
 		tell_failure(d, "remote");
-	if (remote_ref_locked(s->c, &s->remote, s->ref, &lock, &fix))
-		tell_lock(d, s->ref, lock, fix);
+	if (remote_ref_locked(s->c, &s->remote, s->ref, &found, &fix))
+		tell_lock(d, s->ref, &found, fix);
 }
 
 enum err sync_diagnose(struct call *c, struct json *reply)

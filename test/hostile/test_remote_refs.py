@@ -879,6 +879,8 @@ def test_doctor_names_a_lock_that_was_left_and_the_command_that_removes_it(world
     {"file": lock.touch, "folder": lock.mkdir, "link": lambda: lock.symlink_to("nowhere")}[kind]()
     if kind == "file":
         assert problems(world.anna) == [], "a Git program may have made it a moment ago"
+        young, = [check for check in world.anna.json("doctor")["checks"] if check["code"] == "lock"]
+        assert young["status"] == "warning" and f"'{lock}'" in young["message"] and young["fix"] == f"rm {lock}", young
         os.utime(lock, (time.time() - 600,) * 2)
     (code, message, fix), = problems(world.anna)
     assert code == "lock" and f"'{lock}'" in message and ref in message, message

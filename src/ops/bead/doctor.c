@@ -190,7 +190,8 @@ static void check_sync(struct doctor *d, struct beads *b)
 	list = value_parse(&d->c->mem, h.reply, &error);
 	for (size_t i = 0; list && i < list->count; i++)
 		bead_doctor_tell(d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
-				 "error", value_str(&list->item[i], "message"),
+				 arena_cstr(&d->c->mem, value_str(&list->item[i], "status")),
+				 value_str(&list->item[i], "message"),
 				 arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
 	if (d->damaged)
 		return;

@@ -311,23 +311,22 @@ static enum err git_lock_refused(struct call *c, const struct git_lock *l,
 		LEFT_MS / 60000, STR_ARG(git_lock_remedy(&c->mem, l->lock)));
 }
 
-bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable)
+bool git_lock_left(struct call *c, struct str path, struct lock_found *out)
 {
 	struct stat before, after;
 	struct git_lock_watch w = { 0 };
 	const char *name;
 
-	*lock = lock_name(&c->mem, path);
-	name = arena_cstr(&c->mem, *lock);
+	out->lock = lock_name(&c->mem, path);
+	name = arena_cstr(&c->mem, out->lock);
 	if (lstat(name, &before))
 		return false;
 	if (S_ISREG(before.st_mode) && before.st_nlink > 1)
 		return false; /* one of ours: git_lock_take() checks whether its owner is alive */
-	if (S_ISREG(before.st_mode) && !git_lock_may_be_left(&before))
-		return false; /* its owner may still be working */
+	out->recent = S_ISREG(before.st_mode) && !git_lock_may_be_left(&before);
+	out->removable = S_ISREG(before.st_mode) && !out->recent;
 	moment_sleep(LOOK_MS);
-	is_stale(&c->mem, &w, *lock);
-	*removable = S_ISREG(before.st_mode);
+	is_stale(&c->mem, &w, out->lock);
 	return !w.alive && !lstat(name, &after) && git_lock_unchanged(&before, &after);
 }
 

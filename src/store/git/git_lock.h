@@ -53,11 +53,15 @@ enum err git_lock_commit(struct call *c, struct git_lock *l);
 void git_lock_drop(struct git_lock *l);
 #define AUTO_GIT_LOCK __attribute__((cleanup(git_lock_drop))) struct git_lock
 
-/*
- * Is there a stale lock of this file: not made here, held by no live process of ours, old enough,
- * and unchanged while it is watched? `removable`: git_lock_take() will remove it after a while.
- */
-bool git_lock_left(struct call *c, struct str path, struct str *lock, bool *removable);
+/* A lock in the way: not made here, held by no live process of ours. */
+struct lock_found {
+	struct str lock;
+	bool recent;    /* it is not old enough to be sure that its owner is dead */
+	bool removable; /* git_lock_take() will remove it after a while */
+};
+
+/* Is there such a lock of this file, unchanged while it is watched? */
+bool git_lock_left(struct call *c, struct str path, struct lock_found *out);
 
 /* The command by which a person removes a lock that git_lock_take() respects. */
 struct str git_lock_remedy(struct arena *mem, struct str lock);

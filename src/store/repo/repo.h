@@ -63,10 +63,9 @@ enum err repo_ref_drop(struct call *c, struct repo *r, struct str name);
  */
 void repo_sweep_locks(struct call *c, struct repo *r, struct str ref);
 
-/*
- * Does a leftover lock file prevent this ref from being moved? `fix` is a command that removes it.
- */
-bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct str *lock,
+/* Does a lock file prevent this ref from being moved? `fix` is a command that removes it. */
+struct lock_found;
+bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct lock_found *found,
 		     struct str *fix);
 
 /* The names of refs below a prefix, sorted. */

@@ -113,7 +113,7 @@ enum err remote_look_at_folder(struct call *c, struct remote *m, struct str ref,
 	return e;
 }
 
-bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct str *lock,
+bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct lock_found *found,
 		       struct str *fix)
 {
 	struct repo *there;
@@ -125,7 +125,7 @@ bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct 
 		call_forgive(c);
 		return false;
 	}
-	locked = repo_ref_locked(c, there, ref, lock, fix);
+	locked = repo_ref_locked(c, there, ref, found, fix);
 	repo_close(there);
 	return locked;
 }

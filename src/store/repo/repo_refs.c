@@ -381,14 +381,13 @@ enum err repo_ref_drop(struct call *c, struct repo *r, struct str name)
 	return file_remove(c, path);
 }
 
-bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct str *lock,
+bool repo_ref_locked(struct call *c, struct repo *r, struct str name, struct lock_found *found,
 		     struct str *fix)
 {
-	bool removable;
-
-	if (!git_lock_left(c, repo_refs_path_of(c, r, name), lock, &removable))
+	if (!git_lock_left(c, repo_refs_path_of(c, r, name), found))
 		return false;
-	*fix = removable ? STR("bd sync --timeout 30s") : git_lock_remedy(&c->mem, *lock);
+	*fix = found->removable ? STR("bd sync --timeout 30s") :
+				  git_lock_remedy(&c->mem, found->lock);
 	return true;
 }
 

@@ -64,7 +64,8 @@ enum err remote_push(struct call *c, struct remote *m, struct str from, struct s
 		     struct str commit, struct str old, bool *moved);
 
 /* Like repo_ref_locked(), if the remote is a folder; false for other remotes. */
-bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct str *lock,
+struct lock_found;
+bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct lock_found *found,
 		       struct str *fix);
 
 /* The ssh transport. */
