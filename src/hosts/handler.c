@@ -1,5 +1,6 @@
 #include "hosts/handler.h"
 
+#include "agents/current.h"
 #include "agents/reservation.h"
 #include "agents/stuck.h"
 #include "base/hash.h"
@@ -17,6 +18,7 @@
 #include "continuity/task_events.h"
 #include "hosts/delivery.h"
 #include "hosts/hooks.h"
+#include "hosts/host_tasks.h"
 #include "hosts/sandbox.h"
 #include "hosts/tool_guard.h"
 
@@ -47,6 +49,7 @@ struct hook_call {
 	const struct value *in;
 	struct str session; /* a name made of the session's id */
 	bool own_name;      /* the agent has that name, and none from the environment */
+	bool listed;        /* it is about an entry of the host's task list, which we follow */
 };
 
 /* The hosts' names of events. */
@@ -460,7 +463,8 @@ static struct str handler_act(struct call *c, struct continuity *k, const struct
 		delivery_brief_lost(c, k, h->session);
 		return STR_NONE;
 	case TASK_DONE:
-		finish_task(c, k, focus);
+		if (!h->listed)
+			finish_task(c, k, focus);
 		return STR_NONE;
 	default:
 		handler_note(c, k, REPORT_OTHER, h->event, focus);
@@ -479,6 +483,16 @@ static struct str with_rule(struct call *c, struct str text)
 enum host_id handler_host(enum host_id named, const char *copilot_cli)
 {
 	return named == HOST_VSCODE && copilot_cli && *copilot_cli ? HOST_COPILOT : named;
+}
+
+/* The entries belong to the bead of 'abacus work', else to the agent's task. */
+static void handler_follow_tasks(struct call *c, const struct hook_call *h, struct str focus)
+{
+	struct str current = current_bead(c);
+
+	c->request_id = c->request_args = STR_NONE;
+	call_forgive(c);
+	host_tasks_follow(c, h->in, current.p ? current : focus, h->session);
 }
 
 void handler_run(struct call *c, const struct handler_ask *ask, struct handler_answer *out)
@@ -505,15 +519,20 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 	}
 	if (!continuity_open(c, VYBE_NOTE, &k)) {
 		bool looks = handler_looks(c, &k, &h);
+		struct str focus;
 
+		h.listed = host_tasks_about(in) && host_tasks_on(c);
 		out->text = with_rule(c, handler_act(c, &k, &h));
 		call_forgive(c);
 		if (kind_of(h.event) != ENDS)
 			renew_claims(c, &k);
 		call_forgive(c);
+		focus = focus_of(c, &k);
 		if (continuity_commit(c, &k))
 			out->text = STR_NONE;
 		continuity_close(&k);
+		if (h.listed)
+			handler_follow_tasks(c, &h, focus);
 		renew_reservations(c);
 		if (looks)
 			stuck_tell(c);

@@ -43,6 +43,7 @@ class Host:
     compact = ""         # the prompt that compacts the context; none: a full context does
     files = {}           # files of the project that are there before we are installed
     needs_node = False
+    write = None         # the tool that writes a file, and its arguments for the path and the text
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder) / self.name
@@ -66,6 +67,11 @@ class Host:
         done = subprocess.run([*self.program(), "--version"], env=env, capture_output=True, text=True, timeout=60)
         return (done.stdout.split("\n") or [""])[0].strip()
 
+    def writes(self, path, text):
+        """The step of a model that writes a file."""
+        tool, where, what = self.write
+        return tool, {where: str(path), what: text}
+
     def set_up(self, home, project, url):
         """Writes the host's own settings: its model, and trust in the project."""
 
@@ -88,6 +94,7 @@ class Claude(Host):
     name = "claude"
     packages = ("@anthropic-ai/claude-code",)
     compact = "/compact"
+    write = ("Write", "file_path", "content")
     files = {".mcp.json": '{\n\t"mcpServers" : { }\n}\n', ".claude/settings.json": '{ "env": { "KEEP" : "é" },\n  "hooks": {} }'}
 
     def program(self):
@@ -98,12 +105,13 @@ class Claude(Host):
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
     def words(self, prompt, again):
-        return ["-p", prompt, "--mcp-config", ".mcp.json", "--allowedTools", "mcp__abacus", *(["--continue"] if again else [])]
+        return ["-p", prompt, "--mcp-config", ".mcp.json", "--allowedTools", "mcp__abacus,Write", *(["--continue"] if again else [])]
 
 
 class Codex(Host):
     name = "codex"
     packages = ("@openai/codex",)
+    write = ("exec_command", "", "")
     files = {".codex/config.toml": "# mine\n", ".codex/hooks.json": '{"hooks": {}}'}
 
     def program(self):
@@ -117,6 +125,10 @@ class Codex(Host):
             f'[model_providers.local]\nname = "local"\nbase_url = "{url}/v1"\nwire_api = "responses"\n\n'
             f'[projects."{project}"]\ntrust_level = "trusted"\n')
 
+    def writes(self, path, text):
+        """Codex has no tool that writes a file, but a shell."""
+        return self.write[0], {"cmd": f"printf %s '{text}' > '{path}'"}
+
     def words(self, prompt, again):
         return ["exec", "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox",
                 *(["resume", "--last"] if again else []), prompt]
@@ -127,6 +139,7 @@ class Gemini(Host):
     packages = ("@google/gemini-cli",)
     full = 900000
     copies = 2
+    write = ("write_file", "file_path", "content")
     files = {".gemini/settings.json": '{ "ui" : { "hideTips":true } }\n'}
     needs_node = True
 
@@ -149,6 +162,7 @@ class Opencode(Host):
     name = "opencode"
     packages = ("opencode-ai",)
     full = 199000
+    write = ("write", "filePath", "content")
     files = {"opencode.json": '{\n  "$schema": "https://opencode.ai/config.json", // mine\n  "autoupdate": false,\n}\n'}
     file = "opencode.json"
 
@@ -209,6 +223,7 @@ class Kimi(Host):
 class Copilot(Host):
     name = "copilot"
     packages = ("@github/copilot",)
+    write = ("create", "path", "file_text")
     files = {".mcp.json": '{ "mcpServers":{} }'}
 
     def program(self):

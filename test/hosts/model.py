@@ -27,7 +27,7 @@ class Script:
         if isinstance(step, str):
             return step
         name, arguments = step
-        found = [t for t in tools if t.endswith(name)]
+        found = [t for t in tools if t == name] or [t for t in tools if t.endswith(name)]
         assert found, f"no tool '{name}' among {sorted(tools)}"
         return found[0], arguments
 

@@ -142,7 +142,26 @@ def check_compacted(s):
     assert min(counts(turns, BRIEF)) >= 1, counts(turns, BRIEF)
 
 
-CHECKS = {"first": check_first, "resumed": check_resumed, "second": check_second, "compacted": check_compacted}
+def check_guarded(s):
+    """A file that another agent has reserved is not written, and the model reads why; if the reservations cannot be read, it
+    is. Last, because it damages a store."""
+    if not s.host.write:
+        return
+    taken, free = s.project / "taken.txt", s.project / "free.txt"
+    s.run("bb", "agent", "register", "--name", "holder", "--role", "worker", "--force-update")
+    s.run("bb", "agent", "reserve", "--agent", "holder", "--scope", "taken.txt", "--bead", s.bead)
+    turns = s.ask("write", s.host.writes(taken, "x"), s.host.writes(free, "y"))
+    assert not taken.exists() and free.read_text() == "y", "a reserved file was written, or a free one was not"
+    reason = f"is reserved by agent holder for {s.bead}"
+    assert counts(turns, reason)[:1] == [0] and min(counts(turns, reason)[1:]) >= 1, counts(turns, reason)
+    for path in (s.project / ".beadboard/agent/reservations").iterdir():
+        path.write_bytes(b"\xff damaged {")
+    s.ask("write again", s.host.writes(taken, "z"))
+    assert taken.read_text() == "z", "a damaged store stopped the write"
+
+
+CHECKS = {"first": check_first, "resumed": check_resumed, "second": check_second, "compacted": check_compacted,
+          "guarded": check_guarded}
 
 
 def verify(host, folder, programs, report=lambda name: None, only=CHECKS):
