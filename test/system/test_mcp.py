@@ -1210,6 +1210,7 @@ def test_identify_when_fixed_on_the_command_line(start, id):
     error = s.fails("bb_identify", agent_id=id)
     assert error["code"] == "INVALID_INPUT"
     assert "identity already fixed by --agent" in error["message"]
+    assert error["details"]["next_step"] == "Call the other tools without bb_identify: they act as 'fixed'."
     assert s.data("bb_post_message", content="c")["from_agent"] == "fixed"
 
 

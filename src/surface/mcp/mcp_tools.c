@@ -159,17 +159,29 @@ struct identify_body {
 	struct str agent_id;
 };
 
+/* The next step of a caller whose identity is settled. */
+static enum err mcp_tools_acts_as(struct exchange *x, struct str name)
+{
+	return call_step(x->c,
+			 "Call the other tools without bb_identify: they act as '" STR_FMT "'.",
+			 STR_ARG(name));
+}
+
 static enum err mcp_tools_remember(struct exchange *x, struct str id, const char **source)
 {
 	struct session *s = x->s;
 	struct str set = s->from_env.p ? s->from_env : s->identified;
 	char *copy;
 
-	if (s->fixed.p)
-		return call_fail(x->c, ERR_INVALID_INPUT, "identity already fixed by --agent");
-	if (s->from_env.p && !str_eq(id, set))
-		return call_fail(x->c, ERR_INVALID_INPUT, "cannot change identity set by %s",
-				 s->start->actor_variable);
+	if (s->fixed.p) {
+		call_fail(x->c, ERR_INVALID_INPUT, "identity already fixed by --agent");
+		return mcp_tools_acts_as(x, s->fixed);
+	}
+	if (s->from_env.p && !str_eq(id, set)) {
+		call_fail(x->c, ERR_INVALID_INPUT, "cannot change identity set by %s",
+			  s->start->actor_variable);
+		return mcp_tools_acts_as(x, set);
+	}
 	*source = s->from_env.p ? "env" : "identify";
 	if (s->from_env.p)
 		return ERR_OK;
@@ -179,9 +191,11 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 			  "your name");
 		return call_step(x->c, "Pass \"agent\" with each call.");
 	}
-	if (set.p && !str_eq(id, set))
-		return call_fail(x->c, ERR_INVALID_INPUT, "identity already set to '" STR_FMT "'",
-				 STR_ARG(set));
+	if (set.p && !str_eq(id, set)) {
+		call_fail(x->c, ERR_INVALID_INPUT, "identity already set to '" STR_FMT "'",
+			  STR_ARG(set));
+		return mcp_tools_acts_as(x, set);
+	}
 	if (!set.p && (copy = malloc(id.n + 1))) {
 		memcpy(copy, id.p, id.n);
 		s->identified = (struct str){ copy, id.n };
