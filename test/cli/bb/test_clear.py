@@ -82,6 +82,12 @@ def test_nothing_to_do_says_so(project):
         assert project.bb("clear", *args).ok().out == "Nothing to clear.\n"
 
 
+def test_the_step_after_a_preview_does_not_speak_of_stored_parts(old):
+    assert old.fails("clear", "--artifacts")["details"]["next_step"] == (
+        "Run the command again with --confirm to delete. 'bb export > board.json' makes a copy first.")
+    assert counts(old) == (2, 4, 2)
+
+
 def test_clear_without_a_choice_deletes_nothing(old):
     for args in ([], ["--confirm"]):
         assert old.fails("clear", *args)["code"] == "INVALID_INPUT"
