@@ -172,19 +172,30 @@ static enum err apply_is_due(struct call *c, struct machines *m, bool *out)
  * One transaction: if the process dies in it, the stores have some of the facts, which are joined
  * once more, with the same result.
  */
-enum err machines_apply(struct call *c, struct machines *m, int64_t *applied)
+static enum err apply_pass(struct call *c, struct machines *m, int64_t *applied, bool *more)
 {
 	struct applying k = { .c = c, .m = m, .done.mem = &c->mem, .again.mem = &c->mem };
-	bool due;
-	enum err e = apply_is_due(c, m, &due);
+	enum err e = machine_db_begin(c, &m->db);
 
-	*applied = 0;
-	if (e || !due || (e = machine_db_begin(c, &m->db)))
+	if (e)
 		return e;
 	if ((e = apply_all(&k)) || (e = machine_db_commit(c, &m->db))) {
 		machine_db_rollback(&m->db);
 		return e;
 	}
-	*applied = k.applied;
+	*applied += k.applied;
+	*more = k.more;
 	return ERR_OK;
+}
+
+/* Between two passes, commands that wait for the lock of the agents' files get it. */
+enum err machines_apply(struct call *c, struct machines *m, int64_t *applied)
+{
+	bool more;
+	enum err e = apply_is_due(c, m, &more);
+
+	*applied = 0;
+	while (!e && more)
+		e = apply_pass(c, m, applied, &more);
+	return e;
 }

@@ -16,6 +16,7 @@ struct applying {
 	struct map done; /* of "machine:seq" of the facts that are in the stores: struct fact_row */
 	int64_t applied;
 	bool renamed;   /* rows of the board may bear the old name of a renamed agent */
+	bool more;      /* some mail is left for the next pass */
 	bool postponed; /* the last register was set here since the collection: it is joined later */
 };
 

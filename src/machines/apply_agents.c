@@ -5,6 +5,8 @@
 #include "base/text/value.h"
 #include "machines/apply.h"
 
+enum { MAIL_AT_ONCE = 100 }; /* so that commands that want the lock need not wait for long */
+
 /* --- registry --- */
 
 static enum err apply_registration(struct applying *k, const struct registration *one)
@@ -123,8 +125,11 @@ static bool apply_awaits_recipient(struct applying *k, const struct fact *sent)
 	       !registrations_find(&k->agents, value_str(sent->data, "to"), registered);
 }
 
-/* Joins all facts about one message. A message that has not arrived yet is waited for. */
-static enum err apply_message(struct applying *k, struct str id)
+/*
+ * Joins all facts about one message; once more when the message itself arrives after its ack. A
+ * message waits for the registration of its recipient.
+ */
+static enum err apply_message(struct applying *k, struct str id, size_t *joined)
 {
 	const struct fact *sent = NULL;
 	struct fact *facts;
@@ -135,13 +140,14 @@ static enum err apply_message(struct applying *k, struct str id)
 	for (const struct fact *f = facts; !e && f; f = f->next)
 		if (f->kind == FACT_MESSAGE_SENT && (!sent || fact_cmp(f, sent) < 0))
 			sent = f;
-	if (e || !sent || apply_awaits_recipient(k, sent))
+	if (e || (sent && apply_awaits_recipient(k, sent)))
 		return e;
-	if (apply_read_mail(k, sent, &m)) {
+	if (sent && apply_read_mail(k, sent, &m)) {
 		for (const struct fact *f = facts; f; f = f->next)
 			if (f->kind == FACT_MESSAGE_READ || f->kind == FACT_MESSAGE_ACKED)
 				apply_step(&m, f);
 		e = mail_join(k->c, &k->files, &m, &changed);
+		++*joined;
 	}
 	for (const struct fact *f = facts; !e && f; f = f->next)
 		apply_done(k, f);
@@ -152,17 +158,21 @@ enum err apply_mail(struct applying *k)
 {
 	static const char *const kinds[] = { "message.sent", "message.read", "message.acked" };
 	struct map ids = { .mem = &k->c->mem };
+	size_t joined = 0;
 	struct fact *f;
 	enum err e = ERR_OK;
 
+	for (size_t i = 0; i < k->again.count; i++)
+		map_put(&ids, k->again.entry[i].key);
 	for (size_t i = 0; !e && i < sizeof kinds / sizeof *kinds; i++) {
 		e = apply_facts(k, str_of(kinds[i]), STR_NONE, true, &f);
 		for (; !e && f; f = f->next)
 			map_put(&ids, f->subject);
 	}
-	for (size_t i = 0; i < k->again.count; i++)
-		map_put(&ids, k->again.entry[i].key);
-	for (size_t i = 0; !e && i < ids.count; i++)
-		e = apply_message(k, ids.entry[i].key);
+	k->more = false;
+	for (size_t i = 0; !e && i < ids.count && !k->more; i++) {
+		e = apply_message(k, ids.entry[i].key, &joined);
+		k->more = joined == MAIL_AT_ONCE && i >= k->again.count;
+	}
 	return e;
 }

@@ -151,6 +151,7 @@ struct log_subject {
 	int64_t last[FACT_KINDS]; /* number of the newest fact of each kind */
 	int64_t made_ms;
 	bool ended, wants_ack;
+	bool listed; /* the message is in another machine's log */
 };
 
 static struct log_subject *log_subject_of(struct call *c, struct map *subjects, struct str key)
@@ -173,6 +174,7 @@ static void log_note(struct call *c, struct map *subjects, const struct fact_row
 	s->last[kind] = row->seq;
 	if (kind == FACT_MESSAGE_SENT || kind == FACT_RESERVATION_MADE)
 		s->made_ms = row->ms;
+	s->listed = s->listed || (kind == FACT_MESSAGE_SENT && row->segment == FACT_LISTED);
 	if (kind == FACT_MESSAGE_SENT &&
 	    fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN) {
 		const struct value *ack = value_find(f.data, "requires_ack");
@@ -200,10 +202,11 @@ static bool log_is_settled(const struct log_subject *s, const struct fact_row *r
 	case FACT_MEMORY_DELETED:
 		return row->seq < s->last[FACT_MEMORY_SET] ||
 		       row->seq < s->last[FACT_MEMORY_DELETED];
-	case FACT_MESSAGE_SENT:
 	case FACT_MESSAGE_READ:
 	case FACT_MESSAGE_ACKED:
-		/* an ack leaves only after its message, which another log may have */
+		/* they leave only after their message: without them it would be unread again */
+		return (s->ended || read) && row->ms < before && s->made_ms < before && !s->listed;
+	case FACT_MESSAGE_SENT:
 		return (s->ended || read) && row->ms < before && s->made_ms < before;
 	case FACT_RESERVATION_MADE:
 	case FACT_RESERVATION_RELEASED:
@@ -227,8 +230,8 @@ enum err log_compact(struct call *c, struct machine_db *db, struct machine_self 
 	for (struct fact_row *f = e ? NULL : all; !e && f; f = f->next) {
 		void **at = map_find(&subjects, f->subject);
 
-		if (f->segment && at && log_is_settled(*at, f, before)) {
-			e = fact_row_unlist(c, db, f->seq);
+		if (f->segment > 0 && at && log_is_settled(*at, f, before)) {
+			e = fact_row_unlist(c, db, f->machine, f->seq);
 			self->dirty = true;
 		}
 	}
@@ -408,7 +411,8 @@ static const char *log_take_lines(struct call *c, struct machine_db *db, struct 
 					  .by = f.by.p ? f.by : STR(""),
 					  .kind = str_of(names_word(&fact_kinds, (int)f.kind)),
 					  .subject = f.subject,
-					  .line = line };
+					  .line = line,
+					  .segment = FACT_LISTED };
 		if (fact_row_put(c, db, &made))
 			return "it could not be stored";
 		++*taken;
@@ -455,6 +459,59 @@ static const char *log_take_all(struct call *c, struct machine_db *db, struct ma
 	return why;
 }
 
+static void log_list_segment(struct call *c, struct str text, struct map *listed)
+{
+	struct str line;
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct fact f;
+
+		if (fact_parse(&c->mem, STR_NONE, line, &f) == FACT_KNOWN)
+			map_put(listed, fact_global(&c->mem, STR(""), f.seq));
+	}
+}
+
+/* The machine has compacted its log: which facts have left it? */
+static enum err log_unlist(struct call *c, struct machine_db *db, const struct machine_row *row,
+			   const struct log_claim *claim, log_read *read, void *arg)
+{
+	struct fact_filter theirs = { .machine = row->id, .segment = FACT_LISTED };
+	struct map listed = { .mem = &c->mem };
+	struct fact_row *f;
+	struct str text;
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < claim->segments->count; i++) {
+		struct str name = value_str(&claim->segments->item[i], "name");
+
+		e = read(c, arg, arena_fmt(&c->mem, "log/" STR_FMT ".jsonl", STR_ARG(name)).p,
+			 FACT_LINE_MOST + LOG_SEGMENT, &text);
+		log_list_segment(c, text, &listed);
+	}
+	if (e || (e = fact_row_each(c, db, &theirs, &f)))
+		return e;
+	for (; !e && f; f = f->next)
+		if (!map_find(&listed, fact_global(&c->mem, STR(""), f->seq)))
+			e = fact_row_unlist(c, db, f->machine, f->seq);
+	return e;
+}
+
+/* A log is compacted when a segment is sealed, and so a new one begins. */
+static enum err log_note_left(struct call *c, struct machine_db *db, const struct machine_row *row,
+			      const struct log_claim *claim, log_read *read, void *arg)
+{
+	size_t count = claim->segments->count;
+	struct str source = arena_fmt(&c->mem, "segment " STR_FMT, STR_ARG(row->id)), known,
+		   last = count ? value_str(&claim->segments->item[count - 1], "name") : STR("");
+	enum err e = place_row_find(c, db, source, &known);
+
+	if (e || str_eq(known, last))
+		return e;
+	if (known.p && (e = log_unlist(c, db, row, claim, read, arg)))
+		return e;
+	return place_row_put(c, db, source, last);
+}
+
 enum err log_take(struct call *c, struct machine_db *db, struct machine_self *self,
 		  struct machine_row *row, log_read *read, void *arg, int64_t *taken)
 {
@@ -475,6 +532,8 @@ enum err log_take(struct call *c, struct machine_db *db, struct machine_self *se
 		return e;
 	if (!why)
 		why = log_take_all(c, db, self, row, &claim, read, arg, taken);
+	if (!why && log_note_left(c, db, row, &claim, read, arg))
+		why = "it could not be stored";
 	row->problem = STR_NONE;
 	if (why) {
 		machine_db_rollback(db);

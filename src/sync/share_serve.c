@@ -3,6 +3,7 @@
 #include "base/system/path.h"
 #include "base/system/watch.h"
 #include "base/text/json.h"
+#include "base/text/value.h"
 #include "machines/share.h"
 #include "sync/share.h"
 
@@ -20,10 +21,18 @@ struct share_process {
 	struct call *start;
 	struct str home;
 	int64_t round;   /* when the last round began, in ticks; 0: never */
+	int64_t pushed;  /* when the last round that pushed ended */
 	int64_t seen_ms; /* the last change that a round has collected */
 	int64_t failures;
 	bool behind; /* the last round has left facts unsent */
 };
+
+static bool share_process_has_pushed(struct call *c, struct json *reply)
+{
+	const struct value *pushed = value_find(value_read(&c->mem, json_text(reply)), "pushed");
+
+	return pushed && pushed->type == VALUE_BOOL && pushed->yes;
+}
 
 static bool share_process_round(struct share_process *p)
 {
@@ -37,18 +46,21 @@ static bool share_process_round(struct share_process *p)
 	p->seen_ms = share_changed_ms(&c, p->home);
 	well = !share_round(&c, &wants, &reply);
 	p->failures = well ? 0 : p->failures + 1;
+	if (well && share_process_has_pushed(&c, &reply))
+		p->pushed = moment_ticks();
 	call_release(&c);
 	return well;
 }
 
-static int64_t share_process_pause(const struct share_process *p, bool waited, bool changed)
+/* When the next round begins, in ticks. A slow round pushes at its end, long after it began. */
+static int64_t share_process_next(const struct share_process *p, bool waited, bool changed)
 {
 	int64_t ms = changed ? PUSH_MS : waited ? WAITED_MS : ACTIVE_MS;
 	int64_t retry = INT64_C(1000) << (p->failures < 6 ? p->failures : 6);
 
 	if (p->failures && ms < retry)
 		ms = retry < RETRY_MS ? retry : RETRY_MS;
-	return ms;
+	return p->round + ms > p->pushed + PUSH_MS ? p->round + ms : p->pushed + PUSH_MS;
 }
 
 /* Waits for the next round; false: nobody is at work any more. */
@@ -68,7 +80,7 @@ static bool share_process_wait(struct share_process *p)
 		waited = share_is_waited_for(&c, p->home);
 		changed = changed_ms > p->seen_ms;
 		now = moment_ticks();
-		next = p->round + share_process_pause(p, waited, changed);
+		next = share_process_next(p, waited, changed);
 		stays = share_is_on_in(&c, p->home) &&
 			(waited ||
 			 (moment_now() >= changed_ms && moment_now() - changed_ms < STAY_MS));

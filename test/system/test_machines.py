@@ -594,6 +594,34 @@ def test_settled_facts_leave_the_log_after_30_days_and_current_ones_stay(tmp_pat
     assert len(c.agent("inbox", "--agent", "bold-fox")) == 4 and len(inbox(b, "bold-fox")) == 5
 
 
+def seal(repo, agent, to):
+    """Fills a segment, so that the log is compacted."""
+    for n in range(3):
+        repo.agent("send", "--from", agent, "--to", to, "--bead", "bd-1", "--category", "HANDOFF", "--subject", "s",
+                   "--body", f"{n}" * 30000)
+
+
+def test_an_ack_leaves_the_log_only_after_its_message(tmp_path):
+    remote, a, b = pair(tmp_path, ABACUS_NOW="2026-01-01T00:00:00Z")
+    old = send(a, "amber-otter", "bold-fox", "HANDOFF")["message_id"]
+    settle(a, b)
+    b.agent("ack", "--agent", "bold-fox", "--message", old)
+    settle(b, a)
+    for one in (a, b):
+        one.env["ABACUS_NOW"] = "2026-03-01T00:00:00Z"
+    kept = lambda one: [f["kind"] for f in log_of(remote, one.ref)[1] if f["data"].get("id") == old]
+    seal(b, "bold-fox", "amber-otter")
+    b.exchange()
+    assert (kept(a), kept(b)) == (["message.sent"], ["message.read", "message.acked"])
+    seal(a, "amber-otter", "bold-fox")
+    settle(a, b)
+    assert (kept(a), kept(b)) == ([], ["message.read", "message.acked"])
+    seal(b, "bold-fox", "amber-otter")
+    settle(b, a)
+    assert (kept(a), kept(b)) == ([], [])
+    assert {m["message_id"]: m["state"] for m in inbox(a, "bold-fox")}[old] == "acked"
+
+
 def test_a_copied_clone_takes_an_id_of_its_own(tmp_path):
     remote, a, b = pair(tmp_path)
     shutil.copytree(a.path, tmp_path / "copy", symlinks=True)

@@ -243,13 +243,12 @@ enum err fact_row_drop_all(struct call *c, struct machine_db *m, struct str mach
 	return stmt_run(c, st);
 }
 
-enum err fact_row_unlist(struct call *c, struct machine_db *m, int64_t seq)
+enum err fact_row_unlist(struct call *c, struct machine_db *m, struct str machine, int64_t seq)
 {
-	AUTO_STMT *st = db_stmt(m->db, "UPDATE facts SET segment = 0 WHERE segment > 0 AND "
-				       "seq = ?");
+	AUTO_STMT *st =
+		db_stmt(m->db, "UPDATE facts SET segment = 0 WHERE machine = ? AND seq = ?");
 
-	stmt_bind_int(st, seq);
-	return stmt_run(c, st);
+	return fact_row_change(c, st, machine, seq);
 }
 
 enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, struct str to,

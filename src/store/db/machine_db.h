@@ -54,11 +54,12 @@ enum err machine_row_put(struct call *c, struct machine_db *m, const struct mach
 enum err machine_row_drop(struct call *c, struct machine_db *m, struct str id);
 
 /* A fact: a line of a log. */
+enum { FACT_LISTED = -1 }; /* in the log of another machine */
 struct fact_row {
 	struct str machine;
 	int64_t seq, ms, n;
 	struct str by, kind, subject, line;
-	int64_t segment; /* of this machine's own log; 0: in no log any more, or another's */
+	int64_t segment; /* of this machine's own log, or FACT_LISTED; 0: in no log any more */
 	bool done;       /* it is in the local stores */
 	struct fact_row *next;
 };
@@ -66,7 +67,8 @@ enum err fact_row_put(struct call *c, struct machine_db *m, const struct fact_ro
 enum err fact_row_done(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
 enum err fact_row_drop(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
 enum err fact_row_drop_all(struct call *c, struct machine_db *m, struct str machine);
-enum err fact_row_unlist(struct call *c, struct machine_db *m, int64_t seq); /* out of the log */
+/* It has left its log. */
+enum err fact_row_unlist(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
 
 /*
  * After this machine has taken another id: the facts after `sent` are those of the new id. The others
