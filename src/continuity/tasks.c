@@ -46,19 +46,10 @@ static enum task_status tasks_status_of(const struct bead_row *row, struct str r
 static enum err task_read_needs(struct call *c, struct beads *b, const struct bead_row *row,
 				struct task *out)
 {
-	struct link *link = NULL;
-	enum err e = row->dependencies ?
-			     query_links(c, &b->cache, row->id, SIDE_OUT, false, &link) :
-			     ERR_OK;
-
-	for (; !e && link; link = link->next) {
-		if (!edge_is(link->kind, EDGE_BLOCKS))
-			continue;
-		out->depends_on = arena_room(&c->mem, out->depends_on, out->depends_count,
-					     sizeof *out->depends_on);
-		out->depends_on[out->depends_count++] = link->bead->id;
-	}
-	return e;
+	if (!row->dependencies)
+		return ERR_OK;
+	return query_targets(c, &b->cache, row->id, EDGE_BLOCKS, &out->depends_on,
+			     &out->depends_count);
 }
 
 /* The task without its dependencies. */

@@ -645,9 +645,11 @@ enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_
 
 enum err cache_edges_of(struct call *c, struct cache *cache, struct str id, struct edge_row **out)
 {
+	/* Both halves are merged in the order of their indexes; UNION alone would fill a table. */
 	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst, kind, active, line FROM edges"
-					   " WHERE src = ?1 UNION SELECT src, dst, kind, active,"
-					   " line FROM edges WHERE dst = ?1");
+					   " WHERE src = ?1 UNION ALL"
+					   " SELECT src, dst, kind, active, line FROM edges"
+					   " WHERE dst = ?1 AND src <> ?1 ORDER BY 1, 2, 3");
 
 	*out = NULL;
 	stmt_bind_str(st, id);
