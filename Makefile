@@ -188,8 +188,18 @@ N = 100000
 bench-requests: all
 	@$(PYTHON) test/bench/growth.py $(OUT) $(N)
 
-# What every command costs in instructions, at 1,000 and at 100,000 beads; takes some minutes.
-bench-instructions: all
+# 50 writes a second for so long, by the service, MCP and commands; prints what has grown.
+HOURS = 2
+soak: all
+	@$(PYTHON) test/bench/soak.py $(OUT) $(HOURS)
+
+# The same commands of other trackers, of those that are installed, in one run with ours.
+bench-peers: all bench-tools
+	@$(PYTHON) test/bench/peers.py $(OUT)
+
+# What every command costs in instructions, time and memory, at 1,000, 10,000 and 100,000 beads; takes
+# half an hour.
+bench-instructions: all bench-tools
 	@$(PYTHON) test/bench/instructions.py $(OUT)
 
 # The counts that ./check compares with; a change that makes a command dearer on purpose updates them.
@@ -254,5 +264,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
-.PHONY: screens all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests bench-instructions bench-baseline doc \
+.PHONY: screens soak bench-peers all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests bench-instructions bench-baseline doc \
 	shots portable install uninstall clean

@@ -6,7 +6,7 @@ A command whose cost grows with the project, and not with its answer, stands out
 `make bench-baseline` writes baseline.json: the counts of FIXED in a small project, which
 test/system/test_instructions.py compares with those of the present build.
 
-usage: instructions.py BUILD [--sizes 1000,100000] [--dir D] [--only WORD] [--baseline FILE]"""
+usage: instructions.py BUILD [--sizes 1000,10000,100000] [--dir D] [--only WORD] [--from COMMAND] [--baseline FILE]"""
 import argparse
 import json
 import os
@@ -20,13 +20,14 @@ import time
 
 import agents
 import beads
+import bench
 
 AGENT = agents.AGENTS[1]
 GOAL = 1.5
 
 
 def fill(build, folder, size):
-    """Beads and edges, as many continuity events, a tenth of it as posts and as mail; returns an id."""
+    """Beads and edges, as many continuity events, a tenth of it as posts and as mail; returns two ids."""
     folder.mkdir()
     bead = beads.fill(build / "bin" / "bd", folder, size)
     agents.fill(build / "bin" / "bb", folder, size // 10, 100)
@@ -51,7 +52,8 @@ def fill(build, folder, size):
                     for i in range(size // 10)))
     db.commit()
     db.close()
-    return bead
+    (folder / "file.txt").write_text("x")
+    return {"bead": bead, "other": run(build, folder, "bd list -n 1 --format ids").split()[0]}
 
 
 def environment():
@@ -77,8 +79,9 @@ def count(build, folder, command):
     done = subprocess.run(valgrind + argv(build, command), cwd=folder, env=environment(), capture_output=True)
     found = re.search(rb"Collected : (\d+)", done.stderr)
     if not found or done.returncode:
-        print(f"'{command}' failed: {done.stderr.decode(errors='replace')[-500:]}")
-        return 1, 1
+        said = [line for line in done.stderr.decode(errors="replace").splitlines() if not line.startswith("==")]
+        print(f"'{command}' failed: {' '.join(said)[:200]}")
+        return 0, 0
     return int(found[1]), len(done.stdout)
 
 
@@ -87,16 +90,27 @@ bd show BEAD
 bd show BEAD --json
 bd list
 bd list -n 50 --json
+bd list --all
+bd list --sort created
 bd list --sort updated
+bd list --sort closed
+bd list --sort status
+bd list --sort id
 bd list --sort title
+bd list --sort type
+bd list --sort assignee
 bd list --label backend
+bd list --label-any backend,other
 bd list -s closed
 bd list --assignee nobody
 bd list --tree
 bd ready
 bd ready --json
+bd ready --label backend
 bd search word77
 bd why BEAD
+bd touches BEAD
+bd conflicts BEAD
 bd deleted
 bd comments BEAD
 bd label list BEAD
@@ -106,29 +120,44 @@ bd count --by-status
 bd stale
 bd dep list BEAD
 bd dep tree BEAD
+bd dep cycles
 bd blocked
 bd children BEAD
 bd epic status
 bd graph BEAD
 bd status
 bd history BEAD
+bd blame BEAD
 bd config list
+bd config get claim.lease
 bd where
 bd info
 bd prime
 bd duplicates
+bd version
+bd export -o /dev/null
+bd validate
 abacus status
 abacus log
+abacus search word77
+abacus files
 abacus whoami
 abacus sessions
 abacus conversation BEAD
 abacus where
+abacus slots
+abacus machines
+abacus share status
+abacus schema
 bb log
 bb log --unread
 bb message 42
+bb refs tt:issue:13
 bb status
+bb status get cobalt-harbor
 bb artifacts
 bb summary
+bb export
 bb agent list
 bb agent show --agent AGENT
 bb agent inbox
@@ -139,11 +168,14 @@ vybe resume --peek
 vybe memory get --key key-7
 vybe memory list
 vybe events list
+vybe events list --all
 vybe artifacts list --task-id BEAD
 vybe task get --id BEAD
 vybe task list
 vybe status
 vybe loop stats
+vybe schema commands
+vybe help
 """
 WRITES = """
 bd create 'a bead of the usual length' -d 'why and how'
@@ -154,25 +186,84 @@ bd comment BEAD 'a comment'
 bd unclaim BEAD
 bd label add BEAD new
 bd label remove BEAD new
+bd dep add BEAD OTHER
+bd dep remove BEAD OTHER
 bd close BEAD --force
 bd reopen BEAD
 bd defer BEAD --until 2099-01-01
 bd undefer BEAD
+bd delete BEAD --force
+bd undelete BEAD
 bd undo
+bd reclaim
+bd epic close-eligible
+bd config set claim.lease 30m
+bd config unset claim.lease
 bd ready --claim
 bb post 'a message'
 bb status set 'at work'
+bb status clear
+bb artifact add file.txt 'a file'
+bb artifact show file.txt
+bb agent register --name topaz-heron --role bench
 bb agent heartbeat
 bb agent init
 bb agent send amber-otter s -m b --category INFO --bead BEAD
+bb agent read
 bb agent reserve --scope src/a.c --bead BEAD
 bb agent release --scope src/a.c
 vybe push --json '{"event":{"kind":"progress","message":"m"}}' --request-id REQUEST
 vybe memory set --key k --value v --request-id REQUEST
+vybe memory pin --key k --request-id REQUEST
+vybe memory delete --key k --request-id REQUEST
+vybe memory gc --request-id REQUEST
 vybe task create --title 'a task' --request-id REQUEST
+vybe task begin --id BEAD --request-id REQUEST
+vybe task set-priority --id BEAD --priority 1 --request-id REQUEST
+vybe task add-dep --id BEAD --depends-on OTHER --request-id REQUEST
+vybe task remove-dep --id BEAD --depends-on OTHER --request-id REQUEST
+vybe task set-status --id BEAD --status pending --request-id REQUEST
+vybe task complete --id BEAD --outcome done --summary done --request-id REQUEST
+vybe task delete --id BEAD --request-id REQUEST
 vybe resume --request-id REQUEST
 vybe resume --request-id REQUEST
 """
+
+# Commands that read more in a larger project, and why they may.
+GROWS = {
+    "bd dep cycles": "searches all dependencies",
+    "bd duplicates": "compares all open titles",
+    "bd export": "prints all beads",
+    "bd validate": "reads all that is published",
+    "bd search": "the matches of a word's beginning are merged before the newest are shown",
+    "abacus search": "the same, in all stores",
+    "abacus sessions": "prints all open beads",
+    "abacus conversation": "reads the journal since it was last cut, and all mail",
+    "bb export": "prints the whole board",
+    "vybe memory list": "prints the memory",
+    "vybe task list": "prints all tasks",
+    "vybe status": "counts the events that are not archived",
+}
+
+# Of these, the ones that read everything take minutes when they are counted: they are not, in the largest project.
+WHOLE = ("bd dep cycles", "bd export", "bd validate", "abacus sessions", "bb export", "vybe task list")
+
+# Commands that are not counted, and why.
+UNCOUNTED = {
+    "they start and wait for other programs": """
+        abacus on; abacus work; abacus work done; abacus work stop; abacus run; abacus install; abacus open; bb install;
+        bd edit; vybe loop; bb agent guard install; bb agent guard uninstall; vybe hook install; vybe hook uninstall""",
+    "they run until they are stopped, or wait": """
+        abacus top; abacus mcp; abacus serve; abacus pipe; bb mcp; bb agent wait""",
+    "they need the git process, which other tables measure": """
+        bd sync; bd commits; bd diff; bd trend; bd import; abacus share on; abacus share off; abacus machines rename;
+        abacus machines forget; abacus machines trust""",
+    "they run once per project": """
+        abacus init; bb init; bd init; abacus move-store; bd repair; bd doctor; abacus doctor; bb clear; bb destroy;
+        vybe upgrade; abacus slots set""",
+    "they print what the program contains": "abacus completion; abacus man; abacus docs",
+    "it is the same as 'bb agent read'": "bb agent ack",
+}
 
 
 # Of these, a cost that rises by more than 5 % fails ./check.
@@ -221,41 +312,69 @@ def toolchain(build):
 
 def fixed(build, top):
     """The counts of FIXED in a project of FIXED_SIZE beads, made in the folder `top`."""
-    bead = fill(build, top / "project", FIXED_SIZE)
+    project = fill(build, top / "project", FIXED_SIZE)
     run(build, top / "project", "bd sync")  # so that no command finds a first time for anything
     run(build, top / "project", "bd where")
-    return {line: count(build, top / "project", expand(line, bead, "fixed"))[0]
+    return {line: count(build, top / "project", expand(line, project, "fixed"))[0]
             for line in FIXED.strip().splitlines()}
 
 
-def expand(line, bead, request):
-    return line.replace("BEAD", bead).replace("AGENT", AGENT).replace("REQUEST", request)
+def expand(line, project, request):
+    return (line.replace("BEAD", project["bead"]).replace("OTHER", project["other"]).replace("AGENT", AGENT)
+            .replace("REQUEST", request))
 
 
-def table(build, projects, only, rows):
-    for line in (READS + WRITES).strip().splitlines():
-        if not line or only not in line:
+def lines():
+    return [line for line in (READS + WRITES).splitlines() if line]
+
+
+def grows(line):
+    return next((why for command, why in GROWS.items() if f"{line} ".startswith(f"{command} ")), "")
+
+
+def timed(build, folder, command):
+    """The fastest twentieth of 40 runs as a ratio to /bin/true, interleaved with it, and the memory in MB."""
+    true, row = bench.measure(build, 40, folder, [[bench.TRUE], argv(build, command)])
+    return row["fast_us"] / true["fast_us"], row["rss_kb"] / 1024
+
+
+def table(build, projects, only, first):
+    """One line per command: instructions at each size, growth, and for reads time and memory in the largest."""
+    failed = []
+    print(f"{'command':56}" + "".join(f"{p['size']:>11,}" for p in projects) + "  growth   time  memory\n")
+    for number, line in enumerate(lines()):
+        first = "" if line == first else first
+        if first or only not in line:
             continue
-        costs = []
-        for number, (folder, bead) in enumerate(projects):
-            costs.append(count(build, folder, expand(line, bead, f"r{len(rows)}-{number}")))
-        growth = costs[-1][0] / costs[0][0]
-        answer = costs[-1][1] / max(costs[0][1], 1)
-        mark = " *" if growth > GOAL * max(1, answer) else ""
-        print(f"{line[:56]:56}" + "".join(f"{cost / 1e6:>9.2f} M" for cost, _ in costs) + f"{growth:>8.2f}×{mark}",
-              flush=True)
-        rows[line] = [cost for cost, _ in costs]
+        chosen = projects[:2] if line.startswith(WHOLE) else projects
+        costs = [count(build, p["folder"], expand(line, p, f"r{number}-{p['size']}-{time.time_ns()}"))[0]
+                 for p in chosen]
+        if not all(costs):
+            continue
+        growth = costs[-1] / costs[0]
+        more = ""
+        if line in READS.splitlines():
+            ratio, memory = timed(build, chosen[-1]["folder"], expand(line, chosen[-1], ""))
+            more = f"{ratio:>6.1f}×{memory:>5.1f} MB"
+        if growth > GOAL and not grows(line):
+            failed.append(line)
+        print(f"{line[:56]:56}" + "".join(f"{cost / 1e6:>9.2f} M" for cost in costs)
+              + " " * 11 * (len(projects) - len(chosen)) + f"{growth:>7.2f}×{more:15}"
+              + (f"  {grows(line)}" if growth > GOAL else ""), flush=True)
+    print(f"\nmore than {GOAL}× without a reason: {', '.join(failed) or 'none'}")
 
 
 def main():
     args = argparse.ArgumentParser(description=__doc__)
     args.add_argument("build", type=pathlib.Path)
-    args.add_argument("--sizes", default="1000,100000")
+    args.add_argument("--sizes", default="1000,10000,100000")
     args.add_argument("--dir", type=pathlib.Path, help="where the projects are made, and kept")
     args.add_argument("--only", default="", help="only commands with this word")
+    args.add_argument("--from", dest="first", default="", help="this command and those after it")
     args.add_argument("--baseline", type=pathlib.Path, help="only count FIXED, and write the counts here")
     args = args.parse_args()
-    build, rows = args.build.resolve(), {}
+    build = args.build.resolve()
+    os.environ.update(environment())
     with tempfile.TemporaryDirectory(dir=build) as top:
         top = args.dir or pathlib.Path(top)
         top.mkdir(exist_ok=True)
@@ -264,11 +383,11 @@ def main():
             return args.baseline.write_text(json.dumps(made, indent=1) + "\n") and None
         projects = []
         for size in map(int, args.sizes.split(",")):
-            folder, note = top / f"project-{size}", top / f"bead-{size}"
+            folder, note = top / f"project-{size}", top / f"project-{size}.json"
             if not note.exists():
-                note.write_text(fill(build, folder, size))
-            projects.append((folder, note.read_text()))
-        table(build, projects, args.only, rows)
+                note.write_text(json.dumps(fill(build, folder, size)))
+            projects.append({"size": size, "folder": folder, **json.loads(note.read_text())})
+        table(build, projects, args.only, args.first)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,19 @@ BUILD = os.environ.get("ABACUS_BUILD", "build")
 ALLOWED = 1.05
 
 
+def test_every_command_is_counted_or_the_reason_is_given():
+    """What `make bench-instructions` counts, and what it leaves out, are together the commands of the reference."""
+    sys.path.insert(0, str(BENCH))
+    import instructions
+    reference = (BENCH.parents[1] / "doc" / "commands.md").read_text()
+    commands = set(re.findall(r"^### `((?:abacus|bb|bd|vybe)[^`]*)`", reference, re.M))
+    without = {name.strip() for names in instructions.UNCOUNTED.values() for name in names.split(";")}
+    counted = {max((c for c in commands if f"{line} ".startswith(f"{c} ")), key=len, default=line)
+               for line in instructions.lines()}
+    assert commands - counted - without == set(), "add them to READS, WRITES or UNCOUNTED in test/bench/instructions.py"
+    assert without & counted == set() and without - commands == set()
+
+
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_no_command_costs_more_than_the_baseline_allows(tmp_path):
     baseline, made = json.loads((BENCH / "baseline.json").read_text()), tmp_path / "made.json"
