@@ -216,7 +216,7 @@ screens: all
 
 # Takes the screenshots of the documentation. Without names, shots.py takes every view at every width. Look at them before you commit them.
 shots: all
-	$(PYTHON) test/web/shots.py doc/page now bead board 1260 light
+	$(PYTHON) test/web/shots.py doc/page now bead board files graph charts 1260 light
 	$(PYTHON) test/web/shots.py doc/page now 390 dark
 
 # Compiles for macOS without linking; see `check` for where the headers come from.

@@ -9,7 +9,7 @@ import { taskAddress } from "./route.js";
 import { registeredSender } from "./person.js";
 import { complain, say } from "./toast.js";
 
-const bead = (id, title, ...more) => h("li", {}, h("a", { href: taskAddress(id), dir: "auto" }, title ?? id), " ", ...more);
+const bead = (id, title, ...more) => h("li", {}, h("a", { href: taskAddress(id), dir: "auto" }, title ?? id), " ", ...more.flatMap((m) => [m, " "]));
 
 class Part {
   constructor(title, empty) {

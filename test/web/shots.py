@@ -31,7 +31,7 @@ def views(demo):
         "table": ("#/work/table", ".table [role=row]"),
         "graph": ("#/work/graph", ".node"),
         "history": ("#/work/history", ".changes li"),
-        "charts": ("#/work/charts", ".chart"),
+        "charts": ("#/work/charts", ".chart .line-ready"),
         "files": ("#/files", ".tree .file-row"),
     }
 

@@ -105,7 +105,8 @@ def test_it_is_there_in_a_second_and_stays_light(crowd, window):
 
     # every view is there within a second
     for address, sign in (("#/activity", ".activity .act"), ("#/sessions", ".sessions .card"), ("#/work", ".work .card"), ("#/now", ".now .row"),
-                          ("#/files", ".tree .file-row"), ("#/now?agent=agent-001", ".about .live")):
+                          ("#/files", ".tree .hold"), ("#/work/table", ".table .c-title a"), ("#/work/graph", ".graph-view .summary:not(:empty)"), ("#/work/charts", ".chart"),
+                          ("#/now?agent=agent-001", ".about .live")):
         took = window.ask("POST", "/execute/async", {"args": [address, sign], "script": """
             const [address, sign, done] = arguments, from = performance.now();
             location.hash = address;
@@ -159,3 +160,39 @@ def test_the_board_and_the_thread_are_as_light(crowd, window):
     window.wait_text(".graph-view .summary", "No dependencies to show", 5)
     window.run("location.hash = '#/sessions?task=' + [...window.abacus.store.tasks.keys()][5]")
     window.find(".item", 5)
+
+
+def tab_memory(window):
+    """What the page's process really uses, in MB, after a collection of garbage."""
+    cdp = lambda cmd: window.ask("POST", "/goog/cdp/execute", {"cmd": cmd, "params": {}})
+    cdp("HeapProfiler.enable")
+    cdp("HeapProfiler.collectGarbage")
+    heap = window.run("return performance.memory.usedJSHeapSize") / 1e6
+    largest = 0
+    for pid in subprocess.run(["pgrep", "-f", window.profile], capture_output=True, text=True).stdout.split():
+        try:
+            if "--type=renderer" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+                largest = max(largest, int(re.search(r"^Pss:\s+(\d+) kB", pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)[1]) / 1024)
+        except OSError:
+            pass
+    return heap, largest
+
+
+@pytest.mark.skipif(not os.environ.get("ABACUS_THOROUGH"), reason="takes minutes; ABACUS_THOROUGH=1 runs it")
+def test_an_hour_of_events_leaves_the_tab_light(crowd, window):
+    """36,000 events, as 10 per second for an hour, as fast as they can be written."""
+    window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
+    window.until(lambda: window.run("return window.abacus?.store.loaded"), 20)
+    heap, whole = tab_memory(window)
+    print(f"the tab begins with {heap:.0f} MB of objects, {whole:.0f} MB in all")
+    agents, beads = [f"agent-{i:03}" for i in range(AGENTS)], crowd.ids("list", "--all", "-n", "0", "--brief")
+    started, views = time.monotonic(), ("#/now", "#/activity", "#/work", "#/sessions", "#/files")
+    for part in range(36):
+        window.run("location.hash = arguments[0]", views[part % len(views)])
+        pipe(crowd, ({"op": "agent heartbeat", "params": {"agent": agents[i % AGENTS]}} if i % 4 else
+                     {"op": "bead comment", "params": {"id": beads[(part * 1000 + i) % len(beads)], "text": f"Progress {part} {i}", "agent": agents[i % AGENTS]}} for i in range(1000)))
+    window.run("location.hash = '#/now'")
+    window.wait_text(".rail .act", "Progress 35 996", 60)
+    heap, whole = tab_memory(window)
+    print(f"36,000 events in {time.monotonic() - started:.0f} s; then the tab has {heap:.0f} MB of objects, {whole:.0f} MB in all")
+    assert heap < 150 and whole < 150
