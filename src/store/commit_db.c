@@ -373,7 +373,7 @@ struct commit_tally {
 	size_t slot[TALLY_SLOTS]; /* index plus one; 0: none */
 };
 
-static void commit_tally_one(struct call *c, struct commit_tally *t, int64_t n)
+static void commit_tally_one(struct call *c, struct commit_tally *t, int64_t n, int64_t weight)
 {
 	size_t *slot = &t->slot[(size_t)n % TALLY_SLOTS], i = *slot;
 
@@ -387,20 +387,37 @@ static void commit_tally_one(struct call *c, struct commit_tally *t, int64_t n)
 		*slot = i = ++t->count;
 	}
 	t->file[i - 1].commits++;
+	t->file[i - 1].weight += weight;
 }
 
-static void commit_tally_add(struct call *c, struct commit_tally *t, struct str list)
+/* The weight of a commit, by the number of its files. */
+static int64_t commit_weight(int64_t files)
 {
-	int64_t n = 0;
+	int64_t others = files > 2 ? files - 1 : 1, weight = COMMIT_WEIGHT;
+
+	while (weight * weight * others > (int64_t)COMMIT_WEIGHT * COMMIT_WEIGHT)
+		weight--;
+	return weight;
+}
+
+/* Returns the weight of the commit. */
+static int64_t commit_tally_add(struct call *c, struct commit_tally *t, struct str list)
+{
+	int64_t n = 0, files = 0, weight;
+
+	for (size_t i = 0; i < list.n; i++)
+		files += list.p[i] < '0' || list.p[i] > '9';
+	weight = commit_weight(files);
 
 	for (size_t i = 0; i < list.n; i++) {
 		if (list.p[i] >= '0' && list.p[i] <= '9') {
 			n = n * 10 + (list.p[i] - '0');
 			continue;
 		}
-		commit_tally_one(c, t, n);
+		commit_tally_one(c, t, n, weight);
 		n = 0;
 	}
+	return weight;
 }
 
 /* What happened once may be chance. */
@@ -481,7 +498,7 @@ static int commit_file_by_number(const void *a, const void *b)
 }
 
 enum err commit_db_together(struct call *c, struct commit_db *d, struct str scope, int64_t most,
-			    struct commit_file **out, size_t *count, int64_t *commits)
+			    struct commit_file **out, size_t *count, int64_t *weight)
 {
 	AUTO_STMT *st = db_stmt(d->db, "SELECT files FROM changed CROSS JOIN commits USING (n)"
 				       " WHERE file = ? ORDER BY changed.n DESC LIMIT ?");
@@ -491,13 +508,13 @@ enum err commit_db_together(struct call *c, struct commit_db *d, struct str scop
 
 	*out = NULL;
 	*count = 0;
-	*commits = 0;
+	*weight = 0;
 	if (e || !file)
 		return e;
 	stmt_bind_int(st, file);
 	stmt_bind_int(st, most);
-	for (; stmt_row(st); ++*commits)
-		commit_tally_add(c, &tally, stmt_str(st, &c->mem));
+	while (stmt_row(st))
+		*weight += commit_tally_add(c, &tally, stmt_str(st, &c->mem));
 	commit_tally_drop_single(&tally);
 	if ((e = stmt_end(c, st)) || (e = commit_tally_name(c, d, &tally)))
 		return e;

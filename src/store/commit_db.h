@@ -63,11 +63,15 @@ struct commit_named {
 enum err commit_db_named(struct call *c, struct commit_db *d, struct str bead, size_t most,
 			 struct commit_named **out);
 
-/* A file, and how many of the commits in question changed it. */
+/* A file, and how many of the commits in question changed it. The more files a commit changes, the
+ * less it says about two of them: its weight is COMMIT_WEIGHT for two files, and falls with the root
+ * of the others' number. */
+enum { COMMIT_WEIGHT = 1000 };
 struct commit_file {
 	int64_t file; /* its number */
 	struct str path;
 	int64_t commits;
+	int64_t weight; /* of those commits */
 };
 
 /* The files that commits changed which name this bead; by path. */
@@ -76,11 +80,11 @@ enum err commit_db_touched(struct call *c, struct commit_db *d, struct str bead,
 
 /*
  * The files that the last `most` commits changed which changed this scope (a normalised path of a
- * file or a folder), each in two of them at least, by number; `commits` is the number
- * of those commits.
+ * file or a folder), each in two of them at least, by number; `weight` is that of all
+ * those commits.
  */
 enum err commit_db_together(struct call *c, struct commit_db *d, struct str scope, int64_t most,
-			    struct commit_file **out, size_t *count, int64_t *commits);
+			    struct commit_file **out, size_t *count, int64_t *weight);
 
 /* Is it the path of a file or a folder that a commit has changed? */
 bool commit_db_knows(struct call *c, struct commit_db *d, struct str path);

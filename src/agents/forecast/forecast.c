@@ -8,9 +8,10 @@
 enum {
 	CHANCE_LEARNED = 80,
 	CHANCE_NAMED = 50,
-	CHANCE_LEAST = 5,  /* of a file that is expected because of history */
-	BORROWED = 2,      /* commits; see together_chance() */
-	COMMITS_SEEN = 64, /* of each scope, the newest */
+	CHANCE_LEAST = 5,             /* of a file that is expected because of history */
+	CHANCE_FOLDER = 40,           /* that two beads meet which change files of one folder */
+	BORROWED = 2 * COMMIT_WEIGHT, /* see together_chance() */
+	COMMITS_SEEN = 64,            /* of each scope, the newest */
 	ITEMS_MOST = 300,
 	WORDS_MOST = 40,
 	LEARN_TIMEOUT_MS = 60000,
@@ -166,7 +167,7 @@ static void prospect_add_named(struct call *c, struct forecast *f, struct prospe
 struct together {
 	struct commit_file *file;
 	size_t count;
-	int64_t commits;
+	int64_t weight; /* of those commits */
 };
 
 static enum err together_of(struct call *c, struct forecast *f, struct str scope,
@@ -179,13 +180,13 @@ static enum err together_of(struct call *c, struct forecast *f, struct str scope
 	if (!made) {
 		*known = made = arena_new(&c->mem, struct together);
 		e = commit_db_together(c, &f->history, scope, COMMITS_SEEN, &made->file,
-				       &made->count, &made->commits);
+				       &made->count, &made->weight);
 	}
 	*out = made;
 	return e;
 }
 
-static int64_t together_count(const struct together *t, int64_t file)
+static int64_t together_weight(const struct together *t, int64_t file)
 {
 	size_t from = 0, to = t->count;
 
@@ -193,7 +194,7 @@ static int64_t together_count(const struct together *t, int64_t file)
 		size_t middle = (from + to) / 2;
 
 		if (t->file[middle].file == file)
-			return t->file[middle].commits;
+			return t->file[middle].weight;
 		if (t->file[middle].file < file)
 			from = middle + 1;
 		else
@@ -204,14 +205,14 @@ static int64_t together_count(const struct together *t, int64_t file)
 
 /*
  * The chance, in percent, that a commit which changes a scope also changes the file: of the last
- * commits, and of two imaginary ones that behave like those of the scope's folder. So a new file
- * borrows from its folder, and a file with many commits speaks for itself.
+ * commits by their weight, and of two imaginary ones that behave like those of the scope's folder.
+ * So a new file borrows from its folder, and a file with many commits speaks for itself.
  */
 static int together_chance(const struct together *own, const struct together *folder, int64_t file)
 {
-	int64_t lent = together_count(folder, file) * 10000 / (folder->commits + BORROWED);
+	int64_t lent = together_weight(folder, file) * 10000 / (folder->weight + BORROWED);
 	int64_t chance =
-		(together_count(own, file) * 10000 + BORROWED * lent) / (own->commits + BORROWED);
+		(together_weight(own, file) * 10000 + BORROWED * lent) / (own->weight + BORROWED);
 
 	return (int)((chance + 50) / 100);
 }
@@ -340,10 +341,31 @@ static void collision_add(struct collision *x, struct shared_scope one)
 	x->shared[i] = one;
 }
 
+/* The likeliest two files of one folder, which no other rule brings together; false: there are none. */
+static bool forecast_neighbours(const struct prospect *a, const struct prospect *b,
+				struct shared_scope *out)
+{
+	*out = (struct shared_scope){ 0 };
+	for (size_t i = 0; i < a->count; i++)
+		for (size_t k = 0; k < b->count; k++) {
+			const struct expected *x = &a->item[i], *y = &b->item[k];
+			int chance = x->chance * y->chance / 100 * CHANCE_FOLDER / 100;
+			struct str folder = forecast_folder(x->scope);
+
+			if (x->why != EXPECT_HISTORY && y->why != EXPECT_HISTORY &&
+			    chance > out->chance && x->scope.n && y->scope.n &&
+			    str_eq(folder, forecast_folder(y->scope)) &&
+			    scope_overlap(x->scope, y->scope) == OVERLAP_DISJOINT)
+				*out = (struct shared_scope){ folder, chance, x, y };
+		}
+	return out->chance;
+}
+
 void forecast_compare(const struct prospect *a, const struct prospect *b, struct collision *out)
 {
 	enum { ONE = 100 * 100, FINE = 100000 };
 	int64_t apart = (int64_t)ONE * FINE; /* the chance that they never meet */
+	struct shared_scope near;
 
 	*out = (struct collision){ .a = a, .b = b };
 	for (size_t i = 0; i < a->count; i++)
@@ -359,6 +381,10 @@ void forecast_compare(const struct prospect *a, const struct prospect *b, struct
 						   x->scope.n >= y->scope.n ? x->scope : y->scope,
 						   chance / 100, x, y });
 		}
+	if (forecast_neighbours(a, b, &near)) {
+		apart = apart / 100 * (100 - near.chance);
+		collision_add(out, near);
+	}
 	out->score = (int)((ONE - apart / FINE + 50) / 100);
 }
 

@@ -15,10 +15,13 @@
  *	learned   a commit that names the bead has changed the file               80
  *	named     the title or the description of the bead names the file         50
  *	history   how many of the last commits that changed one of the scopes above also changed
- *	          this file; a scope with few commits borrows from its folder
+ *	          this file, large commits counting less; a scope with few commits borrows from its
+ *	          folder
  *
  * The chance that two beads meet at a scope is the product of both chances. The score of two beads
- * is the chance that they meet anywhere, as if the scopes were independent of each other.
+ * is the chance that they meet anywhere, as if the scopes were independent of each other. If they
+ * change two files of one folder, they meet with a chance of 40, too: the folder alone is no
+ * collision, but it adds to other signs.
  */
 enum expectation { EXPECT_DECLARED, EXPECT_RESERVED, EXPECT_LEARNED, EXPECT_NAMED, EXPECT_HISTORY };
 extern const struct names expectations;

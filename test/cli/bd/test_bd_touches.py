@@ -162,9 +162,28 @@ def test_files_that_changed_together_collide_and_merges_and_large_commits_do_not
     assert [(one["a"]["id"], one["b"]["id"]) for one in reply] == [(a, b)]
     # 9 of 9 commits of the file, and two more that behave like those of its folder, of which 9 of 9 + 2 did
     chance = round(100 * (9 + 2 * 9 / 11) / 11)
-    assert [(one["scope"], one["chance"]) for one in reply[0]["evidence"]] == [("src/a.c", chance), ("src/b.c", chance)]
+    assert [(one["scope"], one["chance"]) for one in reply[0]["evidence"]] == [
+        ("src/a.c", chance), ("src/b.c", chance), ("src", 40)]
     assert (reply[0]["evidence"][0]["a_why"], reply[0]["evidence"][0]["b_with"]) == ("declared", "src/b.c")
-    assert reply[0]["score"] == round(100 * (1 - (1 - chance / 100) ** 2))
+    assert reply[0]["score"] == round(100 * (1 - 0.6 * (1 - chance / 100) ** 2))
+
+
+def test_a_large_commit_says_less_about_two_of_its_files(repo):
+    for n in range(4):
+        commit(repo, "small", "a/x.c", "b/x.c")
+        commit(repo, "large", "c/x.c", "d/x.c", *[f"e/{n}.{i}" for i in range(8)])
+    for path in ("a", "b", "c", "d"):
+        repo.create(path, "--touches", f"{path}/x.c")
+    small, large = (one["score"] for one in repo.json("conflicts", "--min-score", "1"))
+    assert small > large
+
+
+def test_the_same_folder_adds_to_other_signs_but_is_no_collision_alone(repo):
+    repo.create("One", "--touches", "src/a.c"), repo.create("Two", "--touches", "src/b.c")
+    repo.create("Three", "--touches", "src/deep/c.c")
+    assert repo.json("conflicts") == []
+    [one] = repo.json("conflicts", "--min-score", "1")
+    assert (one["score"], [(e["scope"], e["chance"]) for e in one["evidence"]]) == (40, [("src", 40)])
 
 
 def test_a_file_that_the_text_names_and_one_of_an_earlier_commit_count_less(repo):
