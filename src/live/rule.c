@@ -1,5 +1,6 @@
 #include "live/rule.h"
 
+#include "base/hash.h"
 #include "base/moment.h"
 #include "base/number.h"
 #include "base/system/file.h"
@@ -31,16 +32,24 @@ enum err rule_check_event(struct call *c, struct str event)
 
 /* --- files --- */
 
+/* Named after the Git directory, because the store may move. */
 enum err rule_folder(struct call *c, struct str *out)
 {
+	enum { DIGITS = 32 };
+	struct str state = path_state(&c->mem), key;
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 
 	if (e)
 		return e;
-	*out = path_join(&c->mem, b.home, STR("on"));
+	key = path_real(&c->mem, b.repo.common.p ? b.repo.common : b.home);
 	beads_close(&b);
-	return ERR_OK;
+	*out = arena_fmt(&c->mem, STR_FMT "/abacus/on/" STR_FMT, STR_ARG(state),
+			 STR_ARG(str_head(sha256_hex(&c->mem, key), DIGITS)));
+	if (state.p)
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
+	return call_step(c, "Set HOME or XDG_STATE_HOME to a folder of yours.");
 }
 
 static struct str rule_file(struct call *c, struct str folder, int64_t n, const char *what)
@@ -157,7 +166,7 @@ enum err rule_add(struct call *c, struct rule *r)
 	enum err e;
 
 	if ((e = rule_check_event(c, r->event)) || (e = rule_folder(c, &folder)) ||
-	    (e = file_make_folder(c, folder, 0700)) ||
+	    (e = file_make_dir(c, folder, 0700)) ||
 	    (e = lock_take(c, path_join(&c->mem, folder, STR("lock")), WAIT_MS, &lock)) ||
 	    (e = file_each(c, folder, rule_see, &all)))
 		return e;

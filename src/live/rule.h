@@ -4,8 +4,9 @@
 #include "live/feed_sources.h"
 
 /*
- * Rules: when something changes in the project, a command is run. They are files in the folder `on`
- * of the store, which no clone and no pull brings, and which only the command line writes. Beside
+ * Rules: when something changes in the project, a command is run. They are files in the user's
+ * folder for state, not in the store: a program in a sandbox may write to the store, and must not
+ * be able to choose a command that is run outside of it. Only the command line writes them. Beside
  * each rule stands its place: up to there, its command has been run for every change.
  */
 enum { RULES_MOST = 100 };

@@ -25,17 +25,11 @@ enum {
 /* The folder of this user's resources: they belong to the machine, not to a project. */
 static enum err slots_folder(struct call *c, struct str *out)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-
-	if (state && state[0] == '/') {
-		*out = arena_fmt(&c->mem, "%s/abacus/slots", state);
-	} else if (home && home[0] == '/') {
-		*out = arena_fmt(&c->mem, "%s/.local/state/abacus/slots", home);
-	} else {
-		call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
-		return call_step(c, "Set HOME or XDG_STATE_HOME to a folder of yours.");
-	}
-	return ERR_OK;
+	*out = path_join(&c->mem, path_state(&c->mem), STR("abacus/slots"));
+	if (path_state(&c->mem).p)
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
+	return call_step(c, "Set HOME or XDG_STATE_HOME to a folder of yours.");
 }
 
 bool slots_name_valid(struct str name)

@@ -1,11 +1,15 @@
 """'abacus open' shows its invitation to nobody but the user: a browser's arguments can be read by everybody."""
+import fcntl
+import json
 import os
 import re
+import socket
 import stat
+import subprocess
 
 import pytest
 
-from harness import needs_root, wait_until
+from harness import needs_root, patience, wait_until
 from service import served, services  # noqa: F401
 from test_serve_guard import later  # noqa: F401
 
@@ -146,3 +150,27 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(served, browser, tmp_pa
     printed = open_page(served, **browser.env)
     assert victim.read_text() == "mine"
     assert [f for f in page_files(served) if not f.is_symlink() and printed[1] in f.read_text()]
+
+
+def test_a_false_service_opens_nothing(repo, tmp_path, browser):
+    """A program in a sandbox that may write to the store can listen on the socket there."""
+    folder = repo.home / "serve"
+    folder.mkdir(mode=0o700)
+    opened = [tmp_path / "evil.desktop", folder / "open-1.html/../../evil.desktop", folder / "open-1.desktop"]
+    for file in map(str, opened):
+        answer = json.dumps({"url": "http://localhost/", "file": file}).encode()
+        with socket.socket(socket.AF_UNIX) as at, open(folder / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            at.bind(str(folder / "socket"))
+            at.listen()
+            at.settimeout(patience(10))
+            command = repo.spawn("open", "--json", program="abacus", env=browser.env, stdout=subprocess.PIPE)
+            talk, _ = at.accept()
+            asked = b""
+            while not asked.endswith(b"{}"):
+                asked += talk.recv(1 << 16)
+            talk.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(answer) + answer)
+            talk.close()
+            out = command.communicate()[0]
+            assert json.loads(out)["opened"] is False, (file, out)
+        (folder / "socket").unlink()

@@ -4,17 +4,19 @@ import json
 import os
 import re
 import stat
+import subprocess
 
 import pytest
 
 from conftest import git
+from harness import wait_until
 
 STORES = re.compile(r"^[^/]+/(\.bb|\.beadboard|\.git/(abacus|objects|refs/beads|refs/abacus|logs/refs/(beads|abacus)))(/|$)")
 COMMAND_LINE = [
     "install", "board install", "vybe hook install", "vybe hook uninstall", "agent guard install", "agent guard uninstall",
     "init", "bead init", "bead config set", "bead config unset", "bead import", "bead export", "move-store", "project work",
     "project work trailer", "project slots set", "share on", "share off", "machines trust", "upstream hooks install",
-    "upstream setup", "upstream merge", "vybe loop", "vybe hook handle"]
+    "upstream setup", "upstream merge", "project on", "vybe loop", "vybe hook handle"]
 
 
 def everything(top):
@@ -122,3 +124,22 @@ def test_a_git_directory_in_a_submodule_runs_no_program(place, tmp_path):
     [answer] = ask(place, [{"op": "agent init", "params": {}}])
     place.run("--non-interactive", program="bb-init", env=place.home_env).ok()
     assert not pwned.exists(), answer
+
+
+def test_a_rule_in_the_store_runs_no_command(place, tmp_path):
+    """A sandbox may allow its programs to write to the store, in .git/abacus or in .abacus."""
+    env = {**place.home_env, "XDG_STATE_HOME": str(tmp_path / "state")}
+    place.run("on", "bead.closed", "--", "touch", "ran", program="abacus", env=env).ok()
+    rule, = (tmp_path / "state").rglob("1.json")
+    assert not list(place.home.rglob("on")), "the store has no rules"
+    (place.home / "on").mkdir()
+    for file in rule.parent.iterdir():
+        (place.home / "on" / file.name).write_text(file.read_text().replace("ran", "pwned"))
+    runner = place.spawn("on", "--run", program="abacus", env=env, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        place.run("close", place.bead, "--force", "--reason", "done").ok()
+        wait_until(lambda: (place.path / "ran").exists(), "the command of the rule")
+    finally:
+        runner.terminate()
+        runner.wait()
+    assert not (place.path / "pwned").exists()

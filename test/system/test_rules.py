@@ -14,15 +14,15 @@ LOG = 'echo "$ABACUS_EVENT $ABACUS_BEAD $ABACUS_BY" >>log'
 
 
 @pytest.fixture
-def repo(repo):
+def repo(repo, tmp_path):
     started = []
 
     def run(*args):
-        started.append(subprocess.Popen([f"{BIN}/abacus", "on", "--run", *args], cwd=repo.path, env=environment(),
+        started.append(subprocess.Popen([f"{BIN}/abacus", "on", "--run", *args], cwd=repo.path, env=environment(**repo.env),
                                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True))
         return started[-1]
 
-    repo.env = {}
+    repo.env = {"XDG_STATE_HOME": tmp_path / "state"}
     repo.runner = run
     yield repo
     for one in started:
@@ -181,7 +181,7 @@ def test_a_failed_command_is_said_and_not_repeated(repo):
 def test_when_the_records_are_gone_the_beads_tell(repo):
     rule(repo, "bead.closed")
     close(repo, bead := repo.create("One"))
-    place = repo.path / ".git/abacus/on/1.place"
+    place, = repo.env["XDG_STATE_HOME"].rglob("1.place")
     stored = json.loads(place.read_text())
     stored["known"]["journal"] = [7, 100, 50, 1, 1]
     place.write_text(json.dumps(stored))
@@ -205,7 +205,7 @@ def test_a_rule_that_is_removed_runs_no_more_and_its_number_is_not_used_again(re
 
 def test_the_service_runs_the_rules_too(repo):
     rule(repo, "bead.closed")
-    service = subprocess.Popen([f"{BIN}/abacus", "serve"], cwd=repo.path, env=environment(), stdout=subprocess.DEVNULL,
+    service = subprocess.Popen([f"{BIN}/abacus", "serve"], cwd=repo.path, env=environment(**repo.env), stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     try:
         until(lambda: on(repo).ok().json[0]["running"])
@@ -221,6 +221,6 @@ def test_the_service_runs_the_rules_too(repo):
 def test_no_rule_comes_with_a_clone_or_over_mcp(repo, tmp_path):
     rule(repo, "bead.closed")
     clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", str(repo.path), str(clone)], check=True, env=environment())
+    subprocess.run(["git", "clone", "-q", str(repo.path), str(clone)], check=True, env=environment(**repo.env))
     repo.run("init", program="bd", cwd=clone).ok()
     assert repo.run("--json", "on", program="abacus", cwd=clone).ok().json == []

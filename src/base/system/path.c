@@ -212,6 +212,15 @@ struct str path_real_part(struct arena *mem, struct str path)
 	return real;
 }
 
+struct str path_state(struct arena *mem)
+{
+	const char *xdg = getenv("XDG_STATE_HOME");
+
+	if (xdg && *xdg == '/')
+		return str_of(xdg);
+	return path_home_known() ? path_join(mem, path_home(), STR(".local/state")) : STR_NONE;
+}
+
 struct str path_data(struct arena *mem)
 {
 	const char *xdg = getenv("XDG_DATA_HOME");

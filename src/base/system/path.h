@@ -49,6 +49,9 @@ struct str path_real_part(struct arena *mem, struct str path);
 /* The folder for this user's application data. */
 struct str path_data(struct arena *mem);
 
+/* The folder for the state of programs, which no project contains; absent: HOME is not set. */
+struct str path_state(struct arena *mem);
+
 bool path_home_known(void);
 /* The user's home folder; "/" if the environment does not name it. */
 struct str path_home(void);

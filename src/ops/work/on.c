@@ -117,7 +117,9 @@ const struct op op_project_on = {
 		"runs at least once for each change since the rule was added, also for those while "
 		"no runner ran: a runner that was killed repeats the commands that had not ended. A "
 		"command that fails is not repeated. A rule is run by one process at a time. Rules "
-		"belong to this clone: no pull brings one, and neither HTTP nor MCP can add one.",
+		"belong to this clone, at the path where it is: they are kept in "
+		"~/.local/state/abacus/on, no pull brings one, and neither HTTP, MCP nor a process in a "
+		"sandbox can add one.",
 	.examples = examples,
 	.flags = OP_WRITE | OP_HOST | OP_PERSON,
 	.body_size = sizeof(struct body),

@@ -435,8 +435,7 @@ int on_follow(struct call *c, const struct request *r, bool json)
 	struct beads b;
 
 	(void)json;
-	if (rule_folder(c, &run.folder) || file_make_folder(c, run.folder, 0700) ||
-	    beads_home(c, &b))
+	if (rule_folder(c, &run.folder) || file_make_dir(c, run.folder, 0700) || beads_home(c, &b))
 		return -1;
 	run.dir = b.repo.tree.p ? b.repo.tree : c->dir;
 	if (request_bool(r, ROLE_TIED)) { /* standard output leads to the service, too */

@@ -200,8 +200,16 @@ static enum err service_invitation(struct call *c, const struct service_place *a
 	return call_step(c, "Run 'abacus serve' to start it in the foreground and see the error.");
 }
 
+/* A program in a sandbox that may write to the store could answer in the name of the service, and
+ * name a file that the desktop would run. */
+static bool service_file_valid(const struct service_place *at, struct str file)
+{
+	return file.n > at->page.n && str_starts(file, at->page) && str_ends(file, STR(".html")) &&
+	       !memchr(file.p + at->page.n, '/', file.n - at->page.n);
+}
+
 /* Opens the file, not the address, in a browser: all users can read a process's arguments. */
-static bool service_browse(struct call *c, struct str file)
+static bool service_browse(struct call *c, const struct service_place *at, struct str file)
 {
 	static const char *const programs[] = { "/usr/bin/xdg-open", "/usr/bin/open",
 						"/usr/bin/sensible-browser" };
@@ -213,7 +221,7 @@ static bool service_browse(struct call *c, struct str file)
 	for (size_t i = 0; !words[0] && i < sizeof programs / sizeof *programs; i++)
 		if (file_exists(&c->mem, str_of(programs[i])))
 			words[0] = programs[i];
-	return file.p && words[0] && spawn_away(words);
+	return service_file_valid(at, file) && words[0] && spawn_away(words);
 }
 
 /* NOT_A_REPOSITORY if there is no project here whose page could be opened. */
@@ -256,7 +264,7 @@ static enum err run_open(struct call *c, struct stores *s, const void *body, str
 		return e;
 	json_object(reply);
 	json_put_str(reply, "url", to.url);
-	json_put_bool(reply, "opened", service_browse(c, to.file));
+	json_put_bool(reply, "opened", service_browse(c, &at, to.file));
 	json_end(reply);
 	return ERR_OK;
 }
