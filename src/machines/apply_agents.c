@@ -5,7 +5,7 @@
 #include "base/text/value.h"
 #include "machines/apply.h"
 
-enum { MAIL_AT_ONCE = 100 }; /* so that commands that want the lock need not wait for long */
+enum { MAIL_AT_ONCE = 50 }; /* so that commands that want the lock need not wait for long */
 
 /* --- registry --- */
 
