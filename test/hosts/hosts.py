@@ -43,6 +43,7 @@ class Host:
     compact = ""         # the prompt that compacts the context; none: a full context does
     files = {}           # files of the project that are there before we are installed
     needs_node = False
+    lists = False        # it has the tools TaskCreate and TaskUpdate
     write = None         # the tool that writes a file, and its arguments for the path and the text
 
     def __init__(self, folder):
@@ -94,6 +95,7 @@ class Claude(Host):
     name = "claude"
     packages = ("@anthropic-ai/claude-code",)
     compact = "/compact"
+    lists = True
     write = ("Write", "file_path", "content")
     files = {".mcp.json": '{\n\t"mcpServers" : { }\n}\n', ".claude/settings.json": '{ "env": { "KEEP" : "é" },\n  "hooks": {} }'}
 
@@ -105,7 +107,7 @@ class Claude(Host):
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
     def words(self, prompt, again):
-        return ["-p", prompt, "--mcp-config", ".mcp.json", "--allowedTools", "mcp__abacus,Write", *(["--continue"] if again else [])]
+        return ["-p", prompt, "--mcp-config", ".mcp.json", "--allowedTools", "mcp__abacus,Write,TaskCreate,TaskUpdate", *(["--continue"] if again else [])]
 
 
 class Codex(Host):

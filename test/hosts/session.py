@@ -142,6 +142,18 @@ def check_compacted(s):
     assert min(counts(turns, BRIEF)) >= 1, counts(turns, BRIEF)
 
 
+def check_listed(s):
+    """An entry of the host's own task list becomes a bead below the agent's task, and closes with it."""
+    if not s.host.lists:
+        return
+    s.run("bd", "config", "set", "hosts.tasks", "true")
+    s.ask("plan", ("TaskCreate", {"subject": "Write the lexer", "description": "by hand"}),
+          ("TaskUpdate", {"taskId": "1", "status": "in_progress"}), ("TaskUpdate", {"taskId": "1", "status": "completed"}))
+    s.run("bd", "config", "unset", "hosts.tasks")
+    below = json.loads(s.run("bd", "list", "--all", "--parent", s.bead, "--json"))
+    assert [(one["title"], one["status"]) for one in below] == [("Write the lexer", "closed")], below
+
+
 def check_guarded(s):
     """A file that another agent has reserved is not written, and the model reads why; if the reservations cannot be read, it
     is. Last, because it damages a store."""
@@ -161,7 +173,7 @@ def check_guarded(s):
 
 
 CHECKS = {"first": check_first, "resumed": check_resumed, "second": check_second, "compacted": check_compacted,
-          "guarded": check_guarded}
+          "listed": check_listed, "guarded": check_guarded}
 
 
 def verify(host, folder, programs, report=lambda name: None, only=CHECKS):

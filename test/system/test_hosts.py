@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "test/hosts"))
 from hosts import HOSTS, Missing  # noqa: E402
 from session import CHECKS, verify  # noqa: E402
 
-USUAL = {"claude": ["first", "compacted", "guarded"], "gemini": ["first", "guarded"]}  # what ./check has time for
+USUAL = {"claude": ["first", "compacted", "listed", "guarded"], "gemini": ["first", "guarded"]}  # what ./check has time for
 
 
 @pytest.mark.parametrize("name", HOSTS)
