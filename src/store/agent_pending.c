@@ -92,13 +92,17 @@ static struct str finished_part(struct str text)
 	return text;
 }
 
-/* Usually nothing is pending: the file is empty or missing. */
-static enum err read_pending(struct call *c, struct agent_files *f, int64_t largest)
+/*
+ * Usually nothing is pending: the file is empty or missing. `torn`: a power failure has lost a part
+ * of the line before it was durable, so it does not count.
+ */
+static enum err read_pending(struct call *c, struct agent_files *f, int64_t largest, bool *torn)
 {
 	struct str text, path = path_join(&c->mem, f->home, file);
 	int64_t size;
 	enum err e;
 
+	*torn = false;
 	f->pending_count = 0;
 	if ((e = agent_file_size(c, f, file, &size)) || !size)
 		return e;
@@ -110,19 +114,24 @@ static enum err read_pending(struct call *c, struct agent_files *f, int64_t larg
 	if (text.n &&
 	    !agent_pending_decode(c, str_head(text, text.n - 1), &f->pending, &f->pending_count)) {
 		f->pending_count = 0;
-		return agent_pending_damaged(c, f);
+		*torn = file_has_hole(text, 0);
+		return *torn ? ERR_OK : agent_pending_damaged(c, f);
 	}
 	return ERR_OK;
 }
 
 enum err agent_pending_check(struct call *c, struct agent_files *f)
 {
-	return read_pending(c, f, FILE_PART_MOST);
+	bool torn;
+
+	return read_pending(c, f, FILE_PART_MOST, &torn);
 }
 
 enum err agent_pending_load(struct call *c, struct agent_files *f)
 {
-	if (read_pending(c, f, AGENT_RECORD_MOST))
+	bool torn;
+
+	if (read_pending(c, f, AGENT_RECORD_MOST, &torn))
 		call_warn(c, STR_FMT, STR_ARG(c->message));
 	return call_forgive(c);
 }
@@ -134,7 +143,7 @@ const struct agent_append *agent_pending_find(const struct agent_files *f, struc
 		const struct agent_append *a = &f->pending[i];
 
 		if (str_eq(a->name, name))
-			return size >= a->at && size < a->at + (int64_t)a->lines.n ? a : NULL;
+			return size >= a->at && size <= a->at + (int64_t)a->lines.n ? a : NULL;
 	}
 	return NULL;
 }
@@ -164,7 +173,8 @@ static enum err complete_one(struct call *c, struct agent_files *f, const struct
 
 	if (e || str_has(there, a->lines))
 		return e;
-	if (!whole && there.n && str_starts(a->lines, there) && (e = file_cut(c, path, a->at)))
+	if (!whole && there.n && (str_starts(a->lines, there) || file_has_hole(there, a->at)) &&
+	    (e = file_cut(c, path, a->at)))
 		return e;
 	return agent_file_append(c, f, a->name, a->lines);
 }
@@ -184,9 +194,10 @@ static enum err agent_pending_write_all(struct call *c, struct agent_files *f)
 
 enum err agent_pending_complete(struct call *c, struct agent_files *f)
 {
-	enum err e = read_pending(c, f, AGENT_RECORD_MOST);
+	bool torn;
+	enum err e = read_pending(c, f, AGENT_RECORD_MOST, &torn);
 
-	return e || !f->pending_count ? e : agent_pending_write_all(c, f);
+	return e || !(torn || f->pending_count) ? e : agent_pending_write_all(c, f);
 }
 
 enum err agent_pending_repair(struct call *c, struct agent_files *f)

@@ -31,7 +31,10 @@ enum err agent_pending_repair(struct call *c, struct agent_files *f);
 /* For a writer that holds the lock: completes the pending lines. */
 enum err agent_pending_complete(struct call *c, struct agent_files *f);
 
-/* The lines that a record of `size` bytes still lacks; NULL: none. */
+/*
+ * The lines that a record of `size` bytes still lacks, or that are its last ones: a power failure
+ * may have lost a part of them. NULL: none.
+ */
 const struct agent_append *agent_pending_find(const struct agent_files *f, struct str name,
 					      int64_t size);
 

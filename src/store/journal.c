@@ -233,20 +233,9 @@ static enum err journal_damaged(struct call *c, struct str path, int64_t offset)
 
 bool journal_has_hole(struct str line, int64_t offset, int64_t after)
 {
-	enum {
-		SECTOR = 512,
-		UNSYNCED = 1 << 20, /* more bytes than writers append between two syncs */
-	};
+	enum { UNSYNCED = 1 << 20 }; /* more bytes than writers append between two syncs */
 
-	while (line.n && after <= UNSYNCED) {
-		size_t room = SECTOR - (size_t)(offset % SECTOR), n = line.n < room ? line.n : room;
-
-		if (n > 1 && !line.p[0] && !memcmp(line.p, line.p + 1, n - 1))
-			return true;
-		line = str_skip(line, n);
-		offset += (int64_t)n;
-	}
-	return false;
+	return after <= UNSYNCED && file_has_hole(line, offset);
 }
 
 /* A segment being read, and the part of it that is in memory. */

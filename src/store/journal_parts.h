@@ -19,10 +19,9 @@ enum err journal_segments(struct call *c, struct str dir, struct journal_segment
 bool journal_hex(struct str text, uint32_t *out);
 
 /*
- * Power may fail before a record is synced. Then any of its sectors may be missing, and a file
- * system shows zeros there, which no record contains. A sync makes all of the file durable, so
- * nothing from such a hole on was acknowledged, and the journal ends before it. Only near the end of
- * the last file, though: elsewhere zeros are damage, and so is a single zero.
+ * Does a record have a hole (file_has_hole())? A sync makes all of the file durable, so nothing from
+ * the hole on was acknowledged, and the journal ends before it. Only near the end of the last file,
+ * though: elsewhere zeros are damage.
  *
  * `line`: the record, or the first bytes of it; `offset`: where it begins; `after`: the number of
  * bytes of the file after it.

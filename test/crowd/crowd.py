@@ -63,7 +63,7 @@ def history(seed, clones, agents, turns):
         at += chance.randint(1, 2 * 7 * DAY // turns)
         clone = chance.randrange(clones)
         away = offline.get(clone) == (at - START) // DAY
-        kind = chance.choices(("work", "sync", "lose", "hostile", "wait"), (60, 25, 4, 2, 1.5))[0]
+        kind = chance.choices(("work", "sync", "lose", "hostile", "wait"), (60, 25, 4, 2, 3))[0]
         if kind == "sync" and away:
             kind = "work"
         found.append({
@@ -147,7 +147,7 @@ class World:
 
 def prepare(folder, build, clones, agents):
     """Clones of one remote, with a few beads and all agents registered; copied for each history."""
-    env = environment(START - DAY, GIT_CONFIG_GLOBAL="/dev/null", GIT_TEMPLATE_DIR="")
+    env = environment(START - DAY, GIT_TEMPLATE_DIR="")
 
     def do(cwd, *argv):
         subprocess.run([str(a) for a in argv], cwd=cwd, check=True, capture_output=True, env=env)
@@ -234,7 +234,7 @@ class Turn:
         if bead in self.w.closed[self.clone]:
             raise Violation(f"{bead} was closed by {self.w.closed[self.clone][bead]}, and is handed out again")
         last = self.w.epochs[self.clone].get(bead)
-        same = seen and seen[0] == self.agent and seen[1] > now
+        same = seen and seen[0] == self.agent  # an agent that claims its own bead again renews its claim
         if last and (epoch < last if same else epoch <= last):
             raise Violation(f"the epoch of {bead} is {epoch} after {last}")
         ends = moment(end)
@@ -324,8 +324,8 @@ def synced(world, clone, now):
         last = world.epochs[clone].get(bead)
         world.epochs[clone][bead] = max(epoch, last) if last else epoch
     for (c, agent), (bead, epoch) in list(world.mine.items()):
-        if c == clone and world.holder[clone].get(bead, (None,))[0] != agent:
-            del world.mine[c, agent]
+        if c == clone and (bead in world.closed[clone] or world.holder[clone].get(bead, (None,))[0] != agent):
+            del world.mine[c, agent]  # the agent looks at its bead again after a sync
 
 
 def play_sync(world, turn):

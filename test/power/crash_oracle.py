@@ -74,7 +74,7 @@ class Oracle:
         self.world, self.scratch = world, str(scratch)
 
     def env(self, minute, boot="the-boot-after"):
-        return self.world.env(minute, ABACUS_FAULT_BOOT=boot)
+        return self.world.env(minute, ABACUS_FAULT_BOOT=boot, HOME=f"{self.scratch}/home")
 
     def look(self, root, minute=0, boot="the-boot-after"):
         done = subprocess.run([str(self.world.build / "bin/abacus"), "pipe"], cwd=f"{root}/proj", input=ASK,

@@ -10,12 +10,15 @@ import re
 import shutil
 import subprocess
 
-SCENES = {}
-HOUR = 3600
+SCENES, SHARE = {}, {}
 
 
-def scene(function):
-    SCENES[function.__name__.replace("_", "-")] = function
+def scene(function=None, share=1):
+    """`share`: of the states that are tried; small where a state takes long to open, large where it does not."""
+    if not function:
+        return lambda function: scene(function, share)
+    name = function.__name__.replace("_", "-")
+    SCENES[name], SHARE[name] = function, share
     return function
 
 
@@ -73,7 +76,7 @@ class World:
 
     def env(self, minute=0, **more):
         keep = {k: os.environ[k] for k in ("PATH", "TMPDIR", "LANG") if k in os.environ}
-        return {**keep, "HOME": "/nonexistent", "ABACUS_AUTOSYNC": "0", "BD_ACTOR": "anna", "VYBE_AGENT": "amber-otter",
+        return {**keep, "HOME": str(self.path / "home"), "ABACUS_AUTOSYNC": "0", "BD_ACTOR": "anna", "VYBE_AGENT": "amber-otter",
                 "ABACUS_NOW": str(1767225600000 + int(minute * 60000)), **more}
 
     def do(self, *steps, **env):
@@ -85,7 +88,7 @@ class World:
 
     def git(self, cwd, *args):
         subprocess.run(["git", *args], cwd=self.path / cwd, check=True, capture_output=True,
-                       env=self.env(GIT_CONFIG_GLOBAL="/dev/null", GIT_TEMPLATE_DIR=""))
+                       env=self.env(GIT_TEMPLATE_DIR=""))
 
     def repository(self, name):
         (self.path / name).mkdir(parents=True)
@@ -98,6 +101,7 @@ class World:
 
 
 def empty(world):
+    (world.path / "home").mkdir()
     world.repository("proj")
     (world.path / "remote.git").mkdir()
     world.git("remote.git", "init", "-q", "--bare", "--template=", "-b", "main")
@@ -222,7 +226,7 @@ def lost_cache(world):
     return [bd("comment", "w-a", "one"), bd("comment", "w-a", "two")]
 
 
-@scene
+@scene(share=0.1)
 def journal_cut_by_writer(world):
     """The next write makes the journal large enough to be cut."""
     beads(world)
@@ -232,7 +236,7 @@ def journal_cut_by_writer(world):
     return [bd("comment", "w-c", "cut " + text[:20000]), bd("comment", "w-c", "after")]
 
 
-@scene
+@scene(share=0.1)
 def journal_cut_by_sync(world):
     beads(world)
     for n in range(3):
@@ -254,20 +258,20 @@ def bd_repair(world):
 
 # --- sync ---
 
-@scene
+@scene(share=0.6)
 def sync_first(world):
     empty(world)
     world.do(Step("bd", "init", "--prefix", "w", "--json"), bd("create", "one", "--id", "w-a"))
     return [sync(), bd("create", "two", "--id", "w-b"), sync()]
 
 
-@scene
+@scene(share=0.6)
 def sync_push(world):
     beads(world)
     return [bd("create", "new", "--id", "w-n1"), sync(), bd("close", "w-n1", "--reason", "r"), sync()]
 
 
-@scene
+@scene(share=0.6)
 def sync_both(world):
     """Both clones have changed; the other one fetches, merges and pushes."""
     beads(world)
@@ -277,7 +281,7 @@ def sync_both(world):
     return [bd("update", "w-a", "--title", "ours", minute=5), sync(), bd("close", "w-t1", "--reason", "r"), sync()]
 
 
-@scene
+@scene(share=0.6)
 def sync_join(world):
     """A new clone fetches a store that exists."""
     beads(world)
@@ -287,7 +291,7 @@ def sync_join(world):
     return [Step("bd", "init", "--json"), bd("create", "new", "--id", "w-n1"), sync()]
 
 
-@scene
+@scene(share=0.1)
 def sync_pack(world):
     """Enough commits for a pack."""
     beads(world)
@@ -296,7 +300,7 @@ def sync_pack(world):
     return [Step("abacus-sync", "pack", str(world.path / "proj/.git"), again=None), bd("create", "new", "--id", "w-n1"), sync()]
 
 
-@scene
+@scene(share=0.6)
 def exclusive(world):
     beads(world)
     world.do(sync())
@@ -312,7 +316,7 @@ def move_store(world):
             abacus("move-store", "git", again=None), bd("comment", "w-a", "back")]
 
 
-@scene
+@scene(share=2.5)
 def abacus_init(world):
     empty(world)
     return [abacus("init"), bb("post", "hello")]
@@ -327,7 +331,7 @@ def abacus_work(world):
     return [abacus("work", "w-a", again=None, checks=False), abacus("work", "stop", again=None, checks=False)]
 
 
-@scene
+@scene(share=2.5)
 def installers(world):
     beads(world)
     (world.path / "proj/.mcp.json").write_text('{"mcpServers": {"other": {"command": "x"}}}\n')
@@ -335,7 +339,7 @@ def installers(world):
             Step("vybe", "hook", "uninstall", "--claude", "--project"), agent("guard", "install"), agent("guard", "uninstall")]
 
 
-@scene
+@scene(share=2.5)
 def doctor_fix(world):
     """A torn snapshot and a torn last line are what the doctor repairs."""
     agents(world)
@@ -346,13 +350,13 @@ def doctor_fix(world):
 
 # --- board ---
 
-@scene
+@scene(share=2.5)
 def board_init(world):
     empty(world)
     return [Step("bb", "init", "--json"), bb("post", "first")]
 
 
-@scene
+@scene(share=2.5)
 def board_posts(world):
     board(world)
     return [bb("post", "long " * 500, "--ref", "bd:bead:w-a"), bb("post", "reply", "--reply-to", "1"),
@@ -360,7 +364,7 @@ def board_posts(world):
             bb("artifact", "add", "file.txt", "text")]
 
 
-@scene
+@scene(share=2.5)
 def board_clear(world):
     board(world)
     for n in range(6):
@@ -368,7 +372,7 @@ def board_clear(world):
     return [bb("clear", "--messages-before", "30m", "--confirm", minute=60), bb("post", "after", minute=61)]
 
 
-@scene
+@scene(share=0.1)
 def board_log_written_back(world):
     """Enough posts that SQLite writes its log back into the database."""
     board(world)
@@ -377,7 +381,7 @@ def board_log_written_back(world):
     return [bb("post", f"more {n} " + "z" * 60000, id=f"m{n}") for n in range(4)]
 
 
-@scene
+@scene(share=2.5)
 def board_destroy(world):
     board(world)
     return [Step("bb", "destroy", "--confirm", "--json", again=None)]
@@ -385,7 +389,7 @@ def board_destroy(world):
 
 # --- agents ---
 
-@scene
+@scene(share=2.5)
 def agent_register(world):
     empty(world)
     return [agent("register", "--name", "amber-otter", "--role", "ui", again=None),
@@ -393,7 +397,7 @@ def agent_register(world):
             agent("heartbeat", "--agent", "amber-otter")]
 
 
-@scene
+@scene(share=2.5)
 def agent_mail(world):
     agents(world)
     return [agent("send", "--from", "amber-otter", "--to", "blue-heron", "--bead", "b1", "--category", "BLOCKED", "--subject",
@@ -403,7 +407,7 @@ def agent_mail(world):
             agent("read", "--agent", "blue-heron", again=None), agent("ack", "--agent", "amber-otter", again=None)]
 
 
-@scene
+@scene(share=2.5)
 def agent_reserve(world):
     agents(world)
     return [agent("reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b1"),
@@ -455,7 +459,7 @@ def vybe_first(world):
 
 # --- sharing ---
 
-@scene
+@scene(share=0.6)
 def share_on(world):
     agents(world)
     world.do(Step("bd", "init", "--prefix", "w", "--json"), bd("create", "one", "--id", "w-b1"))
@@ -464,7 +468,7 @@ def share_on(world):
                   "--body", "b", id="m1"), sync(parts=True), abacus("share", "off")]
 
 
-@scene
+@scene(share=0.6)
 def share_take(world):
     """Mail, a reservation, a post and a memory of another machine arrive."""
     agents(world)

@@ -156,9 +156,9 @@ def main():
     if args.list:
         print("\n".join(names))
         return 0
-    each = -(-args.states // len(names))
+    each = args.states / sum(crash_scenes.SHARE[name] for name in names)
     build = pathlib.Path(args.build).resolve()
-    jobs = [(name, build, each, args.seed, args.most, args.deep) for name in names]
+    jobs = [(name, build, round(each * crash_scenes.SHARE[name]) or 1, args.seed, args.most, args.deep) for name in names]
     total, bad = 0, []
     with multiprocessing.Pool(args.jobs) as pool:
         for name, tried, wrong, seconds in pool.imap_unordered(try_scene, jobs):

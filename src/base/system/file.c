@@ -608,6 +608,22 @@ enum err file_remove_tree(struct call *c, struct str path)
 	return e;
 }
 
+bool file_has_hole(struct str bytes, int64_t offset)
+{
+	enum { SECTOR = 512 };
+
+	while (bytes.n) {
+		size_t room = SECTOR - (size_t)(offset % SECTOR);
+		size_t n = bytes.n < room ? bytes.n : room;
+
+		if (n > 1 && !bytes.p[0] && !memcmp(bytes.p, bytes.p + 1, n - 1))
+			return true;
+		bytes = str_skip(bytes, n);
+		offset += (int64_t)n;
+	}
+	return false;
+}
+
 enum err file_ends_line(struct call *c, struct str path, bool *yes)
 {
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);

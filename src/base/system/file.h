@@ -120,6 +120,13 @@ enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct
 /* Makes the directory entry of a file that was just created or renamed durable. */
 enum err file_sync_dir(struct call *c, struct str path);
 
+/*
+ * Did a power failure lose a part of these bytes of a file, which were written at `offset` and not
+ * synced? Any sectors of them may be missing, and a file system shows zeros there. For text, which
+ * contains no zeros; a single zero is no such hole.
+ */
+bool file_has_hole(struct str bytes, int64_t offset);
+
 /* Is the file's last byte a newline? True for an empty or missing file. */
 enum err file_ends_line(struct call *c, struct str path, bool *yes);
 

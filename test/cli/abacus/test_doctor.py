@@ -211,6 +211,16 @@ def test_reservations_that_only_the_snapshot_knows_are_put_back(repo):
     doctor(repo)
 
 
+def test_pending_lines_that_a_power_failure_tore_are_dropped(repo):
+    """Lost sectors read as zeros: the line was never durable, so it does not count, and nothing has to be repaired."""
+    line = b'[{"at":0,"lines":"' + b"x" * 1500 + b'","name":"events.jsonl"}]\n'
+    (home(repo) / "pending.jsonl").write_bytes(line[:512] + bytes(512) + line[1024:])
+    doctor(repo)
+    agent(repo, "reserve", "--agent", "quiet-lake", "--scope", "x", "--bead", "proj-1")
+    assert (home(repo) / "pending.jsonl").read_bytes() == b""
+    doctor(repo)
+
+
 def test_a_damaged_list_of_pending_lines_and_damaged_receipts(repo):
     (home(repo) / "pending.jsonl").write_text("nonsense\n")
     (home(repo) / "receipts.db").write_bytes(b"x" * 5000)
