@@ -315,8 +315,12 @@ def fixed(build, top):
     project = fill(build, top / "project", FIXED_SIZE)
     run(build, top / "project", "bd sync")  # so that no command finds a first time for anything
     run(build, top / "project", "bd where")
-    return {line: count(build, top / "project", expand(line, project, "fixed"))[0]
-            for line in FIXED.strip().splitlines()}
+    counted = {}
+    for line in FIXED.strip().splitlines():
+        # once a minute, a command writes down that its agent is there: on a slow machine, any of these could
+        run(build, top / "project", f"bb agent heartbeat --agent {AGENT}")
+        counted[line] = count(build, top / "project", expand(line, project, "fixed"))[0]
+    return counted
 
 
 def expand(line, project, request):
