@@ -14,9 +14,11 @@ struct tool_list {
 	size_t count;
 };
 
+/* No file has a name with a NUL. */
 static void tool_list_add(struct tool_list *list, struct str path)
 {
-	if (!path.n || list->count == PATHS_MOST || (!list->dir.p && path.p[0] != '/'))
+	if (!path.n || list->count == PATHS_MOST || (!list->dir.p && path.p[0] != '/') ||
+	    memchr(path.p, '\0', path.n))
 		return;
 	*list->tail = arena_new(&list->c->mem, struct guard_path);
 	(*list->tail)->path = path_resolve(&list->c->mem, list->dir, path);
@@ -80,7 +82,7 @@ static void shell_put_words(struct tool_list *list, const struct shell_word *con
 static void shell_change_dir(struct tool_list *list, const struct shell_word *const *word,
 			     size_t count)
 {
-	if (count == 1 && word[0]->plain && (list->dir.p || word[0]->text.p[0] == '/'))
+	if (count == 1 && word[0]->plain && (list->dir.p || str_starts(word[0]->text, STR("/"))))
 		list->dir = path_resolve(&list->c->mem, list->dir, word[0]->text);
 	else
 		list->dir = STR_NONE;
@@ -211,12 +213,14 @@ static void shell_read_char(struct shell_reader *r, struct tool_list *list)
 	}
 }
 
-/* What follows "<<" is text, which is not parsed. */
+/* What follows "<<" is text, which is not parsed. What follows a NUL is never run. */
 static void shell_read(struct tool_list *list, struct str command)
 {
 	struct shell_reader *r = arena_new(&list->c->mem, struct shell_reader);
-	const char *here = str_find(command, STR("<<"));
+	const char *here;
 
+	command = str_head(command, strnlen(command.p ? command.p : "", command.n));
+	here = str_find(command, STR("<<"));
 	r->rest = here ? str_head(command, (size_t)(here - command.p)) : command;
 	if (here) { /* "cat <<EOF >file" */
 		struct str line = str_skip(command, r->rest.n), head;
