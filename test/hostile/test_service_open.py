@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import needs_root, patience, wait_until
+from harness import needs_root, open_up, patience, wait_until
 from service import served, services  # noqa: F401
 from test_serve_guard import later  # noqa: F401
 
@@ -126,9 +126,7 @@ def test_a_home_folder_that_others_may_write_to_is_not_used(repo, services, brow
 def test_another_user_cannot_read_the_file(served, browser):
     open_page(served, **browser.env)
     [file] = page_files(served)
-    for folder in file.parents:
-        if str(folder) not in ("/", "/tmp"):
-            folder.chmod(0o777)
+    open_up(file.parent)
     child = os.fork()
     if not child:
         os.setgroups([])

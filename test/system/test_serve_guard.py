@@ -17,7 +17,7 @@ import time
 import pytest
 
 from conftest import git
-from harness import needs_root, patience, wait_until
+from harness import needs_root, open_up, patience, wait_until
 from service import AGENTS, SANITIZED, Key, SOON, Answer, Service, Stream, head_of, project_at, receive, served, services, set_up
 
 NOBODY = 65534
@@ -57,13 +57,6 @@ def ask_socket(path):
         sock.connect(path)
         sock.sendall(head_of("GET", LIST))
         return receive(sock).split()[1].decode()
-
-
-def open_up(path):
-    """Everybody may go through, as in a folder that was shared without a thought."""
-    while str(path) not in ("/", "/tmp"):
-        os.chmod(path, 0o777)
-        path = path.parent
 
 
 def test_what_it_keeps_is_for_its_user_alone(served):
