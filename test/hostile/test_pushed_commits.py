@@ -661,9 +661,9 @@ def test_the_text_of_neighbours_is_not_held_in_memory(world):
 
 
 def test_a_sync_of_many_large_lines_takes_a_small_multiple_of_the_file(world):
-    world.push(with_lines(plain(f"zz-{n:02}", description="x" * MB) for n in range(60)))
+    world.push(with_lines(plain(f"zz-{n:02}", description="x" * MB) for n in range(20)))
     done, _, memory = usage(world.anna, "sync", "--json")
-    assert done.code == 0 and memory < 4 * 60 * MB + 32 * MB, memory // MB
+    assert done.code == 0 and memory < 4 * 20 * MB + 32 * MB, memory // MB
     world.converges()
 
 
@@ -745,9 +745,9 @@ def test_repair_joins_different_lines_of_one_bead_in_little_memory(world):
 
 
 def test_repair_of_many_sound_lines_and_a_bad_one_takes_a_small_multiple_of_the_file(world):
-    world.push(with_lines([plain(f"zz-{n:07}") for n in range(60_000)] + ["{}\n"]))
+    world.push(with_lines([plain(f"zz-{n:07}") for n in range(20_000)] + ["{}\n"]))
     told, memory = repaired(world)
-    assert told["set_aside"] == 1 and memory < 120 * MB, memory // MB
+    assert told["set_aside"] == 1 and memory < 40 * MB, memory // MB
 
 
 def test_repair_sorts_lines_and_keeps_every_bead_that_was_given_one_id(world):
