@@ -45,7 +45,7 @@ static void import_count_prefix(struct import_run *r, struct str id)
 	if (n < 2)
 		return;
 	at = map_put(&r->prefixes, str_head(id, n - 1));
-	*at = (char *)*at + 1;
+	*at = (void *)((uintptr_t)*at + 1);
 }
 
 static void import_choose_prefix(struct import_run *r)
