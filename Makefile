@@ -2,10 +2,12 @@
 #
 # Knobs: V=1 (show the commands), CC, CFLAGS, LDFLAGS, PREFIX, OUT (the build folder), WERROR=1 (warnings
 # are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically), PIE=0 (link a static
-# program at a fixed address), FAULTS=1 (tests can make the program die at any step that changes the disk).
+# program at a fixed address), FAULTS=1 (tests can make the program die at any step that changes the disk),
+# OBJECTS (the folder of the object files, if they are shared with another build).
 
 PREFIX ?= $(HOME)/.local
 OUT    ?= build
+OBJECTS ?= $(OUT)
 CFLAGS ?= -O2 -g
 PKG    ?= pkg-config
 PYTHON ?= python3
@@ -33,13 +35,13 @@ ifeq ($(WERROR),1)
 WARN += -Werror
 endif
 ifeq ($(SANITIZE),1)
-HARDEN += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+HARDEN += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DSANITIZED
 LINK   += -fsanitize=address,undefined
 STATIC  = 0
 else
 HARDEN += -D_FORTIFY_SOURCE=2
 endif
-# For `make fuzzers` alone: whether clang's libFuzzer drives the fuzz targets, or test/fuzz/driver.c.
+# For `make sanitized` alone: whether clang's libFuzzer drives the fuzz targets, or test/fuzz/driver.c.
 ifeq ($(FUZZ_ENGINE),libfuzzer)
 HARDEN += -fsanitize=fuzzer-no-link
 FUZZ_LINK = -fsanitize=fuzzer
@@ -75,10 +77,10 @@ OTHER   = $(filter-out %_$(PLATFORM).c,$(wildcard src/*/*/*_linux.c src/*/*/*_ma
 	  $(wildcard src/*/*/*_$(if $(FAULTS),off,on).c)
 SRC     = $(filter-out $(SYNC) $(SERVE) $(OTHER),$(wildcard src/*/*.c src/*/*/*.c))
 PAGE    = $(wildcard web/*)
-OBJ     = $(SRC:%.c=$(OUT)/%.o)
-SYNC_OBJ = $(SYNC:%.c=$(OUT)/%.o)
-SERVE_OBJ = $(SERVE:%.c=$(OUT)/%.o) $(OUT)/page.o
-MAIN_OBJ = $(MAIN:%.c=$(OUT)/%.o)
+OBJ     = $(SRC:%.c=$(OBJECTS)/%.o)
+SYNC_OBJ = $(SYNC:%.c=$(OBJECTS)/%.o)
+SERVE_OBJ = $(SERVE:%.c=$(OBJECTS)/%.o) $(OBJECTS)/page.o
+MAIN_OBJ = $(MAIN:%.c=$(OBJECTS)/%.o)
 UNIT    = $(patsubst %.c,$(OUT)/%.o,$(wildcard test/unit/*.c test/unit/*/*.c))
 MEASURE = $(patsubst test/bench/%.c,$(OUT)/bench/%,$(wildcard test/bench/*.c))
 FUZZ    = $(patsubst test/fuzz/fuzz_%.c,$(OUT)/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
@@ -105,17 +107,17 @@ $(OUT)/libexec/abacus-serve: $(OBJ) $(SERVE_OBJ)
 		$(shell $(PKG) --libs libmicrohttpd md4c sqlite3 libsodium) -lm -lpthread
 
 # Embeds the files of the page into abacus-serve.
-$(OUT)/embed: tools/embed.c
+$(OBJECTS)/embed: tools/embed.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_DEFAULT_SOURCE -O1 -o $@ $<
 
-$(OUT)/page.c: $(OUT)/embed $(PAGE)
-	$(Q)$(OUT)/embed $(PAGE) >$@.new && mv $@.new $@
+$(OBJECTS)/page.c: $(OBJECTS)/embed $(PAGE)
+	$(Q)$(OBJECTS)/embed $(PAGE) >$@.new && mv $@.new $@
 
-$(OUT)/page.o: $(OUT)/page.c
+$(OBJECTS)/page.o: $(OBJECTS)/page.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-$(OUT)/%.o: %.c VERSION Makefile
+$(OBJECTS)/%.o: %.c VERSION Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -124,47 +126,52 @@ $(OUT)/units: $(UNIT) $(OBJ)
 	$(Q)$(CC) $(CFLAGS) $(filter-out -static-pie -static -no-pie,$(LINK)) -pie -o $@ $^ \
 		$(shell $(PKG) --libs cmocka sqlite3 libsodium) -lm
 
-$(OUT)/fuzz/%: test/fuzz/fuzz_%.c test/fuzz/driver.c $(wildcard test/fuzz/*.h) $(OBJ)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) $(FUZZ_LINK) -o $@ $< $(OBJ) $(LIBS)
+# Small test programs are linked with an archive, from which the linker takes only what they use and do not
+# define themselves.
+$(OUT)/abacus.a: $(OBJ)
+	@rm -f $@
+	$(Q)$(AR) rc $@ $^
 
-$(OUT)/model/%: test/model/%.c $(OBJ)
+$(OUT)/fuzz/%: test/fuzz/fuzz_%.c test/fuzz/driver.c $(wildcard test/fuzz/*.h) $(OUT)/abacus.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) $(FUZZ_LINK) -o $@ $< $(OUT)/abacus.a $(LIBS)
 
-# This one decides itself when a step to the disk kills it.
-$(OUT)/model/machines_tool: test/model/machines_tool.c $(OBJ)
+$(OUT)/model/%: test/model/%.c $(OUT)/abacus.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(filter-out %/fault_off.o %/fault_on.o,$(OBJ)) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OUT)/abacus.a $(LIBS)
 
-$(OUT)/bench/%: test/bench/%.c $(OBJ)
+$(OUT)/bench/%: test/bench/%.c $(OUT)/abacus.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OBJ) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK) -o $@ $< $(OUT)/abacus.a $(LIBS)
 
 units: $(OUT)/units
 model-tools: $(MODEL)
 bench-tools: $(MEASURE)
 
-# Fuzz targets have a build of their own in $(OUT)/fuzzers: sanitized, and instrumented for libFuzzer
-# if FUZZ_CC supports it (Debian: libclang-rt-14-dev; Apple's clang does not).
+# Programs that tests can kill at every step that changes the disk. They share the object files with `all`.
+faulty:
+	@$(MAKE) FAULTS=1 OBJECTS=$(OUT) OUT=$(OUT)/faulty all
+
+# Sanitized programs, unit tests and fuzz targets, in $(OUT)/asan. They are instrumented for libFuzzer if
+# FUZZ_CC supports it (Debian: libclang-rt-14-dev; Apple's clang does not).
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 
-fuzzers:
-	@mkdir -p $(OUT)/fuzzers
-	@echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' >$(OUT)/fuzzers/probe.c
-	@if $(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $(OUT)/fuzzers/probe \
-		$(OUT)/fuzzers/probe.c 2>/dev/null; then \
+sanitized:
+	@mkdir -p $(OUT)/asan
+	@echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' >$(OUT)/asan/probe.c
+	@if $(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $(OUT)/asan/probe \
+		$(OUT)/asan/probe.c 2>/dev/null; then \
 		set -- CC="$(FUZZ_CC)" FUZZ_ENGINE=libfuzzer; \
 	else \
 		set -- CC="$(CC)" FUZZ_ENGINE=driver; \
 	fi; \
-	$(MAKE) "$$@" OUT=$(OUT)/fuzzers SANITIZE=1 CFLAGS='-O1 -g' fuzz-programs
+	$(MAKE) "$$@" OUT=$(OUT)/asan SANITIZE=1 CFLAGS='-O1 -g1' all units fuzz-programs
 fuzz-programs: $(FUZZ)
 
 # Runs each fuzz target, or the one named by TARGET, for FUZZ_SECONDS.
-fuzz: fuzzers
-	@test/fuzz/run $(OUT)/fuzzers '$(TARGET)' -max_total_time=$(FUZZ_SECONDS)
+fuzz: sanitized
+	@test/fuzz/run $(OUT)/asan '$(TARGET)' -max_total_time=$(FUZZ_SECONDS)
 
 check:
 	./check --no-install
@@ -264,5 +271,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
-.PHONY: screens soak bench-peers all units fuzzers fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests bench-instructions bench-baseline doc \
+.PHONY: screens soak bench-peers all units faulty sanitized fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests bench-instructions bench-baseline doc \
 	shots portable install uninstall clean

@@ -28,7 +28,7 @@ def faulty(tmp_path_factory):
     """A `bd` built with FAULTS=1: the one that ./check has made, or a new build."""
     scratch = tmp_path_factory.mktemp("faulty")
     subprocess.run(["git", "init", "-q"], cwd=scratch, check=True, env=environment())
-    for folder in (BUILD / "clang", BUILD.parent / "clang"):
+    for folder in (BUILD / "faulty", BUILD.parent / "faulty"):
         bd = folder / "bin" / "bd"
         if bd.exists() and counts_faults(str(bd), scratch):
             return str(bd)

@@ -9,7 +9,7 @@ import recording
 from conftest import BUILD, ROOT
 from harness import needs_strace
 
-FAULTS = next((b for b in (BUILD, ROOT / "build/clang", ROOT / "build/faults")
+FAULTS = next((b for b in (BUILD, ROOT / "build/faulty", ROOT / "build/faults")
                if (b / "bin/abacus").exists() and b"ABACUS_FAULT_BOOT" in (b / "bin/abacus").read_bytes()), None)
 SAMPLE = ["bd-create", "bd-claims", "bd-init", "sync-push", "move-store", "board-posts", "board-destroy", "agent-mail",
           "agent-reserve", "vybe-tasks", "share-on"]

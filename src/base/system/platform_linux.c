@@ -140,7 +140,7 @@ void platform_close_from(int fd)
 /* Not under ASan, whose shadow memory would count against the limit. */
 void platform_limit_memory(int64_t bytes)
 {
-#ifndef __SANITIZE_ADDRESS__
+#ifndef SANITIZED
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur > (rlim_t)bytes) {

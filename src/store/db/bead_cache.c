@@ -695,8 +695,8 @@ static const char *const everything[] = {
 	" updated, closed, blockers, dependencies, dependents, children, parent, waits, title, tags,"
 	" line FROM beads"
 	" ORDER BY id",
-	"SELECT b.id, l.label, l.done, l.priority, l.created, l.created_n, l.id"
-	" FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2",
+	("SELECT b.id, l.label, l.done, l.priority, l.created, l.created_n, l.id"
+	 " FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2"),
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
 	"SELECT cell, beads FROM counts WHERE cell >= 0 AND beads ORDER BY cell",

@@ -866,7 +866,7 @@ static void check_laws(struct arena *mem, uint64_t n)
 
 static uint64_t triples(void)
 {
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef SANITIZED
 	enum { DEFAULT = 10000 };
 #else
 	enum { DEFAULT = 100000 };
