@@ -15,7 +15,7 @@ enum {
 	MODE = 24,            /* offset of the mode in them */
 	EXTENDED = 0x4000,
 	LENGTH = 0x0fff,
-	SHORT = 1024, /* an index with at most so many entries is read to its end */
+	SHORT = 1024, /* an index with at most this many entries is read to its end */
 };
 
 struct git_index_reader {
