@@ -51,15 +51,6 @@ static int similar_compare(const struct title_words *a, const struct title_words
 	return a->count + b->count ? (int)(200 * both / (a->count + b->count)) : 0;
 }
 
-int similar_score(struct arena *mem, struct str a, struct str b)
-{
-	struct title_words x, y;
-
-	title_words_of(mem, a, &x);
-	title_words_of(mem, b, &y);
-	return similar_compare(&x, &y);
-}
-
 /* The longest words, which are the rarest ones as a rule. Returns their number. */
 static size_t similar_choose(const struct title_words *words, struct str out[SEARCHED_WORDS])
 {

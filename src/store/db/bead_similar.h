@@ -20,6 +20,4 @@ enum { SIMILAR_MOST = 3, SIMILAR_LEAST = 60, SIMILAR_SAME = 90 };
 enum err similar_find(struct call *c, struct cache *cache, struct str title,
 		      struct similar out[SIMILAR_MOST], size_t *count);
 
-int similar_score(struct arena *mem, struct str a, struct str b);
-
 #endif

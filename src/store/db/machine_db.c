@@ -228,13 +228,6 @@ enum err fact_row_done(struct call *c, struct machine_db *m, struct str machine,
 	return fact_row_change(c, st, machine, seq);
 }
 
-enum err fact_row_drop(struct call *c, struct machine_db *m, struct str machine, int64_t seq)
-{
-	AUTO_STMT *st = db_stmt(m->db, "DELETE FROM facts WHERE machine = ? AND seq = ?");
-
-	return fact_row_change(c, st, machine, seq);
-}
-
 enum err fact_row_drop_all(struct call *c, struct machine_db *m, struct str machine)
 {
 	AUTO_STMT *st = db_stmt(m->db, "DELETE FROM facts WHERE machine = ?");

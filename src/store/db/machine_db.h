@@ -65,7 +65,6 @@ struct fact_row {
 };
 enum err fact_row_put(struct call *c, struct machine_db *m, const struct fact_row *f);
 enum err fact_row_done(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
-enum err fact_row_drop(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
 enum err fact_row_drop_all(struct call *c, struct machine_db *m, struct str machine);
 /* It has left its log. */
 enum err fact_row_unlist(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
