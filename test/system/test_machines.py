@@ -515,6 +515,7 @@ def test_a_renamed_agent_is_told_by_whoami(tmp_path):
     shown = b.run("whoami", "--as", "amber-otter", program="abacus").out
     assert "renamed from amber-otter, which an agent on another machine registered before you" in shown
     assert a.abacus("whoami", "--as", "amber-otter")["renamed_from"] is None
+    assert [m["agents"] for m in a.abacus("machines")] == [["amber-otter", "friend-a"], [other, "friend-b"]]
 
 
 def test_posts_and_status_of_a_renamed_agent_show_its_new_name(tmp_path):

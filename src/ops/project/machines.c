@@ -3,6 +3,7 @@
 #include "beads/git_process.h"
 #include "machines/identity.h"
 #include "machines/log.h"
+#include "machines/registrations.h"
 #include "machines/share.h"
 #include "op/op.h"
 #include "ops/ops.h"
@@ -34,6 +35,7 @@ struct machine_list {
 	struct machine_db db;
 	struct machine_self self;
 	struct machine_row *rows;
+	struct registrations agents; /* read when they are first needed */
 };
 
 static enum err machine_list_open(struct call *c, bool write, struct machine_list *l)
@@ -43,6 +45,7 @@ static enum err machine_list_open(struct call *c, bool write, struct machine_lis
 
 	l->db = (struct machine_db){ 0 };
 	l->self = (struct machine_self){ 0 };
+	l->agents = (struct registrations){ 0 };
 	l->rows = NULL;
 	if (e || (e = machine_db_open(c, share_file(c, l->home, "machines.db"), false, &l->db)))
 		return e;
@@ -62,18 +65,15 @@ static enum err machine_list_open(struct call *c, bool write, struct machine_lis
 static void machine_put_agents(struct call *c, struct machine_list *l, struct json *reply,
 			       struct str id)
 {
-	struct fact_filter filter = { .kind = STR("agent.registered"), .machine = id };
-	struct fact_row *f;
-	struct str last = { 0 };
+	const struct registrations *all = &l->agents;
 
+	if (!all->names.mem && registrations_read(c, &l->db, &l->agents))
+		call_forgive(c);
 	json_put_array(reply, "agents");
-	if (!fact_row_each(c, &l->db, &filter, &f))
-		for (; f; f = f->next) {
-			if (!str_eq(f->subject, last))
-				json_str(reply, f->subject);
-			last = f->subject;
-		}
-	call_forgive(c);
+	for (size_t i = 0; i < all->names.count; i++)
+		for (struct registration *one = all->names.entry[i].value; one; one = one->next)
+			if (str_eq(one->machine, id) && !registrations_before(all, one->name).p)
+				json_str(reply, one->shown);
 	json_end(reply);
 }
 

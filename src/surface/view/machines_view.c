@@ -103,3 +103,18 @@ void view_machine(struct view *v, const struct value *data)
 		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "id")),
 		  (long long)view_number(data, "facts"), view_plural(view_number(data, "facts")));
 }
+
+void view_machine_forgotten(struct view *v, const struct value *data)
+{
+	view_line(v,
+		  "Deleted the log of '" STR_FMT "' (" STR_FMT
+		  ") at the remote. Other clones keep what they have received; if that machine "
+		  "still shares, it sends its log again.",
+		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "id")));
+}
+
+void view_machine_trusted(struct view *v, const struct value *data)
+{
+	view_line(v, "The next sync reads the log of '" STR_FMT "' (" STR_FMT ") as it is now.",
+		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "id")));
+}

@@ -7,5 +7,7 @@ struct view;
 void view_share(struct view *v, const struct value *data);
 void view_machines(struct view *v, const struct value *data);
 void view_machine(struct view *v, const struct value *data);
+void view_machine_forgotten(struct view *v, const struct value *data);
+void view_machine_trusted(struct view *v, const struct value *data);
 
 #endif
