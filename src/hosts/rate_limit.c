@@ -9,7 +9,8 @@
 enum {
 	UNKNOWN_MS = 5 * 60 * 1000,
 	DAY_MS = 24 * 3600 * 1000,
-	DIGITS = 12, /* of a number; more is no time */
+	DIGITS = 10,         /* of a number; more is no time */
+	PART_MOST = 1000000, /* of one unit in a duration */
 };
 
 static const int64_t longest_ms = INT64_C(8) * DAY_MS; /* a week's limit */
@@ -94,6 +95,8 @@ static bool rate_limit_duration(struct str text, int64_t *ms)
 			text = str_skip(text, 4);
 		if (!rate_limit_number(&text, &n))
 			return some;
+		if (n > PART_MOST || *ms > longest_ms)
+			return false;
 		if (text.n > 1 && text.p[0] == '.' && text.p[1] >= '0' && text.p[1] <= '9') {
 			text = str_skip(text, 1);
 			rate_limit_number(&text, &fraction);

@@ -34,6 +34,7 @@ static const struct {
 	{ "Claude AI usage limit reached|1", "2026-11-17T12:05:00.000Z" },
 	{ "usage limit reached|99999999999999999999", "2026-11-17T12:05:00.000Z" },
 	{ "rate limit; resets at 25:99pm", "2026-11-17T12:05:00.000Z" },
+	{ "rate limit; try again in 9999999999 days 9999999999 days", "2026-11-17T12:05:00.000Z" },
 	{ "rate limit; try again in 900 days", "2026-11-17T12:05:00.000Z" },
 	{ "make: *** [Makefile:4: all] Error 2", NULL },
 	{ "the alarm resets at 3pm", NULL },
