@@ -18,6 +18,7 @@ const columns = [
   ["labels", "Labels", (t) => text(t.labels[0]), (t) => t.labels.slice(0, 3).map((l) => h("span", { class: "label-chip" }, l))],
   ["updated", "Updated", (t) => text(t.updated_at), (t) => time(t.updated_at)],
 ];
+const widths = { id: "100px", title: "minmax(200px, 4fr)", status: "minmax(160px, 1.3fr)", priority: "70px", type: "80px", assignee: "minmax(100px, 1fr)", labels: "minmax(120px, 1.3fr)", updated: "100px" };
 const groups = {
   epic: ["epic", (t) => [t.type === "epic" ? t.title : epicOf(t)?.title ?? "No epic"]],
   assignee: ["agent", (t) => [t.assignee ?? "Unassigned"]],
@@ -31,13 +32,20 @@ export class Table {
     this.group = h("select", { "aria-label": "Group by", onchange: () => go({ group: this.group.value }, true) },
       h("option", { value: "" }, "no groups"), Object.entries(groups).map(([value, [word]]) => h("option", { value }, `by ${word}`)));
     this.closed = h("input", { type: "checkbox", onchange: () => go({ closed: this.closed.checked ? "1" : "" }, true) });
+    this.hidden = new Set(); // columns; the title is always shown
+    this.choice = h("details", { class: "menu" }, h("summary", {}, "Columns"), h("div", {}, columns.filter(([key]) => key !== "title").map(([key, word]) => h("label", {},
+      h("input", { type: "checkbox", value: key, onchange: (e) => {
+        if (e.target.checked) this.hidden.delete(key);
+        else this.hidden.add(key);
+        go({ hide: [...this.hidden].join() }, true);
+      } }), ` ${word}`))));
     this.note = h("p", { class: "summary", role: "status" });
     this.head = h("div", { class: "table-row head", role: "row" }, columns.map(([key, word]) => h("span", { role: "columnheader", class: `c-${key}` },
       h("button", { type: "button", class: "plain", "data-sort": key, onclick: () => go({ sort: this.sort === key ? `-${key}` : key }, true) }, word))));
     this.scroller = h("div", { class: "scroll", role: "table", tabindex: 0, "aria-label": "Beads" });
     this.list = new LongList(this.scroller, { role: "rowgroup" });
     this.scroller.append(this.head, this.list.room);
-    this.el = h("div", { class: "table-view" }, h("div", { class: "bar" }, this.group, h("label", {}, this.closed, " Show closed"), this.note), h("div", { class: "table" }, this.scroller));
+    this.el = h("div", { class: "table-view" }, h("div", { class: "bar" }, this.group, this.choice, h("label", {}, this.closed, " Show closed"), this.note), h("div", { class: "table" }, this.scroller));
   }
 
   sorted(tasks, sort) {
@@ -52,7 +60,15 @@ export class Table {
       make: () => h("div", { class: "table-row", role: "row" }, columns.map(([key, , , make]) => h("span", { role: "cell", class: `c-${key}` }, make(t)))) };
   }
 
+  showColumns(args) {
+    this.hidden = new Set((args.get("hide") ?? "").split(",").filter((key) => key in widths && key !== "title"));
+    for (const box of this.choice.querySelectorAll("input")) box.checked = !this.hidden.has(box.value);
+    this.scroller.style.setProperty("--columns", columns.filter(([key]) => !this.hidden.has(key)).map(([key]) => widths[key]).join(" "));
+    for (const [key] of columns) this.scroller.classList.toggle(`no-${key}`, this.hidden.has(key));
+  }
+
   update(args) {
+    this.showColumns(args);
     this.sort = args.get("sort") ?? "";
     this.group.value = groups[args.get("group")] ? args.get("group") : "";
     this.closed.checked = args.has("closed");

@@ -343,6 +343,10 @@ def test_the_table_sorts_and_groups_and_the_address_tells(page):
     assert "sort=-title" in browser.run("return location.hash")
     browser.run("const s = document.querySelector('[aria-label=\"Group by\"]'); s.value = 'assignee'; s.dispatchEvent(new Event('change'))")
     page.sees(".group-row", "Unassigned")
+    browser.click(".menu summary")
+    browser.click(".menu input[value=labels]")
+    browser.until(lambda: browser.run("return location.hash").endswith("hide=labels"))
+    assert browser.run("return getComputedStyle(document.querySelector('.table-row:not(.head) .c-labels')).display") == "none"
 
 
 def test_charts_have_their_numbers_as_tables(page):
