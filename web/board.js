@@ -6,6 +6,7 @@ import { LongList } from "./list.js";
 import { card, version } from "./task.js";
 import { isCompact } from "./prefs.js";
 import { say } from "./toast.js";
+import { grouped, groups, groupSelect } from "./table.js";
 import { change } from "./write.js";
 
 const height = () => (isCompact() ? 88 : 96);
@@ -27,10 +28,13 @@ class Column {
     this.el = h("section", { class: "column", "aria-label": title }, this.head, this.scroller);
   }
 
-  set(tasks) {
+  // of: the groups of a task; without it there are none
+  set(tasks, of) {
     this.head.replaceChildren(this.title, h("span", { class: "tally" }, ` ${tasks.length}`));
     this.empty.hidden = tasks.length > 0;
-    this.list.set(tasks.map((t) => lineOf(t, this.drag)));
+    this.list.set(!of ? tasks.map((t) => lineOf(t, this.drag)) : grouped(tasks, of).flatMap(([name, own]) => [
+      { key: `group-${name}`, height: 30, version: own.length, make: () => h("div", { class: "card-group", dir: "auto" }, name, h("span", { class: "tally" }, ` ${own.length}`)) },
+      ...own.map((t) => ({ ...lineOf(t, this.drag), key: `${name}-${t.id}` }))]));
   }
 
   close() { this.list.close(); }
@@ -68,7 +72,9 @@ export class Board {
   constructor(filter) {
     this.filter = filter;
     this.columns = columns.map(([key, title, hint]) => [key, new Column(title, hint, true)]);
-    this.el = h("div", { class: "columns board" }, this.columns.map(([, c]) => c.el));
+    const { epic, assignee, label } = groups;
+    this.group = groupSelect({ epic, assignee, label });
+    this.el = h("div", { class: "board-view" }, h("div", { class: "bar" }, this.group), h("div", { class: "columns board" }, this.columns.map(([, c]) => c.el)));
     for (const [key, column] of this.columns) this.accept(key, column.el);
     this.el.addEventListener("keydown", (e) => this.key(e));
   }
@@ -104,7 +110,9 @@ export class Board {
     for (const task of store.tasks.values()) if (fits(task)) by[columnOf(task, now, containers)]?.push(task);
     by.closed.sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1));
     for (const key of ["ready", "blocked", "in_progress"]) by[key].sort(byPriority);
-    for (const [key, column] of this.columns) column.set(by[key]);
+    const group = args.get("group") === "status" ? "" : args.get("group") ?? "";
+    this.group.value = group;
+    for (const [key, column] of this.columns) column.set(by[key], groups[group]?.[1]);
   }
 
   close() { for (const [, c] of this.columns) c.close(); }

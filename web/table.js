@@ -19,18 +19,33 @@ const columns = [
   ["updated", "Updated", (t) => text(t.updated_at), (t) => time(t.updated_at)],
 ];
 const widths = { id: "100px", title: "minmax(200px, 4fr)", status: "minmax(160px, 1.3fr)", priority: "70px", type: "80px", assignee: "minmax(100px, 1fr)", labels: "minmax(120px, 1.3fr)", updated: "100px" };
-const groups = {
+export const groups = {
   epic: ["epic", (t) => [t.type === "epic" ? t.title : epicOf(t)?.title ?? "No epic"]],
   assignee: ["agent", (t) => [t.assignee ?? "Unassigned"]],
   label: ["label", (t) => (t.labels.length ? t.labels : ["No label"])],
   status: ["status", (t) => [t.status.replace("_", " ")]],
 };
 
+export function groupSelect(some) {
+  const select = h("select", { "aria-label": "Group by", onchange: () => go({ group: select.value }, true) },
+    h("option", { value: "" }, "no groups"), Object.entries(some).map(([value, [word]]) => h("option", { value }, `by ${word}`)));
+  return select;
+}
+
+// The tasks of each group, by its name; a task with several labels is in several groups.
+export function grouped(tasks, of) {
+  const by = new Map();
+  for (const t of tasks) for (const name of of(t)) {
+    if (!by.has(name)) by.set(name, []);
+    by.get(name).push(t);
+  }
+  return [...by].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
 export class Table {
   constructor(filter) {
     this.filter = filter;
-    this.group = h("select", { "aria-label": "Group by", onchange: () => go({ group: this.group.value }, true) },
-      h("option", { value: "" }, "no groups"), Object.entries(groups).map(([value, [word]]) => h("option", { value }, `by ${word}`)));
+    this.group = groupSelect(groups);
     this.closed = h("input", { type: "checkbox", onchange: () => go({ closed: this.closed.checked ? "1" : "" }, true) });
     this.hidden = new Set(); // columns; the title is always shown
     this.choice = h("details", { class: "menu" }, h("summary", {}, "Columns"), h("div", {}, columns.filter(([key]) => key !== "title").map(([key, word]) => h("label", {},
@@ -84,9 +99,7 @@ export class Table {
   }
 
   grouped(tasks, of) {
-    const by = new Map();
-    for (const t of tasks) for (const name of of(t)) by.set(name, [...(by.get(name) ?? []), t]);
-    return [...by].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([name, own]) => [
+    return grouped(tasks, of).flatMap(([name, own]) => [
       { key: `group-${name}`, height: 40, version: own.length, make: () => h("div", { class: "group-row", role: "row" }, h("strong", { role: "cell", dir: "auto" }, name, h("span", { class: "tally" }, ` ${own.length}`))) },
       ...own.map((t) => { const row = this.row(t); return { ...row, key: `${name}-${t.id}` }; })]);
   }

@@ -329,6 +329,8 @@ def test_a_card_is_moved_by_keyboard_and_by_dragging(page):
     assert page.repo.show(other)["status"] == "closed"
     browser.click("#toast .undo")
     page.sees("[aria-label=Ready]", "Card to drag")
+    page.go("#/work?group=epic")
+    page.sees("[aria-label='In progress'] .card-group", "Nightly jobs never overlap")
 
 
 def test_the_table_sorts_and_groups_and_the_address_tells(page):
