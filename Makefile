@@ -189,7 +189,7 @@ house:
 fmt:
 	$(FORMAT) -i $(FORMATTED)
 
-bench: all bench-tools
+bench: all bench-tools bench-instructions
 	@$(PYTHON) test/bench/bench.py $(OUT)
 
 N = 100000

@@ -163,6 +163,23 @@ def sync_table(build, folder, bead, top):
           f" git {theirs * 1000:.0f} ms, {ours / theirs:.2f} times (goal: 4)")
 
 
+def crowd_table(build, folder, processes=50, each=20):
+    """The same creates by many processes at once and by one after the other; both as commands."""
+    loop = f'for i in $(seq $0); do "{build}/bin/bd" create "a bead $i" -q || exit 1; done'
+
+    def took(count, creates):
+        start = time.perf_counter()
+        shells = [subprocess.Popen(["/bin/sh", "-c", loop, str(creates)], cwd=folder, stdout=subprocess.DEVNULL)
+                  for _ in range(count)]
+        if any(shell.wait() for shell in shells):
+            raise SystemExit("bench: a create failed")
+        return time.perf_counter() - start
+
+    one, many = took(1, processes * each), took(processes, each)
+    print(f"\n{processes * each:,} creates: one process {one:.1f} s, {processes} processes {many:.1f} s,"
+          f" {many / one:.2f} times (goal: ≤ 2)")
+
+
 def tables(measure, build, rounds, top, true):
     os.environ["BD_ACTOR"] = "agent"
     stores = {}
@@ -173,5 +190,6 @@ def tables(measure, build, rounds, top, true):
     commands_table(measure, build, rounds, *stores[10_000], true)
     growth_table(measure, build, rounds, stores)
     rebuild_table(measure, build, stores, "the journal")
+    crowd_table(build, stores[10_000][0])
     sync_table(build, *stores[10_000], top)
     rebuild_table(measure, build, {10_000: stores[10_000]}, "the ref")

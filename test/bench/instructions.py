@@ -53,6 +53,7 @@ def fill(build, folder, size):
     db.commit()
     db.close()
     (folder / "file.txt").write_text("x")
+    run(build, folder, f"vybe resume --agent {AGENT} --request-id second")  # the first one compares all beads
     return {"bead": bead, "other": run(build, folder, "bd list -n 1 --format ids").split()[0]}
 
 
@@ -192,9 +193,9 @@ bd close BEAD --force
 bd reopen BEAD
 bd defer BEAD --until 2099-01-01
 bd undefer BEAD
+bd undo
 bd delete BEAD --force
 bd undelete BEAD
-bd undo
 bd reclaim
 bd epic close-eligible
 bd config set claim.lease 30m
@@ -240,8 +241,10 @@ GROWS = {
     "abacus sessions": "prints all open beads",
     "abacus conversation": "reads the journal since it was last cut, and all mail",
     "bb export": "prints the whole board",
+    "bb refs": "reads the posts that its index does not cover yet; here that is all of them",
     "vybe memory list": "prints the memory",
     "vybe task list": "prints all tasks",
+    "vybe resume": "shows some of the memory, of which the smallest project has only ten entries",
     "vybe status": "counts the events that are not archived",
 }
 

@@ -117,11 +117,11 @@ def rates_table(service, bead):
     print(f"{'request':32} {'rate':>8} {'ratio':>7}  {'goal':28} {'median':>9} {'99 %':>9}")
     for path in (f"bead/show?ids={bead}", "bead/ready?limit=10&brief=true"):
         row("8 × " + path.partition("?")[0], service.load(8, SECONDS, "GET", "/api/" + path), 5000)
-    one, many = (syncs(service.build, service.folder, n) for n in (1, 16))
+    one, many = (syncs(service.build, service.folder, n) for n in (1, 50))
     writes = service.load(50, SECONDS, "POST", "/api/bead/create", CREATE)
     row("50 × bead/create", writes, 1000)
     print(f"{'syncs of one appender':32} {one:>6}/s {writes['per_second'] / one:>6.2f}×")
-    print(f"{'syncs of 16 appenders':32} {many:>6}/s {writes['per_second'] / many:>6.2f}×")
+    print(f"{'syncs of 50 appenders':32} {many:>6}/s {writes['per_second'] / many:>6.2f}×  (goal: ≥ 0.5×)")
 
 
 def answers_table(service, measure, bead):
