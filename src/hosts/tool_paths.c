@@ -236,6 +236,15 @@ static void shell_read(struct tool_list *list, struct str command)
 	shell_put_command(list, &r->cmd);
 }
 
+struct guard_path *tool_paths_of_shell(struct call *c, struct str dir, struct str command)
+{
+	struct tool_list list = { .c = c, .dir = dir };
+
+	list.tail = &list.first;
+	shell_read(&list, command);
+	return list.first;
+}
+
 /* --- tools --- */
 
 /* "*** Update File: src/a.c", the lines of a patch of Codex. */

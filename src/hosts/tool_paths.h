@@ -13,4 +13,7 @@ struct value;
  */
 struct guard_path *tool_paths(struct call *c, const struct value *in);
 
+/* The same of a shell command that is run in the folder `dir`. */
+struct guard_path *tool_paths_of_shell(struct call *c, struct str dir, struct str command);
+
 #endif
