@@ -10,25 +10,12 @@
 #include "base/text/value.h"
 #include "beads/beads.h"
 
-static const char *const rule_events[] = {
+static const char *const event_words[] = {
 	"bead.created", "bead.claimed", "bead.commented", "bead.opened", "bead.closed",
 	"bead.changed", "bead.deleted", "bead.*",         "mail",        "reservation",
 	"protocol",     "agent",        "post",           "artifact",    "note",
 };
-static const struct names rule_words = { rule_events, sizeof rule_events / sizeof *rule_events,
-					 NULL };
-
-enum err rule_check_event(struct call *c, struct str event)
-{
-	struct buf list = { .mem = &c->mem };
-
-	if (names_exact(&rule_words, event) >= 0)
-		return ERR_OK;
-	for (int i = 0; i < rule_words.count; i++)
-		buf_fmt(&list, "%s%s", i ? ", " : "", rule_events[i]);
-	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is no event", STR_ARG(event));
-	return call_step(c, "These are: " STR_FMT, STR_ARG(buf_str(&list)));
-}
+const struct names rule_events = { event_words, sizeof event_words / sizeof *event_words, NULL };
 
 /* --- files --- */
 
@@ -106,7 +93,7 @@ static bool rule_decode(struct call *c, struct str text, struct rule *out)
 			return false;
 	moment_parse(value_str(v, "added_at"), &out->added_ms);
 	return value_int(v, "rule", &out->n) && out->words && out->command[0].n &&
-	       names_exact(&rule_words, out->event) >= 0;
+	       names_exact(&rule_events, out->event) >= 0;
 }
 
 struct rule_numbers {
@@ -165,8 +152,7 @@ enum err rule_add(struct call *c, struct rule *r)
 	AUTO_LOCK lock = LOCK_NONE;
 	enum err e;
 
-	if ((e = rule_check_event(c, r->event)) || (e = rule_folder(c, &folder)) ||
-	    (e = file_make_dir(c, folder, 0700)) ||
+	if ((e = rule_folder(c, &folder)) || (e = file_make_dir(c, folder, 0700)) ||
 	    (e = lock_take(c, path_join(&c->mem, folder, STR("lock")), WAIT_MS, &lock)) ||
 	    (e = file_each(c, folder, rule_see, &all)))
 		return e;

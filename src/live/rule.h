@@ -1,6 +1,7 @@
 #ifndef LIVE_RULE_H
 #define LIVE_RULE_H
 
+#include "base/names.h"
 #include "live/feed_sources.h"
 
 /*
@@ -23,8 +24,7 @@ struct rule {
 	struct rule *next;
 };
 
-/* Is it an event that a rule can name? INVALID_INPUT, with the words. */
-enum err rule_check_event(struct call *c, struct str event);
+extern const struct names rule_events; /* the events that a rule can name */
 
 /* Adds the rule, and sets its number; its place is the present. */
 enum err rule_add(struct call *c, struct rule *r);

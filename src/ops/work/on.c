@@ -7,7 +7,7 @@
 /* abacus on: rules that run a command when something changes. */
 
 struct body {
-	struct str event;
+	int event; /* of rule_events; -1: none */
 	struct list labels, command;
 	int64_t remove, jobs;
 	bool run, tied;
@@ -16,8 +16,9 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 static const struct field fields[] = {
-	{ "event", &kind_line, AT(event), FIELD_PLACE | FIELD_CLI, .arg = "EVENT", .min = 1,
-	  .max = 64, .help = "event to wait for, such as bead.closed" },
+	{ "event", &kind_word, AT(event), FIELD_PLACE | FIELD_CLI, .arg = "EVENT",
+	  .words = &rule_events, .help = "event to wait for",
+	  .hint = "Write it like this: abacus on bead.closed -- ./announce.sh" },
 	{ "label", &kind_str, AT(labels), FIELD_LIST | FIELD_COMMAS | FIELD_CLI, .letter = 'l',
 	  .arg = "LABEL", .most = 20, .min = 1, .max = MAX_WORD,
 	  .help = "labels that the bead must have, all of them" },
@@ -72,17 +73,17 @@ static enum err project_on_list(struct call *c, struct json *reply)
 
 static enum err project_on_add(struct call *c, const struct body *in)
 {
-	struct rule r = { .event = in->event,
-			  .labels = in->labels.item,
+	struct rule r = { .labels = in->labels.item,
 			  .label_count = in->labels.n,
 			  .command = in->command.item,
 			  .words = in->command.n,
 			  .by = c->actor };
 
-	if (!in->event.p || !in->command.n) {
+	if (in->event < 0 || !in->command.n) {
 		call_fail(c, ERR_USAGE, "a rule has an event and a command");
 		return call_step(c, "Write it like this: abacus on bead.closed -- ./announce.sh");
 	}
+	r.event = str_of(names_word(&rule_events, in->event));
 	return rule_add(c, &r);
 }
 
@@ -90,7 +91,7 @@ static enum err project_on_run(struct call *c, struct stores *s, const void *bod
 			       struct json *reply)
 {
 	const struct body *in = body;
-	bool adds = in->event.p || in->command.n || in->labels.n, removes = in->remove != ABSENT;
+	bool adds = in->event >= 0 || in->command.n || in->labels.n, removes = in->remove != ABSENT;
 	enum err e = ERR_OK;
 
 	(void)s;
@@ -111,11 +112,10 @@ const struct op op_project_on = {
 		"runs them in the foreground; the service of 'abacus open' does, too. The command "
 		"gets ABACUS_EVENT, ABACUS_BEAD and ABACUS_BY in its environment, and the event as "
 		"JSON on its standard input; it runs in the project's folder, without a shell. "
-		"Events: bead.created, bead.claimed, bead.commented, bead.opened, bead.closed, "
-		"bead.changed, bead.deleted, bead.* for all of these, mail, reservation, protocol, "
-		"agent, post, artifact, note. Changes from other machines count, too. The command "
-		"runs at least once for each change since the rule was added, also for those while "
-		"no runner ran: a runner that was killed repeats the commands that had not ended. A "
+		"The event bead.* stands for all that begin with bead. Changes from other machines "
+		"count, too. The command runs at least once for each change since the rule was "
+		"added, also for those while no runner ran: a runner that was killed repeats the "
+		"commands that had not ended. A "
 		"command that fails is not repeated. A rule is run by one process at a time. Rules "
 		"belong to this clone, at the path where it is: they are kept in "
 		"~/.local/state/abacus/on, no pull brings one, and neither HTTP, MCP nor a process in a "
