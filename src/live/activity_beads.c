@@ -179,7 +179,7 @@ static enum err bead_acts_see_record(struct call *c, const struct journal_record
 		for (size_t i = 0; i < s->edges.count; i++)
 			bead_acts_note_edge(p, s, s->edges.entry[i].value);
 		p->beyond = p->beyond || record.whole;
-		if (!record.base.p)
+		if (!record.base.p && (s->slots.count || s->edges.count))
 			p->oldest_ms = state_clock(s, INT64_MAX).ms;
 	}
 	(void)c;

@@ -275,8 +275,8 @@ def test_receipts_that_are_defined_with_other_sql_are_refused_at_once(project, o
 
 
 @pytest.mark.parametrize("table, old, new", [
-    ("beads", "title, hash", f"title CHECK ({SLOW}), hash"),
-    ("beads", "title, hash", f"title AS ({SLOW}), hash"),
+    ("beads", "title, tags", f"title CHECK ({SLOW}), tags"),
+    ("beads", "title, tags", f"title AS ({SLOW}), tags"),
     ("todo", "WHERE status < 2", f"WHERE {SLOW}"),
     ("edges", "active, line", f"active, line DEFAULT ({SLOW})"),
     ("search", "content = ''", "content = 'beads'"),

@@ -50,7 +50,7 @@ COMMANDS = {
              "task complete --id bd-b --outcome blocked --summary x --request-id g11",
              "task add-dep --id bd-c --depends-on bd-a --request-id g12", "task remove-dep --id bd-c --depends-on bd-a --request-id g13",
              "task delete --id bd-c --request-id g14", "upgrade"],
-    "abacus": ["whoami", "where", "doctor", "sessions", "conversation bd-a", "conversation bd-b", "top", "status", "log", "log --long", "log --bead bd-a", "install", "completion bash", "man bd", "docs",
+    "abacus": ["whoami", "where", "doctor", "sessions", "conversation bd-a", "conversation bd-b", "top", "status", "log", "log --long", "log --bead bd-a", "on", "install", "completion bash", "man bd", "docs",
                "schema", "init", "search x", "files", "work bd-b --no-branch", "work", "work stop", "work done", "slots", "slots set build 1",
                "share status", "share on", "share", "machines", "machines rename x", "machines trust x", "machines forget x",
                "share off", "move-store workspace", "move-store git"],
