@@ -164,7 +164,7 @@ static int64_t cut_grown(const struct beads *b)
 
 bool beads_cut_due_writer(const struct beads *b)
 {
-	enum { CUT_BY_WRITER = 256 << 10 };
+	enum { CUT_BY_WRITER = 512 << 10 };
 	int64_t grown = cut_grown(b);
 
 	return grown > CUT_BY_WRITER && grown > 2 * b->about.cut_offset;

@@ -13,7 +13,7 @@ from harness import STRACE, needs_strace
 from vybe import Vybe
 
 MB = 1 << 20
-CUT = 256 << 10  # bytes of the journal after which a writer cuts it
+CUT = 512 << 10  # bytes of the journal after which a writer cuts it
 THEN, LATER = ({"ABACUS_NOW": day} for day in ("2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"))
 
 

@@ -166,7 +166,7 @@ def test_it_is_alone_and_has_nothing_of_ours(auto):
     for stream in (child.stdin, child.stdout, child.stderr):
         stream.close()
     os.close(theirs)
-    [pid] = courier(auto)
+    [pid] = until(10, lambda: courier(auto))
     fields = stat(pid)
     assert int(fields[3]) != os.getsid(0), "it is in our session"
     assert fields[4] == "0", "it has a terminal"

@@ -328,8 +328,8 @@ def test_what_was_not_synced_is_synced_before_it_is_acknowledged(furnished, tmp_
 @pytest.fixture
 def long_journal(furnished):
     """A journal that is longer than the cache, so that a limit on file sizes meets it alone."""
-    for n in range(7):
-        furnished.bd("update", "bd-one", "-d", "word " * 12000 + str(n)).ok()
+    for n in range(40):
+        furnished.bd("update", "bd-one", "-d", "word " * 1000 + str(n)).ok()
     assert furnished.journal.stat().st_size > 2 * furnished.cache.stat().st_size
     return furnished
 
