@@ -75,11 +75,11 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 
 /*
  * Brings the reservations in line with those of all machines: `list` has each of them in the state
- * that it has among all. `missed`: a reservation that was made here since is not in the list, and one
- * of the list has to wait for it.
+ * that it has among all. `changed`: the record here has lines that the list may not know, so an end
+ * that is later here stays. `missed`: such a line exists, and one of the list has to wait for it.
  */
 enum err reservation_join(struct call *c, struct agent_files *f, const struct reservation *list,
-			  bool *missed);
+			  bool changed, bool *missed);
 
 /* The reservations whose time is not over, by scope; absent: of all agents, beads. */
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent, struct str bead,

@@ -9,7 +9,7 @@ struct reservation_joining {
 	struct book_change *change;
 	size_t count;
 	struct map ids; /* of the reservations in the list */
-	bool missed;
+	bool changed, missed;
 };
 
 static void reservation_add_change(struct reservation_joining *k, const struct reservation *r)
@@ -28,15 +28,18 @@ static void reservation_join_ended(struct reservation_joining *k, const struct r
 		reservation_add_change(k, r);
 }
 
+/* One whose time is over is ended by every writer, but it may have had a later end here. */
 static void reservation_join_active(struct reservation_joining *k, const struct reservation *r)
 {
 	struct reservation there;
-	bool held = book_find(k->c, k->b, r->key, &there);
+	bool held = book_find(k->c, k->b, r->key, &there), same = held && str_eq(there.id, r->id);
 
-	if (held && str_eq(there.id, r->id) && there.expires_ms >= r->expires_ms &&
-	    str_eq(there.bead, r->bead) && str_eq(there.agent, r->agent))
+	if ((same && there.expires_ms == r->expires_ms && str_eq(there.bead, r->bead) &&
+	     str_eq(there.agent, r->agent)) ||
+	    (!same && r->expires_ms <= k->c->now_ms))
 		return;
-	if (held && there.expires_ms > k->c->now_ms && !map_find(&k->ids, there.id))
+	if ((same && k->changed && there.expires_ms > r->expires_ms) ||
+	    (held && there.expires_ms > k->c->now_ms && !map_find(&k->ids, there.id)))
 		k->missed = true;
 	else
 		reservation_add_change(k, r);
@@ -44,10 +47,10 @@ static void reservation_join_active(struct reservation_joining *k, const struct 
 
 /* The ended ones come first: of two with one scope, the active one is the last in the record. */
 enum err reservation_join(struct call *c, struct agent_files *f, const struct reservation *list,
-			  bool *missed)
+			  bool changed, bool *missed)
 {
 	struct book b;
-	struct reservation_joining k = { .c = c, .b = &b, .ids.mem = &c->mem };
+	struct reservation_joining k = { .c = c, .b = &b, .ids.mem = &c->mem, .changed = changed };
 	enum err e = book_open(c, f, false, &b);
 
 	*missed = false;

@@ -119,10 +119,10 @@ static enum err apply_to_agents(struct applying *k)
 	return e;
 }
 
-static enum err apply_place(struct call *c, struct machines *m, const char *source, int64_t *out)
+enum err apply_place(struct call *c, struct machines *m, struct str source, int64_t *out)
 {
 	struct str text;
-	enum err e = place_row_find(c, &m->db, str_of(source), &text);
+	enum err e = place_row_find(c, &m->db, source, &text);
 
 	*out = 0;
 	if (!e && text.p)
@@ -134,7 +134,7 @@ static enum err apply_all(struct applying *k)
 {
 	struct call *c = k->c;
 	int64_t aliased;
-	enum err e = apply_place(c, k->m, "aliased", &aliased);
+	enum err e = apply_place(c, k->m, STR("aliased"), &aliased);
 
 	if (e)
 		return e;
@@ -159,9 +159,9 @@ static enum err apply_is_due(struct call *c, struct machines *m, bool *out)
 	int64_t until, judged, aliased;
 	enum err e = fact_row_each(c, &m->db, &open, &any);
 
-	if (e || (e = apply_place(c, m, "contested until", &until)) ||
-	    (e = apply_place(c, m, "reservations at", &judged)) ||
-	    (e = apply_place(c, m, "aliased", &aliased)))
+	if (e || (e = apply_place(c, m, STR("contested until"), &until)) ||
+	    (e = apply_place(c, m, STR("reservations at"), &judged)) ||
+	    (e = apply_place(c, m, STR("aliased"), &aliased)))
 		return e;
 	m->reserved = m->reserved || (until && until <= c->now_ms) || c->now_ms < judged;
 	*out = any || m->reserved || aliased;

@@ -42,6 +42,9 @@ enum err apply_events(struct applying *k);
 enum err apply_board(struct applying *k);
 enum err apply_vybe(struct applying *k);
 
+/* How far a source was collected, or what else was noted under this name, as a number; 0: nothing. */
+enum err apply_place(struct call *c, struct machines *m, struct str source, int64_t *out);
+
 /* The last write of a register, among the facts about it; NULL: there is none. */
 const struct fact *apply_last(const struct fact *list);
 

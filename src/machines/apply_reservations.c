@@ -259,12 +259,25 @@ static enum err holding_note(struct applying *k, struct holding *one)
 	return value_row_put(k->c, &k->m->db, kind, one->r.id, STR("1"));
 }
 
+/* Was something reserved or released here since the collection? */
+static enum err holdings_changed_here(struct applying *k, bool *out)
+{
+	struct str file = STR("reservations/history.jsonl");
+	int64_t collected, size;
+	enum err e = apply_place(k->c, k->m, file, &collected);
+
+	if (!e)
+		e = agent_file_size(k->c, &k->files, file, &size);
+	*out = !e && size != collected;
+	return e;
+}
+
 static enum err holdings_join(struct applying *k, struct holding_set *h)
 {
 	struct reservation *list = NULL, **tail = &list;
 	int64_t until = 0;
-	bool missed;
-	enum err e = ERR_OK;
+	bool changed, missed;
+	enum err e = holdings_changed_here(k, &changed);
 
 	for (size_t i = 0; !e && i < h->all.count; i++) {
 		struct holding *one = h->all.entry[i].value;
@@ -273,8 +286,6 @@ static enum err holdings_join(struct applying *k, struct holding_set *h)
 			continue;
 		if (one->ended && one->r.state != RESERVATION_RELEASED)
 			one->r.state = RESERVATION_EXPIRED;
-		else if (!one->ended && one->r.expires_ms <= k->c->now_ms)
-			continue; /* every writer ends it by itself */
 		one->r.via = one->machine;
 		e = holding_note(k, one);
 		if (one->by && (!until || one->by->r.expires_ms < until))
@@ -283,7 +294,7 @@ static enum err holdings_join(struct applying *k, struct holding_set *h)
 		tail = &one->r.next;
 	}
 	*tail = NULL;
-	if (e || (e = reservation_join(k->c, &k->files, list, &missed)))
+	if (e || (e = reservation_join(k->c, &k->files, list, changed, &missed)))
 		return e;
 	until = missed ? 1 : until; /* again in the next round, which knows that one */
 	if ((e = place_row_put(k->c, &k->m->db, STR("contested until"),

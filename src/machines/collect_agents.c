@@ -52,6 +52,7 @@ int64_t collect_moment(const struct value *v, const char *key)
 static void collect_registered(struct collecting *k, struct agent_files *f, const struct value *v,
 			       void *arg)
 {
+	struct str machine = value_str(v, "machine_id");
 	struct json j = json_new(&k->c->mem);
 
 	(void)f, (void)arg;
@@ -61,6 +62,8 @@ static void collect_registered(struct collecting *k, struct agent_files *f, cons
 	json_put_str(&j, "agent", value_str(v, "agent_id"));
 	json_put_int(&j, "created", collect_moment(v, "created_at"));
 	json_put_str(&j, "display", value_str(v, "display_name"));
+	if (machine.n) /* the agent was registered there; that fact may arrive after this one */
+		json_put_str(&j, "machine", machine);
 	json_put_str(&j, "role", value_str(v, "role"));
 	json_end(&j);
 	collect_add(k, FACT_AGENT_REGISTERED, collect_moment(v, "last_seen_at"),

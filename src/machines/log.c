@@ -90,21 +90,94 @@ static enum err log_has(struct call *c, struct machine_db *db, const struct fact
 	return e;
 }
 
-static enum err log_put(struct call *c, struct machine_db *db, struct machine_self *self,
-			const struct fact_draft *d, int64_t *bytes, bool *sealed)
+/* The latest stamp of the known facts about a subject, if that is later than `out`. */
+static enum err log_latest(struct call *c, struct machine_db *db, enum fact_kind kind,
+			   struct str subject, struct stamp *out)
 {
-	struct stamp last = { self->clock_ms, self->clock_n };
-	struct fact f = { .machine = self->id, .by = d->by, .kind = d->kind }, made;
-	struct fact_row row;
+	bool memory = kind == FACT_MEMORY_SET || kind == FACT_MEMORY_DELETED;
+	struct fact_filter same = { .subject = subject, .latest = true, .limit = 1 };
+	struct fact_row *row;
+	struct stamp at;
+	enum err e;
+
+	if (!memory)
+		same.kind = str_of(names_word(&fact_kinds, (int)kind));
+	if ((e = fact_row_each(c, db, &same, &row)) || !row)
+		return e;
+	at = (struct stamp){ row->ms, row->n };
+	if (stamp_cmp(at, *out) > 0)
+		*out = at;
+	return ERR_OK;
+}
+
+/*
+ * The latest stamp of what a fact replaces, which may be too far ahead for the clock to follow: what
+ * is written here has to win over what is known here. A renamed agent has facts under both names.
+ */
+static enum err log_replaced(struct call *c, struct machine_db *db, const struct fact *f,
+			     struct stamp *out)
+{
+	bool named = f->kind == FACT_STATUS || f->kind == FACT_AGENT_REGISTERED;
+	struct value_row *renamed = NULL;
+	enum err e;
+
+	*out = (struct stamp){ 0 };
+	if ((e = log_latest(c, db, f->kind, f->subject, out)) ||
+	    (named && (e = value_row_each(c, db, STR("renamed"), &renamed))))
+		return e;
+	for (; !e && renamed; renamed = renamed->next)
+		if (str_eq(f->subject, renamed->key))
+			e = log_latest(c, db, f->kind, renamed->value, out);
+		else if (str_eq(f->subject, renamed->value))
+			e = log_latest(c, db, f->kind, renamed->key, out);
+	return e;
+}
+
+/*
+ * Stamps a fact; its line is absent if there is nothing to add. A renewal bears the time of its
+ * reservation, which a fast clock may have made: an act is not later than now.
+ */
+static enum err log_make(struct call *c, struct machine_db *db, struct machine_self *self,
+			 const struct fact_draft *d, struct fact *out)
+{
+	int64_t act_ms = d->act_ms < c->now_ms ? d->act_ms : c->now_ms;
+	struct stamp clock = stamp_next((struct stamp){ self->clock_ms, self->clock_n }, act_ms);
+	struct fact f = { .machine = self->id,
+			  .seq = self->count + 1,
+			  .at = clock,
+			  .by = d->by.p ? d->by : STR(""),
+			  .kind = d->kind },
+		    made;
+	struct stamp replaced;
 	bool there;
 	enum err e;
 
-	f.seq = self->count + 1;
-	f.at = stamp_next(last, d->act_ms);
+	*out = (struct fact){ 0 };
 	f.line = fact_line(&c->mem, &f, d->data);
 	if (fact_parse(&c->mem, self->id, f.line, &made) != FACT_KNOWN)
 		return ERR_OK; /* others could not read it either */
-	if ((e = log_has(c, db, &made, &there)) || there)
+	f.subject = made.subject;
+	if ((e = log_has(c, db, &f, &there)) || there || (e = log_replaced(c, db, &f, &replaced)))
+		return e;
+	if (stamp_cmp(replaced, clock) >= 0 && stamp_has_later(replaced)) {
+		f.at = stamp_next(replaced, act_ms);
+		f.line = fact_line(&c->mem, &f, d->data);
+	}
+	self->clock_ms = clock.ms;
+	self->clock_n = clock.n;
+	log_follow(c, self, f.at);
+	*out = f;
+	return ERR_OK;
+}
+
+static enum err log_put(struct call *c, struct machine_db *db, struct machine_self *self,
+			const struct fact_draft *d, int64_t *bytes, bool *sealed)
+{
+	struct fact_row row;
+	struct fact f;
+	enum err e = log_make(c, db, self, d, &f);
+
+	if (e || !f.line.p)
 		return e;
 	if (*bytes && *bytes + (int64_t)f.line.n + 1 > LOG_SEGMENT) {
 		self->segment++;
@@ -115,17 +188,15 @@ static enum err log_put(struct call *c, struct machine_db *db, struct machine_se
 				 .seq = f.seq,
 				 .ms = f.at.ms,
 				 .n = f.at.n,
-				 .by = f.by.p ? f.by : STR(""),
+				 .by = f.by,
 				 .kind = str_of(names_word(&fact_kinds, (int)f.kind)),
-				 .subject = made.subject,
+				 .subject = f.subject,
 				 .line = f.line,
 				 .segment = self->segment,
 				 .done = true };
 	if ((e = fact_row_put(c, db, &row)))
 		return e;
 	self->count = f.seq;
-	self->clock_ms = f.at.ms;
-	self->clock_n = f.at.n;
 	*bytes += (int64_t)f.line.n + 1;
 	return ERR_OK;
 }
@@ -148,30 +219,46 @@ enum err log_append(struct call *c, struct machine_db *db, struct machine_self *
 
 /* The latest facts of each subject and what is known of it, while the log is compacted. */
 struct log_subject {
-	int64_t last[FACT_KINDS]; /* number of the newest fact of each kind */
+	int64_t last[FACT_KINDS]; /* number of the newest own fact of each kind */
 	int64_t made_ms;
-	bool ended, wants_ack;
+	bool read, ended, wants_ack;
 	bool listed; /* the message is in another machine's log */
 };
 
-static struct log_subject *log_subject_of(struct call *c, struct map *subjects, struct str key)
+/* Several machines may have registered one name. */
+static struct str log_subject_key(struct call *c, const struct fact_row *row)
 {
-	void **at = map_put(subjects, key);
+	int64_t created = 0;
+	struct fact f;
+
+	if (!str_eq(row->kind, str_of(names_word(&fact_kinds, FACT_AGENT_REGISTERED))) ||
+	    fact_parse(&c->mem, row->machine, row->line, &f) != FACT_KNOWN)
+		return row->subject;
+	value_int(f.data, "created", &created);
+	return fact_global(&c->mem, row->subject, created);
+}
+
+static struct log_subject *log_subject_of(struct call *c, struct map *subjects,
+					  const struct fact_row *row)
+{
+	void **at = map_put(subjects, log_subject_key(c, row));
 
 	if (!*at)
 		*at = arena_new(&c->mem, struct log_subject);
 	return *at;
 }
 
-static void log_note(struct call *c, struct map *subjects, const struct fact_row *row)
+static void log_note(struct call *c, struct map *subjects, const struct fact_row *row,
+		     const struct machine_self *self)
 {
-	struct log_subject *s = log_subject_of(c, subjects, row->subject);
+	struct log_subject *s = log_subject_of(c, subjects, row);
 	int kind = names_exact(&fact_kinds, row->kind);
 	struct fact f;
 
 	if (kind < 0)
 		return;
-	s->last[kind] = row->seq;
+	if (str_eq(row->machine, self->id))
+		s->last[kind] = row->seq;
 	if (kind == FACT_MESSAGE_SENT || kind == FACT_RESERVATION_MADE)
 		s->made_ms = row->ms;
 	s->listed = s->listed || (kind == FACT_MESSAGE_SENT && row->segment == FACT_LISTED);
@@ -181,16 +268,20 @@ static void log_note(struct call *c, struct map *subjects, const struct fact_row
 
 		s->wants_ack = ack && ack->type == VALUE_BOOL && ack->yes;
 	}
+	s->read = s->read || kind == FACT_MESSAGE_READ;
 	if (kind == FACT_MESSAGE_ACKED || kind == FACT_RESERVATION_RELEASED ||
 	    kind == FACT_RESERVATION_EXPIRED)
 		s->ended = true;
 }
 
-/* A register keeps its last value; a message or a reservation goes 30 days after it was settled. */
+/*
+ * This machine's last value of a register stays, whatever others have written; a message or a
+ * reservation goes 30 days after it was settled.
+ */
 static bool log_is_settled(const struct log_subject *s, const struct fact_row *row, int64_t before)
 {
 	int kind = names_exact(&fact_kinds, row->kind);
-	bool read = s->last[FACT_MESSAGE_READ] && !s->wants_ack;
+	bool read = s->read && !s->wants_ack;
 
 	switch (kind) {
 	case FACT_AGENT_REGISTERED:
@@ -221,20 +312,17 @@ enum err log_compact(struct call *c, struct machine_db *db, struct machine_self 
 {
 	int64_t before = c->now_ms - LOG_CURRENT_DAYS * INT64_C(86400000);
 	struct map subjects = { .mem = &c->mem };
-	struct fact_filter own = { 0 };
+	struct fact_filter any = { 0 };
 	struct fact_row *all;
-	enum err e = fact_row_each(c, db, &own, &all);
+	enum err e = fact_row_each(c, db, &any, &all);
 
 	for (struct fact_row *f = e ? NULL : all; f; f = f->next)
-		log_note(c, &subjects, f);
-	for (struct fact_row *f = e ? NULL : all; !e && f; f = f->next) {
-		void **at = map_find(&subjects, f->subject);
-
-		if (f->segment > 0 && at && log_is_settled(*at, f, before)) {
+		log_note(c, &subjects, f, self);
+	for (struct fact_row *f = e ? NULL : all; !e && f; f = f->next)
+		if (f->segment > 0 && log_is_settled(log_subject_of(c, &subjects, f), f, before)) {
 			e = fact_row_unlist(c, db, f->machine, f->seq);
 			self->dirty = true;
 		}
-	}
 	return e;
 }
 

@@ -32,7 +32,10 @@ struct fact_draft {
 	struct fact_draft *next;
 };
 
-/* Adds facts in the order of their acts. Their stamps follow every stamp seen so far. */
+/*
+ * Adds facts in the order of their acts. Their stamps follow the clock, and those of all known facts
+ * about the same subject.
+ */
 enum err log_append(struct call *c, struct machine_db *db, struct machine_self *self,
 		    struct fact_draft *drafts);
 

@@ -1,6 +1,7 @@
 #include "machines/registrations.h"
 
 #include "base/text/value.h"
+#include "machines/log.h"
 
 static int registration_cmp(const struct registration *a, const struct registration *b)
 {
@@ -60,19 +61,22 @@ static void registrations_insert(struct registrations *r, struct registration *o
 	*at = one;
 }
 
-/* The machine of a registration is the one whose fact is the earliest. */
+/* The machine of a registration is the one that its earliest fact names, or else is from. */
 static void registrations_add(struct call *c, struct registrations *r, const struct fact *f)
 {
+	struct str machine = value_str(f->data, "machine");
 	struct registration *one;
 	int64_t created;
 
 	if (!value_int(f->data, "created", &created) || created <= 0)
 		return;
+	if (!log_id_valid(machine))
+		machine = f->machine;
 	one = registrations_find(r, f->subject, created);
 	if (!one) {
 		one = arena_new(&c->mem, struct registration);
 		*one = (struct registration){ .name = f->subject,
-					      .machine = f->machine,
+					      .machine = machine,
 					      .created_ms = created,
 					      .last = *f,
 					      .at = f->at };
@@ -80,9 +84,9 @@ static void registrations_add(struct call *c, struct registrations *r, const str
 		return;
 	}
 	if (stamp_cmp(f->at, one->at) < 0 ||
-	    (!stamp_cmp(f->at, one->at) && str_cmp(f->machine, one->machine) < 0)) {
+	    (!stamp_cmp(f->at, one->at) && str_cmp(machine, one->machine) < 0)) {
 		one->at = f->at;
-		one->machine = f->machine;
+		one->machine = machine;
 	}
 	if (fact_cmp(f, &one->last) > 0)
 		one->last = *f;

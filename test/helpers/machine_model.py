@@ -14,6 +14,13 @@ def ms(text):
     return round(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
 
+def subject(fact):
+    """Facts about one subject are joined; a memory entry is set and deleted."""
+    kind, data = fact["kind"], fact["data"]
+    return (kind.split(".")[0] if kind.startswith("memory") else kind,
+            *(data.get(name) for name in ("id", "agent", "path", "scope", "scope_id", "key")))
+
+
 def of(facts, *kinds):
     return [f for f in facts if f["kind"] in kinds]
 
@@ -82,7 +89,7 @@ def reservations(facts, names, now):
                 other["machine"] != one["machine"] and other["agent"] != one["agent"] and
                 overlap(other["scope"], one["scope"]) for other in holds):
             holds.append(one)
-    return {(one["agent"], one["scope"]) for one in holds}
+    return {(one["agent"], one["scope"], one["expires"]) for one in holds}
 
 
 def registers(facts, kinds, key):

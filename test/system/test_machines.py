@@ -465,6 +465,24 @@ def test_a_memory_crosses_and_the_last_writer_wins(tmp_path):
     assert recall(b, "style") is None
 
 
+def test_a_change_replaces_what_it_changes_however_wrong_the_clocks_are(tmp_path):
+    remote, a, b = pair(tmp_path, ABACUS_NOW="2026-01-01T00:00:00Z")
+    a.env["ABACUS_NOW"] = "2026-01-04T00:00:00Z"
+    remember(a, "style", "tabs", 1)
+    reserve(a, "amber-otter", "src", "--ttl", "1440")
+    settle(a, b)
+    remember(b, "style", "spaces", 2)
+    reserve(b, "amber-otter", "src", "--ttl", "1440")
+    settle(b, a)
+    assert [recall(one, "style") for one in (a, b)] == ["spaces"] * 2
+    assert [r["expires_at"] for one in (a, b) for r in one.agent("status", env=b.env)["reservations"]] \
+        == ["2026-01-02T00:00:00.000Z"] * 2
+    send(b, "bold-fox", "amber-otter")
+    b.exchange()
+    sent = log_of(remote, b.ref)[1][-1]
+    assert sent["kind"] == "message.sent" and sent["at"][0] == 1767225600000  # the clock has not followed
+
+
 def progress(repo):
     events = repo.vybe("events", "list", "--agent", "amber-otter")["data"]["events"]
     return [e["message"] for e in events if e["kind"] == "progress"]

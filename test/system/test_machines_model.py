@@ -24,6 +24,7 @@ from remotes import bare
 THOROUGH = os.environ.get("ABACUS_THOROUGH") == "1"
 HISTORIES = int(os.environ.get("ABACUS_HISTORIES", 1000 if THOROUGH else 300))
 CHUNK = 50
+FAILED_ONCE = (578, 839, 875, 902, 962)
 REAL = 40 if THOROUGH else 8
 AGENTS = ("amber-otter", "bold-fox", "calm-seal", "dark-wren")
 COMMON = "warm-newt"  # more than one machine may register it
@@ -39,8 +40,9 @@ REFUSALS = {"UNKNOWN_RECIPIENT", "UNKNOWN_SENDER", "AGENT_NOT_FOUND", "MESSAGE_N
 class Tool:
     """All machines in one process; the remote is a folder with a file per log."""
 
-    def __init__(self, root, seed):
-        self.root, self.hub = root, root / "hub"
+    def __init__(self, root, seed, template):
+        self.root, self.hub, self.template = root, root / "hub", template
+        self.hub.mkdir()
         self.process = subprocess.Popen([str(BUILD / "model" / "machines_tool")], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=environment())
         self.process.stdin.write(json.dumps({"seed": seed + 1}) + "\n")
@@ -65,6 +67,9 @@ class Tool:
     def lose(self, i):
         """The objects of logs are in no folder here."""
 
+    def join(self, i):
+        shutil.copytree(self.template, self.root / f"m{i}", symlinks=True)
+
     def published(self):
         for i, id in self.ids.items():
             if (self.hub / id).exists():
@@ -79,8 +84,9 @@ class Tool:
 class Real:
     """Clones of a bare remote; every step is a process."""
 
-    def __init__(self, root, seed):
-        self.root, self.random = root, random.Random(seed)
+    def __init__(self, root, seed, template):
+        self.root, self.random, self.template = root, random.Random(seed), template
+        bare(root / "hub.git")
 
     def at(self, i):
         one = Machine(self.root / f"m{i}")
@@ -111,6 +117,10 @@ class Real:
         """The objects of the logs, with the refs and packs, are only a cache."""
         shutil.rmtree(self.at(i).home / "machines" / "objects", ignore_errors=True)
 
+    def join(self, i):
+        shutil.copytree(self.template, self.root / f"m{i}", symlinks=True)
+        self.at(i).share(f"host-{i}")
+
     def published(self):
         for i in range(len(AGENTS)):
             id = self.at(i).id
@@ -122,13 +132,16 @@ class Real:
 
 
 class History:
-    def __init__(self, root, seed, way):
-        self.root, self.way, self.random = root, way(root, seed), random.Random(seed)
+    def __init__(self, root, seed, way, template):
+        self.root, self.way, self.random = root, way(root, seed, template), random.Random(seed)
+        for i in range(len(AGENTS)):
+            self.way.join(i)
         self.now, self.count = START, 0
         self.skew = [self.random.choice((0, 0, DAY, -DAY, 5000)) for _ in AGENTS]
         self.cut = set()
         self.facts = collections.defaultdict(dict)  # by machine and number
         self.done = []  # what was acknowledged
+        self.aged = False  # facts may have left the logs
 
     def time(self, i):
         self.now += self.random.randint(1, 2000)
@@ -230,8 +243,11 @@ class History:
             lines = [json.loads(line) for line in text.splitlines()]
             assert [f["seq"] for f in lines] == sorted({f["seq"] for f in lines})
             assert meta["count"] >= max((f["seq"] for f in lines), default=0)
-            assert [f["at"] for f in lines] == sorted(f["at"] for f in lines)
+            last = {}
             for f in lines:
+                subject = machine_model.subject(f)  # a later write of a register has a later stamp
+                assert last.get(subject, [0, 0]) < f["at"]
+                last[subject] = f["at"]
                 assert self.facts[id].setdefault(f["seq"], f) == f
 
     def settle(self, machines=range(len(AGENTS)), rounds=3):
@@ -251,6 +267,7 @@ class History:
 
     def month(self):
         """Facts that are settled leave those logs whose last segment is sealed."""
+        self.aged = True
         self.settle()
         self.look()
         self.now += 40 * DAY
@@ -294,7 +311,8 @@ class History:
         return {
             "registry": {a["agent_id"]: (a["role"], machine_model.ms(a["created_at"])) for a in ask("agent list")},
             "messages": mail,
-            "reservations": {(r["agent_id"], r["scope"]) for r in ask("agent status")["reservations"]},
+            "reservations": {(r["agent_id"], r["scope"], machine_model.ms(r["expires_at"]))
+                             for r in ask("agent status")["reservations"]},
             "memory": {m["key"]: m["value"] for m in ask("vybe memory list", scope="global")["memories"]},
             "tasks": {a["id"]: a["current_task"] for a in board["agents"] if a["current_task"]},
             "artifacts": {a["path"]: a["description"] for a in board["artifacts"]},
@@ -319,7 +337,18 @@ class History:
             found = self.state(i)
             for kind in expected:
                 assert found[kind] == expected[kind], (kind, f"m{i}", found[kind], expected[kind])
+        if self.aged:
+            self.join_late(len(AGENTS), expected)
         self.way.close()
+
+    def join_late(self, i, expected):
+        """Facts that have left the logs are not missed by a new machine, except for settled mail."""
+        self.way.join(i)
+        self.way.round(i, self.time(i), range(len(AGENTS)))
+        found = self.state(i)
+        messages = {id: m for id, m in expected["messages"].items() if id in found["messages"] or m[3] == "unread"}
+        for kind, value in {**expected, "messages": messages}.items():
+            assert found[kind] == value, (kind, "late", found[kind], value)
 
 
 @pytest.fixture(scope="module")
@@ -331,14 +360,13 @@ def template(tmp_path_factory):
     return one.path
 
 
-@pytest.mark.parametrize("first", range(0, HISTORIES, CHUNK))
-def test_all_machines_end_with_the_state_of_the_model(tmp_path, template, first):
-    for seed in range(first, min(first + CHUNK, HISTORIES)):
+@pytest.mark.parametrize("seeds", [range(first, min(first + CHUNK, HISTORIES)) for first in range(0, HISTORIES, CHUNK)]
+                         + [FAILED_ONCE], ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_all_machines_end_with_the_state_of_the_model(tmp_path, template, seeds):
+    for seed in seeds:
         root = tmp_path / str(seed)
-        for i in range(len(AGENTS)):
-            shutil.copytree(template, root / f"m{i}", symlinks=True)
-        (root / "hub").mkdir()
-        history = History(root, seed, Tool)
+        root.mkdir()
+        history = History(root, seed, Tool, template)
         try:
             history.play(40)
             history.check()
@@ -349,10 +377,6 @@ def test_all_machines_end_with_the_state_of_the_model(tmp_path, template, first)
 
 @pytest.mark.parametrize("seed", range(REAL))
 def test_so_do_clones_of_a_bare_remote(tmp_path, template, seed):
-    bare(tmp_path / "hub.git")
-    for i in range(len(AGENTS)):
-        shutil.copytree(template, tmp_path / f"m{i}", symlinks=True)
-        Real(tmp_path, seed).at(i).share(f"host-{i}")
-    history = History(tmp_path, seed, Real)
+    history = History(tmp_path, seed, Real, template)
     history.play(20)
     history.check()

@@ -286,7 +286,8 @@ static struct str fact_row_query(struct call *c, const struct fact_filter *filte
 		buf_put(&sql, STR(" AND done = 0"));
 	if (filter->segment)
 		buf_fmt(&sql, " AND segment = %lld", (long long)filter->segment);
-	buf_put(&sql, STR(" ORDER BY machine, seq"));
+	buf_put(&sql,
+		filter->latest ? STR(" ORDER BY ms DESC, n DESC") : STR(" ORDER BY machine, seq"));
 	if (filter->limit)
 		buf_fmt(&sql, " LIMIT %lld", (long long)filter->limit);
 	return buf_str(&sql);

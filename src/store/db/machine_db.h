@@ -76,10 +76,13 @@ enum err fact_row_unlist(struct call *c, struct machine_db *m, struct str machin
 enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, struct str to,
 			 int64_t sent);
 
-/* Ordered by machine and number; absent arguments match any. `open`: only those not done. */
+/*
+ * Ordered by machine and number, or with `latest` by stamp, the latest first; absent arguments match
+ * any. `open`: only those not done.
+ */
 struct fact_filter {
 	struct str kind, subject, machine;
-	bool open;
+	bool open, latest;
 	int64_t segment; /* 0: any */
 	int64_t limit;   /* 0: none */
 };
