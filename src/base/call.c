@@ -205,6 +205,7 @@ struct str call_next_step(struct call *c)
 {
 	static const char *const left[] = {
 		[STORED_NOTHING] = "Nothing was changed.",
+		[STORED_UNDONE] = "What the command had done was undone.",
 		[STORED_MAYBE] = "It is not known whether this was stored.",
 		[STORED_PART] = "Only part of it was stored.",
 		[STORED_SAFE] = "Nothing was lost.",
@@ -215,7 +216,9 @@ struct str call_next_step(struct call *c)
 	bool command = c->step.p && !str_ends(step, STR("."));
 	bool remedy = !c->step.p && !str_ends(step, STR("."));
 
-	if (c->stored == STORED_NOTHING || c->stored == STORED_SAFE)
+	if (c->stored == STORED_UNDONE && !remedy)
+		return arena_fmt(&c->mem, "%s " STR_FMT, left[c->stored], STR_ARG(step));
+	if (c->stored == STORED_NOTHING || c->stored == STORED_UNDONE || c->stored == STORED_SAFE)
 		return remedy ? arena_fmt(&c->mem, "%s " STR_FMT ", then run the command again.",
 					  left[c->stored], STR_ARG(step)) :
 				step;

@@ -34,9 +34,10 @@ enum actor_source {
  */
 enum stored {
 	STORED_NOTHING,
-	STORED_MAYBE, /* unknown: a write could neither be finished nor undone */
-	STORED_PART,  /* some changes are stored, and stay */
-	STORED_SAFE,  /* nothing can be lost: all changes were stored before this call */
+	STORED_UNDONE, /* some changes were stored, and then undone */
+	STORED_MAYBE,  /* unknown: a write could neither be finished nor undone */
+	STORED_PART,   /* some changes are stored, and stay */
+	STORED_SAFE,   /* nothing can be lost: all changes were stored before this call */
 };
 
 /*

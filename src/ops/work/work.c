@@ -120,27 +120,36 @@ static enum err work_claim(struct work *w, int64_t lease)
 	return ERR_OK;
 }
 
-/* Gives the claim back; what fails now does not replace the reason for giving up. */
-static void work_unclaim(struct work *w)
+static enum err work_unclaim(struct work *w)
 {
-	struct call before = call_save(w->c);
-
-	if (!w->held)
-		work_run(w->c, &op_bead_unclaim,
-			 (const struct work_argument[]){ { "ids", w->now.bead }, { 0 } }, NULL);
-	call_restore(w->c, &before);
+	if (w->held)
+		return ERR_OK;
+	return work_run(w->c, &op_bead_unclaim,
+			(const struct work_argument[]){ { "ids", w->now.bead }, { 0 } }, NULL);
 }
 
-static void work_release_made(struct work *w)
+static enum err work_release_scope(struct work *w, struct str scope)
+{
+	return work_run(w->c, &op_agent_release,
+			(const struct work_argument[]){ { "scope", scope }, { 0 } }, NULL);
+}
+
+/* Gives everything back; what fails now does not replace the reason for giving up. */
+static void work_undo(struct work *w)
 {
 	struct call before = call_save(w->c);
+	bool undone = true;
 
-	for (size_t i = 0; i < w->made_count; i++) {
-		work_run(w->c, &op_agent_release,
-			 (const struct work_argument[]){ { "scope", w->made[i] }, { 0 } }, NULL);
-		call_forgive(w->c);
-	}
+	for (size_t i = 0; i < w->made_count; i++)
+		if (work_release_scope(w, w->made[i])) {
+			call_forgive(w->c);
+			undone = false;
+		}
+	if (work_unclaim(w))
+		undone = false;
 	call_restore(w->c, &before);
+	if (undone && w->c->stored == STORED_PART)
+		w->c->stored = STORED_UNDONE;
 }
 
 /* --- reservations --- */
@@ -303,10 +312,8 @@ static enum err work_do(struct work *w, const struct body *in)
 {
 	enum err e = work_claim(w, in->lease);
 
-	if (!e && ((e = work_reserve(w)) || (e = work_branch(w)))) {
-		work_release_made(w);
-		work_unclaim(w);
-	}
+	if (!e && ((e = work_reserve(w)) || (e = work_branch(w))))
+		work_undo(w);
 	return e;
 }
 
@@ -417,8 +424,7 @@ static enum err work_release(struct work *w)
 	enum err e = work_reserved(w->c, w->c->actor, w->now.bead, &r);
 
 	for (; !e && r; r = r->next)
-		e = work_run(w->c, &op_agent_release,
-			     (const struct work_argument[]){ { "scope", r->scope }, { 0 } }, NULL);
+		e = work_release_scope(w, r->scope);
 	return e;
 }
 

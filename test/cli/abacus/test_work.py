@@ -84,6 +84,7 @@ def test_a_reservation_that_fails_gives_the_claim_back_and_says_why(repo):
     work(repo, theirs, "--no-branch", env=BIRCH).ok()
     failed = work(repo, mine)
     assert failed.error["code"] == "INVALID_INPUT" and "birch-finch" in failed.error["message"]
+    assert "was undone" in str(failed.error) and "part of it" not in str(failed.error)
     assert (repo.show(mine)["status"], repo.show(mine)["assignee"]) == ("open", None)
     assert reservations(repo) == [("src", "birch-finch", theirs)]
     assert work(repo).ok().json["bead"] is None and head(repo.path) == "main"

@@ -58,6 +58,8 @@ static void nothing_follows_the_command_of_a_next_step(void **state)
 	check(&c,
 	      "Only part of it was stored. Check whether it is there before running the command "
 	      "again. Move it away: mv 'a b' c");
+	c.stored = STORED_UNDONE;
+	check(&c, "What the command had done was undone. Move it away: mv 'a b' c");
 	call_release(&c);
 }
 
