@@ -4,9 +4,12 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
+#include "base/text/utf8.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
 #include "store/mend.h"
+
+enum { ID_MOST = 500 };
 
 static struct str current_folder(struct call *c, struct str home)
 {
@@ -29,7 +32,14 @@ static bool current_flag(const struct value *v, const char *key)
 	return flag && flag->type == VALUE_BOOL && flag->yes;
 }
 
-/* A file that cannot be parsed counts as missing: 'abacus work ID' writes it again. */
+/* The id goes into commit messages, and a program in a sandbox may write the file. */
+static bool current_valid(const struct current *one)
+{
+	return one->bead.n && one->bead.n <= ID_MOST && !utf8_has_control(one->bead) &&
+	       !memchr(one->bead.p, ' ', one->bead.n);
+}
+
+/* A file that cannot be used counts as missing: 'abacus work ID' writes it again. */
 static enum err current_read(struct call *c, struct str path, struct current *out)
 {
 	struct str text;
@@ -46,6 +56,8 @@ static enum err current_read(struct call *c, struct str path, struct current *ou
 				 .begun = current_flag(v, "begun"),
 				 .linked = current_flag(v, "linked") };
 	value_int(v, "since", &out->since_ms);
+	if (!current_valid(out))
+		*out = (struct current){ 0 };
 	return ERR_OK;
 }
 

@@ -1,5 +1,7 @@
 #include "beads/config.h"
 
+#include <strings.h>
+
 #include "base/buf.h"
 #include "base/moment.h"
 #include "base/number.h"
@@ -61,11 +63,20 @@ static bool config_is_size(struct str value)
 	return config_parse_size(value, &bytes);
 }
 
-/* A name that Git accepts as a ref, roughly, outside of the user's branches and tags. */
+/* Some file systems ignore case. */
+static bool config_is_below(struct str ref, struct str folder)
+{
+	return ref.n >= folder.n && !strncasecmp(ref.p, folder.p, folder.n);
+}
+
+/* A name that Git accepts as a ref, roughly, outside of the user's branches and tags, and of what
+ * Git itself keeps there: a ref below refs/replace would replace a commit of the user. */
 static bool config_is_ref(struct str value)
 {
-	static const char *const theirs[] = { "refs/heads/", "refs/tags/", "refs/remotes/",
-					      "refs/notes/", "refs/stash" };
+	static const char *const theirs[] = { "refs/heads/",   "refs/tags/",     "refs/remotes/",
+					      "refs/notes/",   "refs/stash",     "refs/replace/",
+					      "refs/bisect/",  "refs/worktree/", "refs/rewritten/",
+					      "refs/prefetch/" };
 
 	for (size_t i = 0; i < value.n; i++)
 		if ((unsigned char)value.p[i] <= ' ' || strchr("~^:?*[\\\x7f", value.p[i]))
@@ -74,7 +85,7 @@ static bool config_is_ref(struct str value)
 		if ((value.p[i] == '.' || value.p[i] == '/') && value.p[i + 1] == value.p[i])
 			return false;
 	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
-		if (str_starts(value, str_of(theirs[i])) &&
+		if (config_is_below(value, str_of(theirs[i])) &&
 		    !str_is(value, "refs/heads/beads/store"))
 			return false;
 	return str_starts(value, STR("refs/")) && value.n > 5 && value.p[value.n - 1] != '/' &&

@@ -53,7 +53,7 @@ def test_a_prefix_has_a_shape(plain_repo, word):
 
 
 BRANCHES = ["main", "HEAD", "refs/heads/main", "refs/heads/topic", "refs/tags/v1", "refs/beads/..x", "refs/beads/",
-            "refs/beads/a b", "refs/beads/x.lock", "refs/remotes/origin/main"]
+            "refs/beads/a b", "refs/beads/x.lock", "refs/remotes/origin/main", "refs/replace/" + "1" * 40, "refs/Heads/main"]
 
 
 @pytest.mark.parametrize("ref", BRANCHES)
