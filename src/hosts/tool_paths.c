@@ -1,11 +1,11 @@
 #include "hosts/tool_paths.h"
 
 #include "base/buf.h"
-#include "base/names.h"
+
 #include "base/system/path.h"
 #include "base/text/value.h"
 
-enum { PATHS_MOST = 200 };
+enum { PATHS_MOST = 1000 };
 
 struct tool_list {
 	struct call *c;
@@ -35,17 +35,20 @@ struct shell_word {
 	bool plain, writes; /* writes: `>` stands before it */
 };
 
-enum { WORDS_MOST = 100 };
-
 struct shell_command {
-	struct shell_word word[WORDS_MOST];
+	struct shell_word *word;
 	size_t count;
 };
 
+enum { SHELL_DEPTH_MOST = 4, SHELL_GROUPS_MOST = 16, SHELL_TEXTS_MOST = 8, SHELL_DIR_MOST = 4096 };
+
+static void shell_read(struct tool_list *list, struct str command, int depth);
+
 /* The options of a command are not files; after "--" everything is. */
-static size_t shell_files(const struct shell_command *cmd, size_t from,
-			  const struct shell_word *out[WORDS_MOST])
+static size_t shell_files(struct call *c, const struct shell_command *cmd, size_t from,
+			  const struct shell_word ***out)
 {
+	const struct shell_word **file = arena_array(&c->mem, cmd->count + 1, sizeof *file);
 	size_t n = 0;
 	bool options = true;
 
@@ -57,16 +60,23 @@ static size_t shell_files(const struct shell_command *cmd, size_t from,
 		if (options && str_is(w->text, "--"))
 			options = false;
 		else if (!options || !w->text.n || w->text.p[0] != '-')
-			out[n++] = w;
+			file[n++] = w;
 	}
+	*out = file;
 	return n;
 }
 
-static bool shell_has_option(const struct shell_command *cmd, const char *option)
+/* Is there "-i", "-i.bak", or "-Ei"; or the long form? */
+static bool shell_has_option(const struct shell_command *cmd, char letter, const char *name)
 {
-	for (size_t i = 1; i < cmd->count; i++)
-		if (str_starts(cmd->word[i].text, str_of(option)))
+	for (size_t i = 1; i < cmd->count; i++) {
+		struct str w = cmd->word[i].text;
+
+		if (w.n > 1 && w.p[0] == '-' && w.p[1] != '-' && memchr(w.p, letter, w.n))
 			return true;
+		if (str_starts(w, str_of(name)))
+			return true;
+	}
 	return false;
 }
 
@@ -86,43 +96,99 @@ static void shell_change_dir(struct tool_list *list, const struct shell_word *co
 		list->dir = path_resolve(&list->c->mem, list->dir, word[0]->text);
 	else
 		list->dir = STR_NONE;
+	if (list->dir.n > SHELL_DIR_MOST)
+		list->dir = STR_NONE;
+}
+
+/* Words that stand before a command, and are none. */
+static bool shell_is_prefix(const struct shell_word *w)
+{
+	static const char *const words[] = { "sudo", "env",   "command", "builtin", "exec", "nohup",
+					     "time", "nice",  "then",    "do",      "else", "if",
+					     "elif", "while", "until",   "{",       "!",    NULL };
+
+	for (const char *const *one = words; *one; one++)
+		if (str_is(w->text, *one))
+			return true;
+	return w->writes || memchr(w->text.p, '=', w->text.n);
+}
+
+static size_t shell_start(const struct shell_command *cmd)
+{
+	size_t start = 0;
+
+	while (start < cmd->count && (shell_is_prefix(&cmd->word[start]) ||
+				      (start && str_starts(cmd->word[start].text, STR("-")))))
+		start++;
+	return start;
+}
+
+/* What the words of a command mean. */
+enum shell_kind { SHELL_ALL, SHELL_LAST, SHELL_SED, SHELL_DD, SHELL_CD, SHELL_RUN, SHELL_OTHER };
+
+static enum shell_kind shell_kind_of(struct str name)
+{
+	static const struct {
+		const char *name;
+		enum shell_kind kind;
+	} known[] = {
+		{ "rm", SHELL_ALL },   { "tee", SHELL_ALL },    { "touch", SHELL_ALL },
+		{ "mv", SHELL_ALL },   { "unlink", SHELL_ALL }, { "rmdir", SHELL_ALL },
+		{ "cp", SHELL_LAST },  { "ln", SHELL_LAST },    { "install", SHELL_LAST },
+		{ "sed", SHELL_SED },  { "dd", SHELL_DD },      { "truncate", SHELL_ALL },
+		{ "cd", SHELL_CD },    { "pushd", SHELL_CD },   { "popd", SHELL_CD },
+		{ "bash", SHELL_RUN }, { "sh", SHELL_RUN },     { "zsh", SHELL_RUN },
+		{ "dash", SHELL_RUN },
+	};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (str_is(name, known[i].name))
+			return known[i].kind;
+	return SHELL_OTHER;
+}
+
+/* "of=FILE" */
+static void shell_put_dd(struct tool_list *list, const struct shell_word *const *word, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (word[i]->plain && str_starts(word[i]->text, STR("of=")))
+			tool_list_add(list, str_skip(word[i]->text, 3));
 }
 
 /* Which words of a command are files that it writes. */
-static void shell_put_command(struct tool_list *list, const struct shell_command *cmd)
+static void shell_put_command(struct tool_list *list, const struct shell_command *cmd, int depth)
 {
-	static const char *const words[] = { "rm", "tee", "touch", "mv", "cp", "sed", "cd" };
-	static const struct names names = { words, sizeof words / sizeof *words, NULL };
-	const struct shell_word *file[WORDS_MOST];
-	size_t start = 0, n;
+	const struct shell_word **file;
+	size_t start = shell_start(cmd), n;
 
 	for (size_t i = 0; i < cmd->count; i++)
 		if (cmd->word[i].writes && cmd->word[i].plain)
 			tool_list_add(list, cmd->word[i].text);
-	while (start < cmd->count &&
-	       (cmd->word[start].writes ||
-		memchr(cmd->word[start].text.p, '=', cmd->word[start].text.n) ||
-		str_is(cmd->word[start].text, "sudo")))
-		start++;
 	if (start == cmd->count)
 		return;
-	n = shell_files(cmd, start + 1, file);
-	switch (names_exact(&names, path_name(cmd->word[start].text))) {
-	case 0:
-	case 1:
-	case 2:
-	case 3:
+	n = shell_files(list->c, cmd, start + 1, &file);
+	switch (shell_kind_of(path_name(cmd->word[start].text))) {
+	case SHELL_ALL:
 		shell_put_words(list, file, 0, n);
 		break;
-	case 4:
+	case SHELL_LAST:
 		shell_put_words(list, file, n ? n - 1 : 0, n);
 		break;
-	case 5: /* the first word is the script, unless -e gives it */
-		if (shell_has_option(cmd, "-i"))
-			shell_put_words(list, file, shell_has_option(cmd, "-e") ? 0 : 1, n);
+	case SHELL_SED: /* the first word is the script, unless -e gives it */
+		if (shell_has_option(cmd, 'i', "--in-place"))
+			shell_put_words(list, file,
+					shell_has_option(cmd, 'e', "--expression") ? 0 : 1, n);
 		break;
-	case 6:
+	case SHELL_DD:
+		shell_put_dd(list, file, n);
+		break;
+	case SHELL_CD:
 		shell_change_dir(list, file, n);
+		break;
+	case SHELL_RUN:
+		if (n && file[0]->plain && shell_has_option(cmd, 'c', "-c") &&
+		    depth < SHELL_DEPTH_MOST)
+			shell_read(list, file[0]->text, depth + 1);
 		break;
 	default:
 		break;
@@ -134,6 +200,10 @@ struct shell_reader {
 	struct buf word;
 	bool started, plain, writes;
 	struct shell_command cmd;
+	struct str dirs[SHELL_GROUPS_MOST]; /* of the groups around this one */
+	int groups, depth;
+	struct str texts[SHELL_TEXTS_MOST]; /* the ends of here-documents after this line */
+	size_t text_count;
 };
 
 static char shell_take(struct shell_reader *r)
@@ -144,10 +214,18 @@ static char shell_take(struct shell_reader *r)
 	return ch;
 }
 
+static bool shell_next_is(const struct shell_reader *r, const char *any)
+{
+	return r->rest.n && r->rest.p[0] && strchr(any, r->rest.p[0]);
+}
+
 static void shell_end_word(struct shell_reader *r)
 {
-	if (r->started && r->cmd.count < WORDS_MOST) {
-		r->cmd.word[r->cmd.count++] =
+	struct shell_command *cmd = &r->cmd;
+
+	if (r->started) {
+		cmd->word = arena_room(r->word.mem, cmd->word, cmd->count, sizeof *cmd->word);
+		cmd->word[cmd->count++] =
 			(struct shell_word){ arena_copy(r->word.mem, buf_str(&r->word)), r->plain,
 					     r->writes };
 		r->writes = false;
@@ -155,6 +233,14 @@ static void shell_end_word(struct shell_reader *r)
 	r->word.n = 0;
 	r->started = false;
 	r->plain = true;
+}
+
+static void shell_end_command(struct shell_reader *r, struct tool_list *list)
+{
+	shell_end_word(r);
+	shell_put_command(list, &r->cmd, r->depth);
+	r->cmd = (struct shell_command){ 0 };
+	r->writes = false;
 }
 
 static void shell_read_quoted(struct shell_reader *r, char quote)
@@ -173,38 +259,101 @@ static void shell_read_quoted(struct shell_reader *r, char quote)
 		shell_take(r);
 }
 
-/* ">", ">>", "2>", ">|"; ">&2" writes no file. */
+/* ">", ">>", "2>", ">|", ">&file"; ">&2" writes no file. */
 static void shell_read_redirect(struct shell_reader *r)
 {
 	struct str so_far = buf_str(&r->word);
 
-	if (so_far.n == 1 && so_far.p[0] >= '0' && so_far.p[0] <= '9')
+	if (so_far.n && so_far.n <= 3 &&
+	    strspn(arena_cstr(r->word.mem, so_far), "0123456789") == so_far.n)
 		r->started = false;
 	shell_end_word(r);
-	while (r->rest.n && (r->rest.p[0] == '>' || r->rest.p[0] == '|'))
+	while (shell_next_is(r, ">|"))
 		shell_take(r);
-	if (r->rest.n && r->rest.p[0] == '&')
+	r->writes = true;
+	if (shell_next_is(r, "&")) {
 		shell_take(r);
-	else
-		r->writes = true;
+		r->writes = !shell_next_is(r, "0123456789-");
+		while (shell_next_is(r, "0123456789-"))
+			shell_take(r);
+	}
+}
+
+/* "<<EOF": the lines after this one, up to EOF, are text. "<<<" is followed by a word. */
+static void shell_read_input(struct shell_reader *r)
+{
+	struct str end;
+	struct buf word = { .mem = r->word.mem };
+
+	shell_end_word(r);
+	if (!shell_next_is(r, "<"))
+		return;
+	shell_take(r);
+	if (shell_next_is(r, "<")) {
+		shell_take(r);
+		return;
+	}
+	if (shell_next_is(r, "-"))
+		shell_take(r);
+	while (shell_next_is(r, " \t"))
+		shell_take(r);
+	while (r->rest.n && !shell_next_is(r, " \t\n;&|()<>")) {
+		char ch = shell_take(r);
+
+		if (!strchr("'\"\\", ch))
+			buf_char(&word, ch);
+	}
+	end = buf_str(&word);
+	if (end.n && r->text_count < SHELL_TEXTS_MOST)
+		r->texts[r->text_count++] = end;
+}
+
+/* Skips the here-documents that begin after this line. */
+static void shell_skip_texts(struct shell_reader *r)
+{
+	for (size_t i = 0; i < r->text_count; i++) {
+		struct str line;
+
+		while (str_next(&r->rest, '\n', &line) && !str_eq(str_trim(line), r->texts[i]))
+			;
+	}
+	r->text_count = 0;
+}
+
+/* A folder that was changed in a group is forgotten at its end. */
+static void shell_read_group(struct shell_reader *r, struct tool_list *list, char ch)
+{
+	if (ch == '(' && r->groups++ < SHELL_GROUPS_MOST)
+		r->dirs[r->groups - 1] = list->dir;
+	else if (ch == ')' && r->groups && --r->groups < SHELL_GROUPS_MOST)
+		list->dir = r->dirs[r->groups];
 }
 
 static void shell_read_char(struct shell_reader *r, struct tool_list *list)
 {
+	struct str line;
 	char ch = shell_take(r);
 
 	if (ch == '\'' || ch == '"') {
 		shell_read_quoted(r, ch);
 	} else if (ch == '>') {
 		shell_read_redirect(r);
+	} else if (ch == '<') {
+		shell_read_input(r);
 	} else if (ch == ' ' || ch == '\t') {
 		shell_end_word(r);
+	} else if (ch == '#' && !r->started) {
+		str_next(&r->rest, '\n', &line);
+		shell_end_command(r, list);
 	} else if (strchr(";&|\n()", ch)) {
-		shell_end_word(r);
-		shell_put_command(list, &r->cmd);
-		r->cmd.count = 0;
+		shell_end_command(r, list);
+		shell_read_group(r, list, ch);
+		if (ch == '\n')
+			shell_skip_texts(r);
+	} else if (ch == '\\' && shell_next_is(r, "\n")) {
+		shell_take(r); /* the line goes on */
 	} else {
-		if (strchr("$`*?[{~<#", ch))
+		if (strchr("$`*?[{~", ch))
 			r->plain = false;
 		if (ch == '\\' && r->rest.n)
 			ch = shell_take(r);
@@ -213,27 +362,18 @@ static void shell_read_char(struct shell_reader *r, struct tool_list *list)
 	}
 }
 
-/* What follows "<<" is text, which is not parsed. What follows a NUL is never run. */
-static void shell_read(struct tool_list *list, struct str command)
+/* What follows a NUL is never run. */
+static void shell_read(struct tool_list *list, struct str command, int depth)
 {
 	struct shell_reader *r = arena_new(&list->c->mem, struct shell_reader);
-	const char *here;
 
-	command = str_head(command, strnlen(command.p ? command.p : "", command.n));
-	here = str_find(command, STR("<<"));
-	r->rest = here ? str_head(command, (size_t)(here - command.p)) : command;
-	if (here) { /* "cat <<EOF >file" */
-		struct str line = str_skip(command, r->rest.n), head;
-
-		str_next(&line, '\n', &head);
-		r->rest = str_head(command, r->rest.n + head.n);
-	}
+	r->rest = str_head(command, strnlen(command.p ? command.p : "", command.n));
 	r->word.mem = &list->c->mem;
 	r->plain = true;
+	r->depth = depth;
 	while (r->rest.n)
 		shell_read_char(r, list);
-	shell_end_word(r);
-	shell_put_command(list, &r->cmd);
+	shell_end_command(r, list);
 }
 
 struct guard_path *tool_paths_of_shell(struct call *c, struct str dir, struct str command)
@@ -241,7 +381,7 @@ struct guard_path *tool_paths_of_shell(struct call *c, struct str dir, struct st
 	struct tool_list list = { .c = c, .dir = dir };
 
 	list.tail = &list.first;
-	shell_read(&list, command);
+	shell_read(&list, command, 0);
 	return list.first;
 }
 
@@ -342,7 +482,7 @@ struct guard_path *tool_paths(struct call *c, const struct value *in)
 	if (!tool.p)
 		tool = value_str(in, "toolName");
 	if (tool_listed(tool, shells)) {
-		shell_read(&list, tool_command(input));
+		shell_read(&list, tool_command(input), 0);
 		tool_list_add_patch(&list, tool_command(input));
 	}
 	if (tool_listed(tool, writers)) {

@@ -1,9 +1,11 @@
 """The guard at the edit: a host's tool that writes a file which another agent has reserved is refused."""
 import json
+import time
 
 import pytest
 
 from conftest import git
+from harness import patience
 from vybe import vybe  # noqa: F401 (a fixture)
 from test_vybe_hooks import handle
 
@@ -53,6 +55,38 @@ def test_the_owner_may_write_and_reading_is_never_refused(reserved):
     assert asks(reserved, "Edit", agent="amber-otter", file_path=path) is None
     assert asks(reserved, "Read", file_path=path) is None
     assert asks(reserved, "Edit", file_path=path)
+
+
+MANY = " ".join(f"w{i}" for i in range(300))
+
+
+HARDER = [
+    ("cat <<EOF\nx\nEOF\nrm src/lex/a.c", True), ("echo '1 << 2'\nrm src/lex/a.c", True),
+    ("cat <<-'A B' <<B\nrm src/lex/a.c\nB\n", False), ("cat <<<x; rm src/lex/a.c", True),
+    ("echo $((1<<2)); rm src/lex/a.c", True), (f"rm {MANY} src/lex/a.c", True), (f"echo {MANY} > src/lex/a.c", True),
+    ("(cd doc && make); rm src/lex/a.c", True), ("(cd src; rm a.c); rm lex/a.c", False),
+    ("rm \\\nsrc/lex/a.c", True), ("make >&src/lex/log", True), ("make &>src/lex/log", True),
+    ("make 10>src/lex/log", True), ("make 2>&1 | tee log", False), ("make # > src/lex/a.c", False),
+    ("if rm src/lex/a.c; then true; fi", True), ("for i in 1; do rm src/lex/a.c; done", True),
+    ("sudo -n rm src/lex/a.c", True), ("env A=1 rm src/lex/a.c", True), ("sed -Ei s/a/b/ src/lex/a.c", True),
+    ("sed --in-place s/a/b/ src/lex/a.c", True), ("sed -n p src/lex/a.c", False),
+    ("dd if=x of=src/lex/a.c", True), ("truncate -s 0 src/lex/a.c", True), ("ln -sf x src/lex/a.c", True),
+    ("bash -c 'cd src && rm lex/a.c'", True), ("sh -ec \"echo 'x' > src/lex/a.c\"", True),
+]
+HUGE = ["cd a;" * 200_000, "(" * 1_000_000, "<<a " * 200_000, "rm " + "a " * 300_000,
+                                     "sh -c '" * 100_000, "\"" * 500_001, ">&" * 500_000]
+
+
+def test_here_documents_groups_quotes_and_many_words_hide_no_write(reserved):
+    found = [(command, bool(asks(reserved, "Bash", command=command))) for command, _ in HARDER]
+    assert found == HARDER
+
+
+def test_a_huge_command_is_answered_at_once(reserved):
+    for command in HUGE:
+        start = time.monotonic()
+        assert asks(reserved, "Bash", command=command) is None
+        assert time.monotonic() - start < patience(5), command[:20]
 
 
 @pytest.mark.parametrize("command, refused", [
