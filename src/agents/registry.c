@@ -118,7 +118,7 @@ bool registry_line(struct call *c, struct str line)
 
 /* The last registration of each agent, by id. A record that cannot be read is a warning: the agents
  * still have their own files. */
-static enum err registry_read_history(struct call *c, struct agent_files *f, struct map *out)
+enum err registry_read_history(struct call *c, struct agent_files *f, struct map *out)
 {
 	struct agent_skips skips = { 0 };
 	struct str text, rest, line;
@@ -342,13 +342,23 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 		c, agent_file_swap(c, f, registry_name_of(c, id), registry_text_of(c, *out)));
 }
 
-enum err registry_join(struct call *c, struct agent_files *f, const struct registered *a)
+enum err registry_find_in(struct call *c, struct agent_files *f, const struct map *history,
+			  struct str id, struct registered **out)
+{
+	bool there;
+	enum err e = registry_read_file(c, f, id, &there, out);
+
+	return e || *out ? e : registry_restore(c, f, history, id, there, out);
+}
+
+enum err registry_join(struct call *c, struct agent_files *f, const struct map *history,
+		       const struct registered *a)
 {
 	struct registered *here, now = *a;
 	enum err e;
 
 	if ((e = check_id(c, a->id)) || (e = check_words(c, a->display, a->role)) ||
-	    (e = agent_files_begin(c, f)) || (e = registry_look_up(c, f, a->id, &here)))
+	    (e = agent_files_begin(c, f)) || (e = registry_find_in(c, f, history, a->id, &here)))
 		return e;
 	if (here && here->seen_ms > now.seen_ms)
 		now.seen_ms = here->seen_ms;

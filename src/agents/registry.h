@@ -43,9 +43,17 @@ enum err registry_find_requested(struct call *c, struct agent_files *f, struct r
 enum err registry_add(struct call *c, struct agent_files *f, struct str id, struct str display,
 		      struct str role, bool update, struct registered **out);
 
+/* The record of registrations: the last one of each agent, by id. */
+enum err registry_read_history(struct call *c, struct agent_files *f, struct map *out);
+
+/* For many agents, whose record is read once; NULL: there is no such agent. */
+enum err registry_find_in(struct call *c, struct agent_files *f, const struct map *history,
+			  struct str id, struct registered **out);
+
 /* Joins a registration that came from another machine: its fields replace those known here, but the
  * time an agent was last seen never moves back. */
-enum err registry_join(struct call *c, struct agent_files *f, const struct registered *a);
+enum err registry_join(struct call *c, struct agent_files *f, const struct map *history,
+		       const struct registered *a);
 
 /* Sets last_seen_at to now; the time never moves back. */
 enum err registry_touch(struct call *c, struct agent_files *f, struct registered *a);

@@ -1,5 +1,6 @@
 #include "machines/apply.h"
 
+#include "agents/registry.h"
 #include "base/number.h"
 
 struct str apply_machine(struct applying *k, struct str id)
@@ -30,7 +31,7 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 	return e;
 }
 
-const struct fact *apply_last(const struct fact *list)
+static const struct fact *apply_last(const struct fact *list)
 {
 	const struct fact *last = list;
 
@@ -38,6 +39,42 @@ const struct fact *apply_last(const struct fact *list)
 		if (fact_cmp(list, last) > 0)
 			last = list;
 	return last;
+}
+
+/* The last writer wins; a value that was set here is there already. */
+static enum err apply_last_of(struct applying *k, struct str kind, struct str subject,
+			      apply_register *each, void *arg)
+{
+	const struct fact *last;
+	struct fact *all;
+	enum err e = apply_facts(k, kind, subject, false, &all);
+
+	if (e || !(last = apply_last(all)) || str_eq(last->machine, k->m->me.self.id))
+		return e;
+	return each(k, arg, last);
+}
+
+enum err apply_registers(struct applying *k, const char *kind, bool by_kind, apply_register *each,
+			 void *arg)
+{
+	struct map postponed = { .mem = &k->c->mem };
+	struct fact *open;
+	enum err e = apply_facts(k, str_of(kind), STR_NONE, true, &open);
+
+	for (; !e && open; open = open->next) {
+		size_t known = postponed.count;
+		void **at = map_put(&postponed, open->subject);
+
+		if (postponed.count > known) {
+			k->postponed = false;
+			e = apply_last_of(k, by_kind ? str_of(kind) : STR_NONE, open->subject, each,
+					  arg);
+			*at = k->postponed ? k : NULL;
+		}
+		if (!*at)
+			apply_done(k, open);
+	}
+	return e;
 }
 
 /* Without a value here, one that is remembered was deleted here. */
@@ -112,8 +149,10 @@ static enum err apply_to_agents(struct applying *k)
 
 	if (e)
 		return e;
-	if (!(e = agent_files_begin(k->c, &k->files)) && !(e = apply_names(k)) &&
-	    !(e = apply_registry(k)) && !(e = apply_mail(k)) && !(e = apply_events(k)))
+	if (!(e = agent_files_begin(k->c, &k->files)) &&
+	    !(e = registry_read_history(k->round, &k->files, &k->history)) &&
+	    !(e = apply_names(k)) && !(e = apply_registry(k)) && !(e = apply_mail(k)) &&
+	    !(e = apply_events(k)))
 		e = apply_reservations(k);
 	agent_files_close(&k->files);
 	return e;
@@ -130,6 +169,7 @@ enum err apply_place(struct call *c, struct machines *m, struct str source, int6
 	return e;
 }
 
+/* All other facts are joined in the first pass. */
 static enum err apply_all(struct applying *k)
 {
 	struct call *c = k->c;
@@ -139,13 +179,21 @@ static enum err apply_all(struct applying *k)
 	if (e)
 		return e;
 	k->renamed = aliased;
-	if ((e = machine_row_each(c, &k->m->db, &k->rows)) ||
-	    (e = registrations_read(c, &k->m->db, &k->agents)) || (e = apply_to_agents(k)) ||
-	    (e = apply_board(k)) || (e = apply_vybe(k)))
+	if ((e = apply_to_agents(k)) || (e = apply_board(k)) || (e = apply_vybe(k)))
 		return e;
-	if (aliased && (e = place_row_put(c, &k->m->db, STR("aliased"), STR("0"))))
+	return aliased ? place_row_put(c, &k->m->db, STR("aliased"), STR("0")) : ERR_OK;
+}
+
+static enum err apply_more(struct applying *k)
+{
+	enum err e = agent_files_open(k->c, AGENTS_WRITE, &k->files);
+
+	if (e)
 		return e;
-	return apply_settle(k);
+	if (!(e = agent_files_begin(k->c, &k->files)) && !(e = apply_registry_next(k)))
+		e = apply_mail_next(k);
+	agent_files_close(&k->files);
+	return e;
 }
 
 /*
@@ -172,30 +220,43 @@ static enum err apply_is_due(struct call *c, struct machines *m, bool *out)
  * One transaction: if the process dies in it, the stores have some of the facts, which are joined
  * once more, with the same result.
  */
-static enum err apply_pass(struct call *c, struct machines *m, int64_t *applied, bool *more)
+static enum err apply_pass(struct applying *k, bool first)
 {
-	struct applying k = { .c = c, .m = m, .done.mem = &c->mem, .again.mem = &c->mem };
-	enum err e = machine_db_begin(c, &m->db);
+	enum err e = machine_db_begin(k->c, &k->m->db);
 
 	if (e)
 		return e;
-	if ((e = apply_all(&k)) || (e = machine_db_commit(c, &m->db))) {
-		machine_db_rollback(&m->db);
-		return e;
-	}
-	*applied += k.applied;
-	*more = k.more;
-	return ERR_OK;
+	if ((e = first ? apply_all(k) : apply_more(k)) || (e = apply_settle(k)) ||
+	    (e = machine_db_commit(k->c, &k->m->db)))
+		machine_db_rollback(&k->m->db);
+	return e;
+}
+
+/* The memory of a pass is freed after it. */
+static enum err apply_part(struct applying *k, bool first)
+{
+	struct call part = call_part(k->round);
+	struct map none = { .mem = &part.mem };
+
+	k->c = &part;
+	k->done = k->again = none;
+	return call_part_end(k->round, &part, apply_pass(k, first));
 }
 
 /* Between two passes, commands that wait for the lock of the agents' files get it. */
 enum err machines_apply(struct call *c, struct machines *m, int64_t *applied)
 {
-	bool more;
-	enum err e = apply_is_due(c, m, &more);
+	struct applying k = { .round = c, .m = m };
+	bool due, first = true;
+	enum err e = apply_is_due(c, m, &due);
 
 	*applied = 0;
-	while (!e && more)
-		e = apply_pass(c, m, applied, &more);
+	if (e || !due || (e = machine_row_each(c, &m->db, &k.rows)) ||
+	    (e = registrations_read(c, &m->db, &k.agents)))
+		return e;
+	for (; !e && (first || k.roster.next < k.roster.count || k.mail.next < k.mail.count);
+	     first = false)
+		if (!(e = apply_part(&k, first)))
+			*applied += k.applied;
 	return e;
 }

@@ -5,18 +5,28 @@
 #include "machines/registrations.h"
 #include "store/agent_files.h"
 
+/* What is joined in several passes, each of which takes the lock of the agents' files. */
+struct apply_list {
+	struct str *item;
+	size_t count, next;
+};
+
 /* Declarations shared by the files that put facts into the local stores. */
 struct applying {
-	struct call *c;
+	struct call *round; /* its memory outlives the passes */
+	struct call *c;     /* of one pass */
 	struct machines *m;
 	struct machine_row *rows;
 	struct registrations agents;
 	struct agent_files files;
-	struct map again; /* messages to join once more: their sender has another name now */
+	struct map again;   /* messages to join once more: their sender has another name now */
+	size_t renames;     /* the number of those */
+	struct map history; /* of registrations */
+	struct apply_list roster, mail; /* names of agents and ids of messages with open facts */
+	size_t registered; /* the first names of the roster were registered, the others seen */
 	struct map done; /* of "machine:seq" of the facts that are in the stores: struct fact_row */
 	int64_t applied;
 	bool renamed;   /* rows of the board may bear the old name of a renamed agent */
-	bool more;      /* some mail is left for the next pass */
 	bool postponed; /* the last register was set here since the collection: it is joined later */
 };
 
@@ -36,7 +46,9 @@ enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg);
 
 enum err apply_names(struct applying *k);
 enum err apply_registry(struct applying *k);
+enum err apply_registry_next(struct applying *k); /* joins some more agents, for the next pass */
 enum err apply_mail(struct applying *k);
+enum err apply_mail_next(struct applying *k); /* joins some more messages */
 enum err apply_reservations(struct applying *k);
 enum err apply_events(struct applying *k);
 enum err apply_board(struct applying *k);
@@ -45,8 +57,14 @@ enum err apply_vybe(struct applying *k);
 /* How far a source was collected, or what else was noted under this name, as a number; 0: nothing. */
 enum err apply_place(struct call *c, struct machines *m, struct str source, int64_t *out);
 
-/* The last write of a register, among the facts about it; NULL: there is none. */
-const struct fact *apply_last(const struct fact *list);
+/*
+ * Calls `each` with the last write of every register of this kind that has open facts, unless it
+ * was written here; `by_kind`: other kinds of facts write other registers. Each is read once,
+ * however many facts it has.
+ */
+typedef enum err apply_register(struct applying *k, void *arg, const struct fact *last);
+enum err apply_registers(struct applying *k, const char *kind, bool by_kind, apply_register *each,
+			 void *arg);
 
 /*
  * For a register that is about to be set to a value of another machine: remembers that value, so

@@ -4,10 +4,40 @@
 #include "base/number.h"
 #include "base/text/value.h"
 #include "machines/apply.h"
+#include "machines/log.h"
 
-enum { MAIL_AT_ONCE = 50 }; /* so that commands that want the lock need not wait for long */
+/* So that commands that want the lock need not wait for long. */
+enum { AGENTS_AT_ONCE = 100, MAIL_AT_ONCE = 50 };
+
+/* Adds subjects to a list: those in `all`, then those of open facts of these kinds. */
+static enum err apply_list_open(struct applying *k, const char *const *kinds, struct map *all,
+				struct apply_list *out)
+{
+	struct arena *mem = &k->round->mem;
+	struct fact_row *row;
+	enum err e = ERR_OK;
+
+	for (; !e && *kinds; kinds++) {
+		struct fact_filter open = { .kind = str_of(*kinds), .open = true };
+
+		e = fact_row_each(k->c, &k->m->db, &open, &row);
+		for (; !e && row; row = row->next)
+			map_put(all, row->subject);
+	}
+	for (size_t i = 0; i < all->count; i++) {
+		out->item = arena_room(mem, out->item, out->count, sizeof *out->item);
+		out->item[out->count++] = arena_copy(mem, all->entry[i].key);
+	}
+	return e;
+}
 
 /* --- registry --- */
+
+/* Clocks are wrong by days. A time that none can have shown would keep a dead agent alive. */
+static bool apply_is_possible(const struct applying *k, int64_t seen_ms)
+{
+	return seen_ms <= k->c->now_ms + LOG_CURRENT_DAYS * INT64_C(86400000);
+}
 
 static enum err apply_registration(struct applying *k, const struct registration *one)
 {
@@ -16,7 +46,8 @@ static enum err apply_registration(struct applying *k, const struct registration
 				.display = value_str(data, "display"),
 				.role = value_str(data, "role"),
 				.created_ms = one->created_ms,
-				.seen_ms = one->created_ms,
+				.seen_ms = apply_is_possible(k, one->created_ms) ? one->created_ms :
+										   k->c->now_ms,
 				.machine = apply_machine(k, one->machine),
 				.via = one->last.machine };
 	enum err e;
@@ -27,26 +58,38 @@ static enum err apply_registration(struct applying *k, const struct registration
 		return ERR_OK; /* made and last changed here */
 	if (!a.display.n)
 		a.display = a.id;
-	e = registry_join(k->c, &k->files, &a);
+	e = registry_join(k->c, &k->files, &k->history, &a);
 	return e == ERR_INVALID_INPUT ? call_forgive(k->c) : e;
 }
 
-/* Notes the time, so that the agent's last-seen time is not exported as if it had acted here. */
-static enum err apply_seen(struct applying *k, const struct fact *f)
+/* Several registrations of one machine may have the same name now: the earliest counts. */
+static enum err apply_registrations(struct applying *k, struct str name)
 {
-	struct str name = registrations_name(&k->agents, f->machine, f->subject, 0);
+	void **at = map_find(&k->agents.names, name);
+	struct registration *one = at ? *at : NULL;
+	enum err e = one ? apply_registration(k, one) : ERR_OK;
+
+	while (!e && one && (one = one->next))
+		if ((at = map_find(&k->agents.renamed, one->shown)) && *at == one)
+			e = apply_registration(k, one);
+	return e;
+}
+
+/* Notes the time, so that the agent's last-seen time is not exported as if it had acted here. */
+static enum err apply_seen(struct applying *k, struct str name, int64_t seen)
+{
 	struct str key = arena_fmt(&k->c->mem, "seen " STR_FMT, STR_ARG(name)), text;
 	struct registered *a;
-	int64_t seen, known = 0;
+	int64_t known = 0;
 	enum err e;
 
-	if (!value_int(f->data, "seen", &seen) || seen <= 0)
+	if (!registry_id_valid(name))
 		return ERR_OK;
-	if (!registry_id_valid(name) || registry_find(k->c, &k->files, name, &a))
+	if (registry_find_in(k->c, &k->files, &k->history, name, &a) || !a)
 		return call_forgive(k->c);
 	if (seen > a->seen_ms) {
 		a->seen_ms = seen;
-		if ((e = registry_join(k->c, &k->files, a)))
+		if ((e = registry_join(k->c, &k->files, &k->history, a)))
 			return e;
 	}
 	if ((e = place_row_find(k->c, &k->m->db, key, &text)))
@@ -56,25 +99,66 @@ static enum err apply_seen(struct applying *k, const struct fact *f)
 	return place_row_put(k->c, &k->m->db, key, arena_fmt(&k->c->mem, "%lld", (long long)seen));
 }
 
-enum err apply_registry(struct applying *k)
+/* The latest time of each agent that some machine calls by this name. */
+static enum err apply_all_seen(struct applying *k, struct str subject)
+{
+	struct map latest = { .mem = &k->c->mem };
+	struct fact *f;
+	enum err e = apply_facts(k, STR("agent.seen"), subject, true, &f);
+
+	for (; !e && f; f = f->next) {
+		int64_t *seen = arena_new(&k->c->mem, int64_t), **at;
+
+		apply_done(k, f);
+		if (!value_int(f->data, "seen", seen) || *seen <= 0 || !apply_is_possible(k, *seen))
+			continue;
+		at = (int64_t **)map_put(&latest,
+					 registrations_name(&k->agents, f->machine, subject, 0));
+		if (!*at || **at < *seen)
+			*at = seen;
+	}
+	for (size_t i = 0; !e && i < latest.count; i++)
+		e = apply_seen(k, latest.entry[i].key, *(int64_t *)latest.entry[i].value);
+	return e;
+}
+
+static enum err apply_agent(struct applying *k, struct str name)
 {
 	struct fact *f;
-	enum err e = apply_facts(k, STR("agent.registered"), STR_NONE, true, &f);
+	enum err e = apply_facts(k, STR("agent.registered"), name, true, &f);
 
-	for (; !e && f; f = f->next) {
-		void **at = map_find(&k->agents.names, f->subject);
+	if (!e && f)
+		e = apply_registrations(k, name);
+	for (; !e && f; f = f->next)
+		apply_done(k, f);
+	return e;
+}
 
-		for (struct registration *one = at ? *at : NULL; !e && one; one = one->next)
-			e = apply_registration(k, one);
-		apply_done(k, f);
-	}
-	if (e || (e = apply_facts(k, STR("agent.seen"), STR_NONE, true, &f)))
-		return e;
-	for (; !e && f; f = f->next) {
-		e = apply_seen(k, f);
-		apply_done(k, f);
+/* All registrations come first: only an agent that is known can be seen. */
+enum err apply_registry_next(struct applying *k)
+{
+	struct apply_list *l = &k->roster;
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < AGENTS_AT_ONCE && l->next < l->count; i++) {
+		struct str name = l->item[l->next];
+
+		e = l->next++ < k->registered ? apply_agent(k, name) : apply_all_seen(k, name);
 	}
 	return e;
+}
+
+enum err apply_registry(struct applying *k)
+{
+	static const char *const registered[] = { "agent.registered", NULL };
+	static const char *const seen[] = { "agent.seen", NULL };
+	struct map names = { .mem = &k->c->mem }, again = names;
+	enum err e = apply_list_open(k, registered, &names, &k->roster);
+
+	k->registered = k->roster.count;
+	if (e || (e = apply_list_open(k, seen, &again, &k->roster)))
+		return e;
+	return apply_registry_next(k);
 }
 
 /* --- mail --- */
@@ -125,6 +209,13 @@ static bool apply_awaits_recipient(struct applying *k, const struct fact *sent)
 	       !registrations_find(&k->agents, value_str(sent->data, "to"), registered);
 }
 
+/* A fact of another kind may have the same subject, and is joined elsewhere. */
+static bool fact_is_about_message(const struct fact *f)
+{
+	return f->kind == FACT_MESSAGE_SENT || f->kind == FACT_MESSAGE_READ ||
+	       f->kind == FACT_MESSAGE_ACKED;
+}
+
 /*
  * Joins all facts about one message; once more when the message itself arrives after its ack. A
  * message waits for the registration of its recipient.
@@ -150,29 +241,29 @@ static enum err apply_message(struct applying *k, struct str id, size_t *joined)
 		++*joined;
 	}
 	for (const struct fact *f = facts; !e && f; f = f->next)
-		apply_done(k, f);
+		if (fact_is_about_message(f))
+			apply_done(k, f);
+	return e;
+}
+
+enum err apply_mail_next(struct applying *k)
+{
+	struct apply_list *l = &k->mail;
+	size_t joined = 0;
+	enum err e = ERR_OK;
+
+	while (!e && l->next < l->count && (joined < MAIL_AT_ONCE || l->next < k->renames))
+		e = apply_message(k, l->item[l->next++], &joined);
 	return e;
 }
 
 enum err apply_mail(struct applying *k)
 {
-	static const char *const kinds[] = { "message.sent", "message.read", "message.acked" };
-	struct map ids = { .mem = &k->c->mem };
-	size_t joined = 0;
-	struct fact *f;
-	enum err e = ERR_OK;
+	static const char *const kinds[] = { "message.sent", "message.read", "message.acked",
+					     NULL };
+	enum err e;
 
-	for (size_t i = 0; i < k->again.count; i++)
-		map_put(&ids, k->again.entry[i].key);
-	for (size_t i = 0; !e && i < sizeof kinds / sizeof *kinds; i++) {
-		e = apply_facts(k, str_of(kinds[i]), STR_NONE, true, &f);
-		for (; !e && f; f = f->next)
-			map_put(&ids, f->subject);
-	}
-	k->more = false;
-	for (size_t i = 0; !e && i < ids.count && !k->more; i++) {
-		e = apply_message(k, ids.entry[i].key, &joined);
-		k->more = joined == MAIL_AT_ONCE && i >= k->again.count;
-	}
-	return e;
+	k->renames = k->again.count;
+	e = apply_list_open(k, kinds, &k->again, &k->mail);
+	return e ? e : apply_mail_next(k);
 }

@@ -1,4 +1,6 @@
 /* Puts protocol events of other machines into the record of events. */
+#include <ctype.h>
+
 #include "agents/protocol.h"
 #include "base/id.h"
 #include "base/moment.h"
@@ -57,21 +59,42 @@ static struct str event_line(struct applying *k, const struct fact *f)
 	return json_text(&j);
 }
 
+/* Everything in a record that looks like the id of an event. */
+static struct map event_ids(struct applying *k, struct str text)
+{
+	struct map ids = { .mem = &k->c->mem };
+	const struct str head = STR("proto_");
+	const char *at;
+
+	while ((at = str_find(text, head))) {
+		struct str id = { at, 0 };
+
+		text = str_skip(text, (size_t)(at - text.p));
+		while (id.n < text.n && (id.p[id.n] == '_' || isalnum((unsigned char)id.p[id.n])))
+			id.n++;
+		map_put(&ids, id);
+		text = str_skip(text, id.n);
+	}
+	return ids;
+}
+
 /* The record is read once: an event that it has is left out. */
 enum err apply_events(struct applying *k)
 {
 	struct str file = STR("events.jsonl"), text;
 	struct buf lines = { .mem = &k->c->mem };
+	struct map ids;
 	struct fact *f;
 	enum err e = apply_facts(k, STR("event"), STR_NONE, true, &f);
 
 	if (e || !f || (e = agent_file_read(k->c, &k->files, file, &text)))
 		return e;
+	ids = event_ids(k, text);
 	for (; f; f = f->next) {
 		apply_done(k, f);
-		if (!event_is_valid(f) || str_has(text, f->subject) ||
-		    str_has(buf_str(&lines), f->subject))
+		if (!event_is_valid(f) || map_find(&ids, f->subject))
 			continue;
+		map_put(&ids, f->subject);
 		buf_put(&lines, event_line(k, f));
 		buf_char(&lines, '\n');
 	}

@@ -83,7 +83,8 @@ static enum err rename_own(struct applying *k, const struct registration *one)
 	if (!registry_find(k->c, &k->files, one->name, &old))
 		a.seen_ms = old->seen_ms;
 	call_forgive(k->c);
-	if ((e = registry_join(k->c, &k->files, &a)) || (e = rename_move_mail(k, one, true)))
+	if ((e = registry_join(k->c, &k->files, &k->history, &a)) ||
+	    (e = rename_move_mail(k, one, true)))
 		return e;
 	return rename_tell(k, one);
 }

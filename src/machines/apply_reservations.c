@@ -3,11 +3,14 @@
  * the later one is contested, until the earlier one ends: a function of the facts and the time, so
  * every machine finds the same.
  */
+#include <stdlib.h>
+
 #include "agents/mail.h"
 #include "agents/protocol.h"
 #include "agents/reservation.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/moment.h"
 #include "base/system/path.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
@@ -39,6 +42,16 @@ static struct holding *holding_of(struct applying *k, struct holding_set *h, str
 	return *at;
 }
 
+/* Anybody who can push chooses the times. A reservation is made for a day at most, and clocks differ
+ * by days: one that ends later than that does not count. */
+static bool holding_times_valid(const struct applying *k, const struct reservation *r)
+{
+	const int64_t day_ms = INT64_C(24) * 3600 * 1000;
+
+	return r->created_ms > 0 && r->created_ms <= MOMENT_LAST && r->expires_ms > 0 &&
+	       r->expires_ms <= k->c->now_ms + 8 * day_ms;
+}
+
 /* The same bounds as for a reservation that is made here. */
 static bool holding_read(struct applying *k, const struct fact *f, struct reservation *r)
 {
@@ -50,8 +63,8 @@ static bool holding_read(struct applying *k, const struct fact *f, struct reserv
 	return id_is_minted(r->id, "res") && registry_id_valid(r->agent) && r->scope.n &&
 	       r->scope.n <= 4096 && !utf8_has_control(r->scope) && r->bead.n && r->bead.n <= 500 &&
 	       !utf8_has_control(r->bead) && value_int(f->data, "created", &r->created_ms) &&
-	       r->created_ms > 0 && value_int(f->data, "expires", &r->expires_ms) &&
-	       r->expires_ms > 0 && value_int(f->data, "epoch", &r->epoch) && r->epoch >= 0 &&
+	       value_int(f->data, "expires", &r->expires_ms) && holding_times_valid(k, r) &&
+	       value_int(f->data, "epoch", &r->epoch) && r->epoch >= 0 &&
 	       r->epoch < INT64_MAX / 4 &&
 	       scope_parse(&k->c->mem, STR("/"), r->scope, &r->key) == SCOPE_FINE;
 }
@@ -106,13 +119,38 @@ static enum err holdings_read(struct applying *k, struct holding_set *h)
 	return e;
 }
 
-static int holding_cmp(const struct holding *a, const struct holding *b)
+static int holding_cmp(const void *x, const void *y)
 {
+	const struct holding *a = *(struct holding *const *)x, *b = *(struct holding *const *)y;
 	int order = stamp_cmp(a->at, b->at);
 
 	if (!order)
 		order = str_cmp(a->machine, b->machine);
 	return order ? order : str_cmp(a->r.id, b->r.id);
+}
+
+/* Of one machine, the earliest ones count, so that comparing each with each stays cheap. Those made
+ * here are always compared. */
+static void holdings_limit(struct applying *k, struct holding_set *h)
+{
+	enum { MACHINE_MOST = 1000, ALL_MOST = 10000 };
+	struct map machines = { .mem = &k->c->mem };
+	size_t kept = 0, *count;
+
+	for (size_t i = 0; i < h->count; i++) {
+		struct holding *one = h->order[i];
+		void **at = map_put(&machines, one->machine);
+
+		if (!*at)
+			*at = arena_new(&k->c->mem, size_t);
+		count = *at;
+		if ((++*count <= MACHINE_MOST && kept < ALL_MOST) ||
+		    str_eq(one->machine, k->m->me.self.id))
+			h->order[kept++] = one;
+		else
+			one->made = false; /* it is not joined */
+	}
+	h->count = kept;
 }
 
 /* The live ones, the earliest first. */
@@ -121,15 +159,12 @@ static void holdings_sort(struct applying *k, struct holding_set *h)
 	h->order = arena_array(&k->c->mem, h->all.count + 1, sizeof *h->order);
 	for (size_t i = 0; i < h->all.count; i++) {
 		struct holding *one = h->all.entry[i].value;
-		size_t at = h->count;
 
-		if (!one->made || one->ended || one->r.expires_ms <= k->c->now_ms)
-			continue;
-		for (; at && holding_cmp(h->order[at - 1], one) > 0; at--)
-			h->order[at] = h->order[at - 1];
-		h->order[at] = one;
-		h->count++;
+		if (one->made && !one->ended && one->r.expires_ms > k->c->now_ms)
+			h->order[h->count++] = one;
 	}
+	qsort(h->order, h->count, sizeof(struct holding *), holding_cmp);
+	holdings_limit(k, h);
 }
 
 static void holdings_contest(struct holding_set *h)

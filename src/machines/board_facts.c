@@ -265,26 +265,50 @@ static enum err apply_post(struct applying *k, struct board *b, const struct fac
 			      apply_machine(k, f->machine));
 }
 
-/* Replies may come before their posts, so this is repeated while it finds something. */
+/* Joins a post, and the replies that have waited for it. */
+static enum err apply_thread(struct applying *k, struct board *b, struct map *waiting,
+			     struct fact *f)
+{
+	enum err e = ERR_OK;
+
+	while (!e && f) {
+		struct fact *next = f->next, *reply;
+		void **at;
+		bool waits;
+
+		if ((e = apply_post(k, b, f, &waits)))
+			return e;
+		if (waits) {
+			at = map_put(waiting, value_str(f->data, "reply"));
+			f->next = *at;
+			*at = f;
+		} else {
+			apply_done(k, f);
+			at = map_find(waiting, f->subject);
+			while (at && (reply = *at)) {
+				*at = reply->next;
+				reply->next = next;
+				next = reply;
+			}
+		}
+		f = next;
+	}
+	return e;
+}
+
+/* Replies may come before their posts. Each is looked at twice at most. */
 static enum err apply_posts(struct applying *k, struct board *b)
 {
+	struct map waiting = { .mem = &k->c->mem };
 	struct fact *list;
-	bool some = true;
 	enum err e = apply_facts(k, STR("post"), STR_NONE, true, &list);
 
-	while (!e && some) {
-		some = false;
-		for (struct fact **at = &list; !e && *at;) {
-			bool waits;
+	while (!e && list) {
+		struct fact *next = list->next;
 
-			if ((e = apply_post(k, b, *at, &waits)) || waits) {
-				at = &(*at)->next;
-				continue;
-			}
-			apply_done(k, *at);
-			*at = (*at)->next;
-			some = true;
-		}
+		list->next = NULL;
+		e = apply_thread(k, b, &waiting, list);
+		list = next;
 	}
 	return e;
 }
@@ -317,8 +341,9 @@ static enum err apply_status(struct applying *k, struct board *b, const struct f
 	return e || k->postponed ? e : agent_put(k->c, b, &a);
 }
 
-static enum err apply_artifact(struct applying *k, struct board *b, const struct fact *f)
+static enum err apply_artifact(struct applying *k, void *arg, const struct fact *f)
 {
+	struct board *b = arg;
 	struct artifact a = { .path = f->subject,
 			      .produced_by = board_agent(k, f, "by"),
 			      .description = value_str(f->data, "description"),
@@ -416,27 +441,6 @@ static enum err apply_statuses(struct applying *k, struct board *b)
 	return e;
 }
 
-/* The last writer wins; a value that was set here is there already. */
-static enum err apply_artifacts(struct applying *k, struct board *b)
-{
-	struct fact *open, *all;
-	enum err e = apply_facts(k, STR("artifact"), STR_NONE, true, &open);
-
-	for (; !e && open; open = open->next) {
-		const struct fact *last;
-
-		if ((e = apply_facts(k, STR("artifact"), open->subject, false, &all)))
-			break;
-		last = apply_last(all);
-		k->postponed = false;
-		if (!str_eq(last->machine, k->m->me.self.id))
-			e = apply_artifact(k, b, last);
-		if (!k->postponed)
-			apply_done(k, open);
-	}
-	return e;
-}
-
 static enum err board_rename(struct applying *k, void *arg, const struct registration *one)
 {
 	bool here = str_eq(one->machine, k->m->me.self.id);
@@ -459,7 +463,8 @@ enum err apply_board(struct applying *k)
 		return e == ERR_NOT_INITIALIZED ? call_forgive(k->c) : e;
 	if (!(e = shared_rows_begin(k->c, b.db)) && !(e = apply_posts(k, &b)) &&
 	    !(e = k->renamed ? apply_each_renamed(k, board_rename, &b) : ERR_OK) &&
-	    !(e = apply_statuses(k, &b)) && !(e = apply_artifacts(k, &b)))
+	    !(e = apply_statuses(k, &b)) &&
+	    !(e = apply_registers(k, "artifact", true, apply_artifact, &b)))
 		e = board_commit(k->c, &b);
 	board_close(&b);
 	return e;

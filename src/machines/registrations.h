@@ -21,7 +21,11 @@ struct registration {
 };
 
 struct registrations {
-	struct map names; /* by name: struct registration */
+	struct map names;   /* by name: struct registration */
+	struct map made;    /* by time and name */
+	struct map shown;   /* of those that have another name now: by time and that name */
+	struct map renamed; /* the first of those that have this name now */
+	struct map own;     /* by machine and name: the earliest one of that machine */
 };
 
 enum err registrations_read(struct call *c, struct machine_db *db, struct registrations *out);

@@ -220,8 +220,9 @@ static bool memory_value_fits(const struct fact *f, struct memory_row *m)
 	       value_int(f->data, "updated", &m->updated) && m->updated > 0;
 }
 
-static enum err apply_entry(struct applying *k, struct continuity *v, const struct fact *f)
+static enum err apply_entry(struct applying *k, void *arg, const struct fact *f)
 {
+	struct continuity *v = arg;
 	bool sets = f->kind == FACT_MEMORY_SET;
 	struct memory_row m, *here;
 	enum err e;
@@ -236,27 +237,6 @@ static enum err apply_entry(struct applying *k, struct continuity *v, const stru
 	if (sets)
 		return vybe_memory_replace(k->c, &v->db, &m);
 	return here ? vybe_memory_drop(k->c, &v->db, here->id) : ERR_OK;
-}
-
-/* The last writer wins; a value that was set here is there already. */
-static enum err apply_memory(struct applying *k, struct continuity *v, const char *kind)
-{
-	struct fact *open, *all;
-	enum err e = apply_facts(k, str_of(kind), STR_NONE, true, &open);
-
-	for (; !e && open; open = open->next) {
-		const struct fact *last;
-
-		if ((e = apply_facts(k, STR_NONE, open->subject, false, &all)))
-			break;
-		last = apply_last(all);
-		k->postponed = false;
-		if (!str_eq(last->machine, k->m->me.self.id))
-			e = apply_entry(k, v, last);
-		if (!k->postponed)
-			apply_done(k, open);
-	}
-	return e;
 }
 
 static bool event_read_fact(struct applying *k, const struct fact *f, struct event_row *row)
@@ -305,8 +285,9 @@ enum err apply_vybe(struct applying *k)
 		e = apply_has_open(k, kinds[i], &open);
 	if (e || !open || (e = vybe_open(k->c, VYBE_WRITE, &v)))
 		return e;
-	if (!(e = shared_rows_begin(k->c, v.db.db)) && !(e = apply_memory(k, &v, kinds[0])) &&
-	    !(e = apply_memory(k, &v, kinds[1])))
+	if (!(e = shared_rows_begin(k->c, v.db.db)) &&
+	    !(e = apply_registers(k, kinds[0], false, apply_entry, &v)) &&
+	    !(e = apply_registers(k, kinds[1], false, apply_entry, &v)))
 		e = apply_facts(k, str_of(kinds[2]), STR_NONE, true, &f);
 	for (; !e && f; f = f->next) {
 		e = apply_task_event(k, &v, f);

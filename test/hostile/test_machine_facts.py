@@ -1,0 +1,155 @@
+"""Facts that a machine signs, but that no honest machine would write: their cost grows with their number, and none is
+taken for more than it is."""
+import json
+import sqlite3
+
+import pytest
+
+from machines import machine, settle
+from remotes import bare
+
+MANY = 1000  # the cost of each of these was quadratic: 3,000 took more than the memory of a sync, or minutes
+DAY = 24 * 3600 * 1000
+NOW = 1_800_000_000_000
+
+
+@pytest.fixture
+def pair(tmp_path):
+    remote = bare(tmp_path / "hub.git")
+    made = [machine(tmp_path / name, remote, f"host-{name}", ABACUS_NOW=str(NOW)) for name in "ab"]
+    for one in made:
+        one.agent("register", "--name", f"agent-{one.path.name}", "--role", "ui")
+    settle(*made)
+    return made
+
+
+def subject(machine_id, kind, data):
+    if kind in ("post", "task.event"):
+        return f"{machine_id}:{data['id']}"
+    if kind.startswith("memory."):
+        return json.dumps([data["scope"], data["scope_id"], data["key"]], separators=(",", ":"))
+    return data["agent"] if kind in ("agent.registered", "agent.seen", "status") else data.get("path", data.get("id"))
+
+
+def plant(one, facts, at=1):
+    """Puts facts into the log of a machine, which signs and publishes them."""
+    with sqlite3.connect(one.home / "machines" / "machines.db") as db:
+        me, seq, segment = db.execute("SELECT id, count, segment FROM self").fetchone()
+        size = 60000
+        for kind, data in facts:
+            seq += 1
+            line = json.dumps({"at": [at, 0], "by": "x", "data": data, "kind": kind, "seq": seq},
+                              separators=(",", ":"), sort_keys=True)
+            size += len(line) + 1
+            if size > 60000:
+                segment, size = segment + 1, len(line) + 1
+            db.execute("INSERT INTO facts VALUES (?, ?, ?, 0, 'x', ?, ?, ?, ?, 1)",
+                       (me, seq, at, kind, subject(me, kind, data), line, segment))
+        db.execute("UPDATE self SET count = ?, segment = ?, dirty = 1", (seq, segment))
+    one.exchange()
+
+
+def minted(kind, number):
+    return f"{kind}_20260101_000000_{number:016x}"
+
+
+def message(number, **more):
+    return "message.sent", {"id": minted("msg", number), "to": "agent-a", "from": "agent-b", "body": f"body {number}",
+                            "subject": "s", "bead_id": "bd-1", "category": "INFO", "created": 1, **more}
+
+
+def reservation(number, scope, **more):
+    return "reservation.made", {"id": minted("res", number), "scope": scope, "bead": "bd-1", "agent": "agent-b",
+                                "created": NOW, "expires": NOW + DAY, "epoch": 1, **more}
+
+
+def registered(name, created, role="ui"):
+    return "agent.registered", {"agent": name, "display": name, "role": role, "created": created}
+
+
+def post(number, **more):
+    return "post", {"id": number, "agent": "agent-b", "content": f"post {number}", "created": 1, "priority": "normal",
+                    "refs": [], "tags": [], **more}
+
+
+def test_many_registrations_of_one_name(pair):
+    a, b = pair
+    plant(b, [registered("agent-a", i + 1, role=f"role-{i}") for i in range(10 * MANY)])
+    a.exchange()
+    assert sorted(x["agent_id"] for x in a.agent("list")) == ["agent-a", f"agent-a-{a.id[:4]}", f"agent-a-{b.id[:4]}",
+                                                               "agent-b"]
+
+
+def test_many_agents_of_one_machine(pair):
+    a, b = pair
+    plant(b, [registered(f"many-{i}", 5) for i in range(MANY)])
+    plant(b, [("agent.seen", {"agent": f"many-{i}", "seen": NOW - i}) for i in range(MANY)])
+    assert a.exchange()["applied"] == 2 * MANY
+    assert len(a.agent("list")) == 2 + MANY
+
+
+def test_many_messages(pair):
+    a, b = pair
+    plant(b, [message(i) for i in range(MANY)])
+    assert a.exchange()["applied"] == MANY
+    assert len(list((a.agents / "messages" / "index").iterdir())) == MANY
+
+
+def test_a_thread_of_replies_in_reverse_order(pair):
+    a, b = pair
+    plant(b, [post(i, **({"reply": f"{b.id}:{i + 1}"} if i < MANY else {})) for i in range(1, MANY + 1)])
+    assert a.exchange()["applied"] == MANY
+
+
+@pytest.mark.parametrize("fact", [
+    lambda i: ("artifact", {"path": "doc/x", "by": "agent-b", "description": str(i), "version": "1", "refs": [],
+                            "created": 1}),
+    lambda i: ("memory.set", {"scope": "project", "scope_id": "x", "key": "k", "value": str(i), "type": "string",
+                              "expires": 0, "created": 1, "updated": 1}),
+], ids=["artifact", "memory"])
+def test_many_values_of_one_register(pair, fact):
+    a, b = pair
+    plant(b, [fact(i) for i in range(3 * MANY)])
+    assert a.exchange()["applied"] == 3 * MANY
+
+
+def test_a_reservation_of_times_that_no_machine_could_give_does_not_count(pair):
+    """One for days or for ever; one that was made for an hour counts."""
+    a, b = pair
+    plant(b, [reservation(1, "src/1", expires=NOW + 9 * DAY), reservation(2, "src/2", expires=2**53 - 1)])
+    plant(b, [reservation(3, "src/3", expires=NOW + 10 * DAY)], at=NOW + 9 * DAY)
+    plant(b, [reservation(4, "src/4", expires=NOW + 3600 * 1000)], at=NOW)
+    a.exchange()
+    for number in (1, 2, 3):
+        a.agent("reserve", "--agent", "agent-a", "--scope", f"src/{number}", "--bead", "bd-1")
+    assert a.run("agent", "reserve", "--agent", "agent-a", "--scope", "src/4", "--bead", "bd-1",
+                 program="bb").code != 0
+
+
+def test_a_machine_reserves_a_thousand_scopes_at_most(pair):
+    a, b = pair
+    plant(b, [reservation(i, f"src/{i}") for i in range(MANY + 10)], at=NOW)
+    a.exchange()
+    a.agent("reserve", "--agent", "agent-a", "--scope", f"src/{MANY + 9}", "--bead", "bd-1")
+    assert a.run("agent", "reserve", "--agent", "agent-a", "--scope", "src/1", "--bead", "bd-1", program="bb").code != 0
+
+
+def test_a_dead_agent_is_not_kept_alive(pair):
+    """A last-seen time that no clock has shown yet, and an agent registered in the future."""
+    a, b = pair
+    plant(b, [("agent.seen", {"agent": "agent-a", "seen": NOW + 40 * DAY}), registered("later", NOW + 900 * DAY)])
+    a.exchange()
+    seen = {x["agent_id"]: x["last_seen_at"] for x in a.agent("list")}
+    assert seen["agent-a"] == seen["later"] == "2027-01-15T08:00:00.000Z"
+
+
+def test_a_fact_about_a_message_leaves_other_facts_alone(pair):
+    """A message with the id of a post of another machine must not count as that post."""
+    a, b = pair
+    (a.path / ".bb").rename(a.path / "no-board")  # posts wait until there is a board
+    plant(b, [post(1)])
+    plant(b, [("message.read", {"id": f"{b.id}:1", "when": 5})])
+    a.exchange()
+    (a.path / "no-board").rename(a.path / ".bb")
+    a.exchange()
+    assert "post 1" in json.dumps(a.bb("log"))
