@@ -547,16 +547,25 @@ static const char *log_take_all(struct call *c, struct machine_db *db, struct ma
 	return why;
 }
 
-static void log_list_segment(struct call *c, struct str text, struct map *listed)
+/* No more of a segment is read than it claims to have: the sum of that is limited. */
+static enum err log_list_segment(struct call *c, const struct value *segment, log_read *read,
+				 void *arg, struct map *listed)
 {
-	struct str line;
+	struct call part = call_part(c);
+	struct str name = value_str(segment, "name"), text, line;
+	int64_t bytes = 0;
+	enum err e;
 
-	while (text.n && str_next(&text, '\n', &line)) {
+	value_int(segment, "bytes", &bytes);
+	e = read(&part, arg, arena_fmt(&part.mem, "log/" STR_FMT ".jsonl", STR_ARG(name)).p, bytes,
+		 &text);
+	while (!e && text.n && str_next(&text, '\n', &line)) {
 		struct fact f;
 
-		if (fact_parse(&c->mem, STR_NONE, line, &f) == FACT_KNOWN)
+		if (fact_parse(&part.mem, STR_NONE, line, &f) == FACT_KNOWN)
 			map_put(listed, fact_global(&c->mem, STR(""), f.seq));
 	}
+	return call_part_end(c, &part, e);
 }
 
 /* The machine has compacted its log: which facts have left it? */
@@ -566,16 +575,10 @@ static enum err log_unlist(struct call *c, struct machine_db *db, const struct m
 	struct fact_filter theirs = { .machine = row->id, .segment = FACT_LISTED };
 	struct map listed = { .mem = &c->mem };
 	struct fact_row *f;
-	struct str text;
 	enum err e = ERR_OK;
 
-	for (size_t i = 0; !e && i < claim->segments->count; i++) {
-		struct str name = value_str(&claim->segments->item[i], "name");
-
-		e = read(c, arg, arena_fmt(&c->mem, "log/" STR_FMT ".jsonl", STR_ARG(name)).p,
-			 FACT_LINE_MOST + LOG_SEGMENT, &text);
-		log_list_segment(c, text, &listed);
-	}
+	for (size_t i = 0; !e && i < claim->segments->count; i++)
+		e = log_list_segment(c, &claim->segments->item[i], read, arg, &listed);
 	if (e || (e = fact_row_each(c, db, &theirs, &f)))
 		return e;
 	for (; !e && f; f = f->next)

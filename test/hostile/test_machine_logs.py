@@ -1,5 +1,6 @@
 """Logs of machines that were forged, altered, set back, blown up, or written by a later version: they are not applied,
 that is said once, and everything else goes on."""
+import base64
 import json
 import os
 import sqlite3
@@ -235,3 +236,30 @@ def test_other_refs_below_the_folder_of_logs_are_ignored(three):
     b.exchange()
     assert len(a.exchange()["warnings"]) == 1  # the log of b under another id is forged
     assert bodies(a, "agent-a") == ["hello"]
+
+
+def test_segments_that_are_not_taken_are_not_read_beyond_the_size_that_they_claim(three):
+    """A log with a new segment is read whole, to see what has left it: here one large blob under many names."""
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    remote, a, b, c = three
+    files = files_of(remote, b.ref)
+    meta = json.loads(files["meta.json"])
+    names = [f"9{i:05d}" for i in range(300)]
+    meta["segments"] += [{"bytes": 0, "last": 0, "name": name, "sha256": ""} for name in names]
+    del meta["signature"]
+    text = f"{b.ref}\n" + json.dumps(meta, separators=(",", ":"), sort_keys=True)
+    secret = base64.b64decode(json.loads((b.home / "machines" / "key").read_text())["secret"])
+    signature = ed25519.Ed25519PrivateKey.from_private_bytes(secret[:32]).sign(text.encode())
+    meta["signature"] = base64.b64encode(signature).decode()
+    files["meta.json"] = json.dumps(meta).encode()
+    blob = git(remote, "rev-parse", commit(remote, {"x": b"{}\n" * (2 << 20)}) + ":x").strip()
+    log = git(remote, "ls-tree", f"{b.ref}:log") + "".join(f"100644 blob {blob}\t{name}.jsonl\n" for name in names)
+    tree = subprocess.run(["git", "mktree"], input=log.encode(), check=True, cwd=remote, capture_output=True,
+                          env=environment()).stdout.decode().strip()
+    new = subprocess.run(["git", "hash-object", "-w", "--stdin"], input=files["meta.json"], check=True, cwd=remote,
+                         capture_output=True, env=environment()).stdout.decode().strip()
+    root = subprocess.run(["git", "mktree"], input=f"040000 tree {tree}\tlog\n100644 blob {new}\tmeta.json\n".encode(),
+                          check=True, cwd=remote, capture_output=True, env=environment()).stdout.decode().strip()
+    git(remote, "update-ref", b.ref, git(remote, "-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", "-m", "x",
+                                         root).strip())
+    assert a.exchange()["warnings"] == []
