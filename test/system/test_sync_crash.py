@@ -383,7 +383,7 @@ def test_killed_at_every_step(folder, faulty, scene):
     steps = count(w, program, *w.acts[1:])
     assert steps > 10
     thens = [then_nothing, then_others]
-    for n in range(1, steps + 1, 1 if THOROUGH else 3 if scene is both else 4):
+    for n in range(1, steps + 1, 1 if THOROUGH else 4 if scene is both else 6):
         for then in [thens[n // 2 % 2]] if scene is not both else [thens[n // 2 % 2], then_rewound]:
             done = run_sync(w.a, *w.acts[1:], program=program, ABACUS_FAULT_AT=n)
             assert killed(done) and done.out == "", f"step {n} of {steps}: {done.out}"
