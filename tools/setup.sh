@@ -64,7 +64,7 @@ need_build_tools() {
 need_test_tools() {
 	if have apt-get; then
 		install_debian clang clang-format libcmocka-dev python3 python3-pytest \
-			python3-hypothesis strace git man-db zsh fish chromium chromium-driver \
+			python3-hypothesis python3-cryptography strace git man-db zsh fish chromium chromium-driver \
 			valgrind
 		# The tests start an sshd of their own. Where systemd runs, the package would start another one.
 		[ -d /run/systemd/system ] || install_debian openssh-server openssh-client
