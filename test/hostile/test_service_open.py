@@ -150,8 +150,9 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(served, browser, tmp_pa
     assert [f for f in page_files(served) if not f.is_symlink() and printed[1] in f.read_text()]
 
 
-def test_a_false_service_opens_nothing(repo, tmp_path, browser):
-    """A program in a sandbox that may write to the store can listen on the socket there."""
+def test_false_service(repo, tmp_path, browser):
+    """A program in a sandbox that may write to the store can listen on the socket there: nothing that it names is opened.
+    The name of the test is short, because it is a part of the path of the socket."""
     folder = repo.home / "serve"
     folder.mkdir(mode=0o700)
     opened = [tmp_path / "evil.desktop", folder / "open-1.html/../../evil.desktop", folder / "open-1.desktop"]
