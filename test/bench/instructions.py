@@ -136,7 +136,7 @@ bd info
 bd prime
 bd duplicates
 bd version
-bd export -o /dev/null
+bd export -o out.jsonl
 bd validate
 abacus status
 abacus log

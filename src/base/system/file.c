@@ -319,6 +319,30 @@ enum err file_replace(struct call *c, struct str path, struct str content, mode_
 	return file_own_replace(c, target, content, mode);
 }
 
+enum err file_output(struct call *c, struct str path, struct str content, mode_t mode)
+{
+	const char *z = arena_cstr(&c->mem, path);
+	struct stat st;
+
+	if (stat(z, &st) || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+		return file_replace(c, path, content, mode);
+
+	AUTO_FD fd = open(z, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+
+	return fd >= 0 && file_write(fd, content) ? ERR_OK : file_fail(c, "write", path);
+}
+
+/* rename() would replace a device by a file: for root, even /dev/null. */
+static enum err replaceable(struct call *c, struct str target)
+{
+	struct stat st;
+
+	if (lstat(arena_cstr(&c->mem, target), &st) || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+		return ERR_OK;
+	errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
+	return file_fail(c, "replace", target);
+}
+
 /* rename() replaces a symbolic link instead of following it. */
 enum err file_own_replace(struct call *c, struct str target, struct str content, mode_t mode)
 {
@@ -326,7 +350,7 @@ enum err file_own_replace(struct call *c, struct str target, struct str content,
 		arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target), id_random(&c->mem, 8).p);
 	enum err e;
 
-	if ((e = write_new(c, temp, content, mode)))
+	if ((e = replaceable(c, target)) || (e = write_new(c, temp, content, mode)))
 		return e;
 	fault_point();
 	if (rename(temp.p, arena_cstr(&c->mem, target))) {

@@ -65,9 +65,13 @@ bool file_write(int fd, struct str bytes);
 
 /*
  * Replaces one of the user's files atomically: a temporary file beside it is written, synced and
- * renamed over it. A symbolic link stays a link; its target is replaced.
+ * renamed over it. A symbolic link stays a link; its target is replaced. Only a regular file can be
+ * replaced.
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
+
+/* Writes a file that a command names: into a pipe or a device as it is, else as file_replace(). */
+enum err file_output(struct call *c, struct str path, struct str content, mode_t mode);
 
 /*
  * Creates a small file with this content unless the file exists. Does not count as a stored change

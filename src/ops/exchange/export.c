@@ -84,7 +84,7 @@ static enum err bead_export_run(struct call *c, struct stores *s, const void *bo
 	if (!e && in->format == EXPORT_BD)
 		e = exchange_add_memories(c, &made.text, &memories);
 	if (!e && in->output.p)
-		e = file_replace(c, path_resolve(&c->mem, c->dir, in->output), made.text, 0644);
+		e = file_output(c, path_resolve(&c->mem, c->dir, in->output), made.text, 0644);
 	if (e)
 		return e;
 	json_object(reply);

@@ -56,7 +56,7 @@ static enum err upstream_merge_run(struct call *c, struct stores *s, const void 
 	    (e = merge_read(c, in->theirs, &sides.theirs)))
 		return e;
 	merged = jsonl_merge(&c->mem, &sides);
-	if ((e = file_replace(c, path_resolve(&c->mem, c->dir, in->out), merged, 0644)))
+	if ((e = file_output(c, path_resolve(&c->mem, c->dir, in->out), merged, 0644)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "path", in->out);

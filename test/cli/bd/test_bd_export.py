@@ -2,7 +2,9 @@
 import csv
 import io
 import json
+import os
 import random
+import stat
 
 import pytest
 
@@ -155,6 +157,22 @@ def test_an_export_can_be_written_to_a_file(repo):
     assert (repo.path / "out.jsonl").read_bytes() == exported(repo)
     assert repo.json("export", "-o", "out.jsonl") == {"issues": 1, "tombstones": 0, "memories": 0, "file": "out.jsonl",
                                                        "text": None}
+
+
+def test_an_export_to_a_pipe_or_device_leaves_it_one(repo):
+    repo.create("x")
+    pipe = repo.path / "pipe"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    repo.bd("export", "-o", pipe).ok()
+    assert os.read(end, 65536) == exported(repo)
+    os.close(end)
+    assert pipe.is_fifo()
+    if os.geteuid() == 0:  # others could not replace a device anyway
+        device = repo.path / "null"
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        repo.bd("export", "-o", device).ok()
+        assert device.is_char_device()
 
 
 def test_memories_are_exported_sorted(repo):

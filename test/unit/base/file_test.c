@@ -255,6 +255,39 @@ static void file_replace_leaves_nothing_when_it_fails(void **state)
 	assert_int_equal(count_entries(at), 2);
 }
 
+static void file_replace_refuses_what_is_not_a_regular_file(void **state)
+{
+	struct place *at = *state;
+
+	assert_int_equal(mkfifo(in(at, "pipe").p, 0600), 0);
+	assert_int_equal(symlink("pipe", in(at, "link").p), 0);
+	for (int i = 0; i < 3; i++) {
+		enum err e =
+			i == 2 ? file_own_replace(&at->c, in(at, "pipe"), STR("x"), 0600) :
+				 file_replace(&at->c, in(at, i ? "link" : "pipe"), STR("x"), 0600);
+
+		assert_int_equal(e, ERR_INTERNAL_ERROR);
+		assert_true(str_has(at->c.message, STR("/pipe': it is not a regular file")));
+		assert_int_equal(count_entries(at), 2);
+	}
+}
+
+static void file_output_writes_into_a_pipe(void **state)
+{
+	struct place *at = *state;
+	char got[8] = "";
+
+	assert_int_equal(mkfifo(in(at, "pipe").p, 0600), 0);
+	AUTO_FD end = open(in(at, "pipe").p, O_RDONLY | O_NONBLOCK);
+	assert_int_equal(file_output(&at->c, in(at, "pipe"), STR("text"), 0644), ERR_OK);
+	assert_int_equal(read(end, got, sizeof got), 4);
+	assert_string_equal(got, "text");
+	assert_int_equal(count_entries(at), 1);
+
+	assert_int_equal(file_output(&at->c, in(at, "f"), STR("new"), 0644), ERR_OK);
+	assert_file(at, "f", "new");
+}
+
 static void file_replace_needs_the_folder(void **state)
 {
 	struct place *at = *state;
@@ -468,6 +501,8 @@ int file_group(void)
 		TEST(file_replace_keeps_a_link_a_link),
 		TEST(file_replace_follows_a_link_with_an_absolute_target),
 		TEST(file_replace_leaves_nothing_when_it_fails),
+		TEST(file_replace_refuses_what_is_not_a_regular_file),
+		TEST(file_output_writes_into_a_pipe),
 		TEST(file_replace_needs_the_folder),
 		TEST(own_files_are_not_opened_through_a_link),
 		TEST(own_files_are_regular_files),
