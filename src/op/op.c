@@ -125,83 +125,133 @@ void op_args_schema(struct json *j, const struct op *op)
 	json_end(j);
 }
 
-static void prop_put_type(struct json *j, const struct prop *p)
+/* Removes `end` from the end of the text, if it is there. */
+static bool prop_cut(struct str *text, struct str end)
 {
-	static const char *const word[] = {
-		[PROP_STR] = "string",
-		[PROP_INT] = "integer",
-		[PROP_BOOL] = "boolean",
-		[PROP_OBJECT] = "object",
-	};
+	if (!str_ends(*text, end))
+		return false;
+	text->n -= end.n;
+	return true;
+}
 
-	if (p->type == PROP_ANY)
+static const char *prop_cut_type(struct str *text, const struct prop *of)
+{
+	return prop_cut(text, STR(":any"))          ? NULL :
+	       prop_cut(text, STR(":int"))          ? "integer" :
+	       prop_cut(text, STR(":bool"))         ? "boolean" :
+	       prop_cut(text, STR(":object")) || of ? "object" :
+						      "string";
+}
+
+bool prop_next(const struct prop **row, struct str *rest, struct prop_member *out)
+{
+	struct str text;
+
+	if (!rest->p) {
+		if (!(*row)->members)
+			return false;
+		*rest = str_of((*row)++->members);
+	}
+	str_next(rest, ' ', &text);
+	out->of = (*row)[-1].of;
+	out->optional = prop_cut(&text, STR("?"));
+	out->null = prop_cut(&text, STR("|null"));
+	out->list = prop_cut(&text, STR("[]"));
+	out->type = prop_cut_type(&text, out->of);
+	out->name = text;
+	return true;
+}
+
+static struct prop_member prop_first(const struct prop *row)
+{
+	struct str rest = STR_NONE;
+	struct prop_member m = { 0 };
+
+	prop_next(&row, &rest, &m);
+	return m;
+}
+
+static void prop_put_type(struct json *j, const struct prop_member *m)
+{
+	if (!m->type)
 		return;
-	if (p->flags & PROP_NULL) {
+	if (m->null) {
 		json_put_array(j, "type");
-		json_str(j, str_of(word[p->type]));
+		json_str(j, str_of(m->type));
 		json_str(j, STR("null"));
 		json_end(j);
 	} else {
-		json_put_str(j, "type", str_of(word[p->type]));
+		json_put_str(j, "type", str_of(m->type));
 	}
 }
 
-static void prop_put_required(struct json *j, const struct prop *props)
+static void prop_put_required(struct json *j, const struct prop *row)
 {
+	struct str rest = STR_NONE;
+	struct prop_member m;
+
 	json_put_array(j, "required");
-	for (const struct prop *m = props; m->name; m++)
-		if (!(m->flags & PROP_OPTIONAL))
-			json_str(j, str_of(m->name));
+	while (prop_next(&row, &rest, &m))
+		if (!m.optional)
+			json_str(j, m.name);
 	json_end(j);
 }
 
 /* A schema without a type says nothing, and hosts accept no list of types, so an outline leaves out
  * what may be null or anything. */
-static bool prop_outlined(const struct prop *p)
+static bool prop_outlined(const struct prop_member *m)
 {
-	return p->type != PROP_ANY && !(p->flags & PROP_NULL);
+	return m->type && !m->null;
 }
 
 /* `depth` is how many levels of objects list their members; -1: all levels, with null and required
  * members. */
-static void prop_schema(struct json *j, const struct prop *p, int depth)
+static void prop_schema(struct json *j, const struct prop_member *p, int depth)
 {
-	bool list = p->flags & PROP_LIST;
+	const struct prop *row = p->of;
+	struct str rest = STR_NONE;
+	struct prop_member m;
 
 	json_object(j);
-	if (list) {
+	if (p->list) {
 		json_put_str(j, "type", STR("array"));
 		json_put_object(j, "items");
 	}
 	prop_put_type(j, p);
 	if (p->of && depth) {
 		json_put_object(j, "properties");
-		for (const struct prop *m = p->of; m->name; m++) {
-			if (depth > 0 && !prop_outlined(m))
+		while (prop_next(&row, &rest, &m)) {
+			if (depth > 0 && !prop_outlined(&m))
 				continue;
-			json_key(j, str_of(m->name));
-			prop_schema(j, m, depth - (depth > 0));
+			json_key(j, m.name);
+			prop_schema(j, &m, depth - (depth > 0));
 		}
 		json_end(j);
 		if (depth < 0)
 			prop_put_required(j, p->of);
 	}
-	if (list)
+	if (p->list)
 		json_end(j);
 	json_end(j);
 }
 
 void op_reply_schema(struct json *j, const struct op *op)
 {
-	prop_schema(j, op->reply, -1);
+	struct prop_member reply = prop_first(op->reply);
+
+	prop_schema(j, &reply, -1);
 }
 
 bool op_reply_outlined(const struct op *op)
 {
-	return prop_outlined(op->reply);
+	struct prop_member reply = prop_first(op->reply);
+
+	return prop_outlined(&reply);
 }
 
 void op_reply_outline(struct json *j, const struct op *op)
 {
-	prop_schema(j, op->reply, op->reply->flags & PROP_LIST ? 0 : 1);
+	struct prop_member reply = prop_first(op->reply);
+
+	prop_schema(j, &reply, reply.list ? 0 : 1);
 }

@@ -65,16 +65,28 @@ struct op {
 	void (*after)(struct call *c, void *seen);                            /* or NULL */
 };
 
-enum prop_type { PROP_STR, PROP_INT, PROP_BOOL, PROP_OBJECT, PROP_ANY };
-enum prop_flags { PROP_NULL = 1 << 0, PROP_LIST = 1 << 1, PROP_OPTIONAL = 1 << 2 };
-
-/* One member of a reply, for output schemas; `of` lists the members of an object. */
+/*
+ * A part of the shape of a reply, for output schemas: the names of members, separated by spaces. A
+ * member is a string unless its type follows (:int, :bool, :object, :any); after that, [] is a list,
+ * |null a member that may be null, and ? one that may be missing: "id unread:int scopes[] role|null".
+ * If `of` lists the members of an object, the one name is that of such an object: "beads[]?".
+ */
 struct prop {
-	const char *name;
-	enum prop_type type;
-	unsigned flags;
+	const char *members; /* NULL: the end of an array */
 	const struct prop *of;
 };
+
+/* One member of a shape. */
+struct prop_member {
+	struct str name;
+	const char *type; /* in JSON Schema; NULL: anything */
+	bool list, null, optional;
+	const struct prop *of;
+};
+
+/* Takes the next member; false: there is none. At first, `row` is the first row and `rest` absent;
+ * later, `row` is the row after that of the member. */
+bool prop_next(const struct prop **row, struct str *rest, struct prop_member *out);
 
 /* JSON Schema of the parameters as JSON takes them, and of the reply. Models get fewer parameters:
  * every session pays for each of them. */

@@ -22,16 +22,8 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "version", PROP_STR, 0, NULL },
-	{ "event_type", PROP_STR, 0, NULL },
-	{ "project_root", PROP_STR, 0, NULL },
-	{ "bead_id", PROP_STR, PROP_NULL, NULL },
-	{ "from_agent", PROP_STR, PROP_NULL, NULL },
-	{ "to_agent", PROP_STR, PROP_NULL, NULL },
-	{ "scope", PROP_STR, PROP_NULL, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
-	{ "payload", PROP_OBJECT, 0, NULL },
+	{ "id version event_type project_root bead_id|null from_agent|null to_agent|null", NULL },
+	{ "scope|null created_at payload:object", NULL },
 	{ 0 },
 };
 
@@ -52,6 +44,6 @@ const struct op op_agent_events = {
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "events", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "events[]", props },
 	.run = agent_events_run,
 };

@@ -61,24 +61,19 @@ static const struct field guard_fields[] = {
 static const struct field install_fields[] = { POLICY_FIELDS, { 0 } };
 
 static const struct prop finding_props[] = {
-	{ "path", PROP_STR, 0, NULL },
-	{ "owner_liveness", PROP_STR, 0, NULL },
-	{ "reservation", PROP_OBJECT, 0, reservation_props },
+	{ "path owner_liveness", NULL },
+	{ "reservation", reservation_props },
 	{ 0 },
 };
 
 static const struct prop guard_props[] = {
-	{ "outcome", PROP_STR, 0, NULL },
-	{ "reason", PROP_STR, PROP_NULL, NULL },
-	{ "checked", PROP_INT, 0, NULL },
-	{ "denied", PROP_OBJECT, PROP_LIST, finding_props },
+	{ "outcome reason|null checked:int", NULL },
+	{ "denied[]", finding_props },
 	{ 0 },
 };
 
 static const struct prop hook_props[] = {
-	{ "hook", PROP_STR, 0, NULL },
-	{ "path", PROP_STR, 0, NULL },
-	{ "change", PROP_STR, 0, NULL },
+	{ "hook path change", NULL },
 	{ 0 },
 };
 
@@ -393,7 +388,7 @@ const struct op op_agent_guard = {
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
 	.fields = guard_fields,
-	.reply = &(const struct prop){ "guard", PROP_OBJECT, 0, guard_props },
+	.reply = &(const struct prop){ "guard", guard_props },
 	.run = agent_guard_run,
 };
 
@@ -406,7 +401,7 @@ const struct op op_agent_guard_install = {
 	.flags = OP_AGENTS | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
-	.reply = &(const struct prop){ "hooks", PROP_OBJECT, PROP_LIST, hook_props },
+	.reply = &(const struct prop){ "hooks[]", hook_props },
 	.run = agent_guard_run_install,
 };
 
@@ -416,6 +411,6 @@ const struct op op_agent_guard_uninstall = {
 	.flags = OP_AGENTS | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = NULL,
-	.reply = &(const struct prop){ "hooks", PROP_OBJECT, PROP_LIST, hook_props },
+	.reply = &(const struct prop){ "hooks[]", hook_props },
 	.run = agent_guard_run_uninstall,
 };

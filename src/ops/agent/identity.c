@@ -46,26 +46,18 @@ static const struct field heartbeat_fields[] = {
 };
 
 const struct prop stuck_props[] = {
-	{ "agent_id", PROP_STR, 0, NULL }, { "bead_id", PROP_STR, 0, NULL },
-	{ "reason", PROP_STR, 0, NULL },   { "since", PROP_STR, 0, NULL },
-	{ "text", PROP_STR, 0, NULL },     { 0 },
+	{ "agent_id bead_id reason since text", NULL },
+	{ 0 },
 };
 
 const struct prop registered_props[] = {
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "display_name", PROP_STR, 0, NULL },
-	{ "role", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
-	{ "last_seen_at", PROP_STR, 0, NULL },
-	{ "version", PROP_INT, 0, NULL },
-	{ "liveness", PROP_STR, 0, NULL },
-	{ "stuck", PROP_OBJECT, PROP_OPTIONAL, stuck_props },
-	{ "machine", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "agent_id display_name role status created_at last_seen_at version:int liveness", NULL },
+	{ "stuck?", stuck_props },
+	{ "machine?", NULL },
 	{ 0 },
 };
-const struct prop registered_reply = { "agent", PROP_OBJECT, 0, registered_props };
-const struct prop registered_list_reply = { "agents", PROP_OBJECT, PROP_LIST, registered_props };
+const struct prop registered_reply = { "agent", registered_props };
+const struct prop registered_list_reply = { "agents[]", registered_props };
 
 static enum err agent_identity_run_register(struct call *c, struct stores *s, const void *body,
 					    struct json *reply)

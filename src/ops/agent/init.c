@@ -35,29 +35,22 @@ static const struct field fields[] = {
 };
 
 static const struct prop evidence_props[] = {
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "liveness", PROP_STR, 0, NULL },
-	{ "reason", PROP_STR, 0, NULL },
-	{ "evidence", PROP_STR, 0, NULL },
-	{ "bead_id", PROP_STR, 0, NULL },
-	{ "scope", PROP_STR, PROP_NULL, NULL },
+	{ "agent_id liveness reason evidence bead_id scope|null", NULL },
 	{ 0 },
 };
 
 static const struct prop recommendation_props[] = {
-	{ "action", PROP_STR, 0, NULL },
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "reason", PROP_STR, 0, NULL },
+	{ "action agent_id reason", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "decision", PROP_STR, 0, NULL },
-	{ "agent", PROP_OBJECT, 0, registered_props },
-	{ "resumed", PROP_OBJECT, PROP_NULL, evidence_props },
-	{ "recommendation", PROP_OBJECT, 0, recommendation_props },
-	{ "candidates", PROP_OBJECT, PROP_LIST, evidence_props },
-	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
+	{ "decision", NULL },
+	{ "agent", registered_props },
+	{ "resumed|null", evidence_props },
+	{ "recommendation", recommendation_props },
+	{ "candidates[]", evidence_props },
+	{ "reservations[]", reservation_props },
 	{ 0 },
 };
 
@@ -272,7 +265,7 @@ const struct op op_agent_init = {
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "session", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "session", props },
 	.run = agent_init_run,
 	.look = agent_init_look,
 };

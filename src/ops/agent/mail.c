@@ -79,27 +79,19 @@ static const struct field message_fields[] = {
 	{ 0 },
 };
 
-#define MAIL_PROPS(flags)                                                                       \
-	{ "message_id", PROP_STR, flags, NULL }, { "thread_id", PROP_STR, flags, NULL },        \
-		{ "bead_id", PROP_STR, flags, NULL }, { "from_agent", PROP_STR, flags, NULL },  \
-		{ "to_agent", PROP_STR, flags, NULL }, { "category", PROP_STR, flags, NULL },   \
-		{ "subject", PROP_STR, flags, NULL }, { "body", PROP_STR, flags, NULL },        \
-		{ "state", PROP_STR, flags, NULL }, { "requires_ack", PROP_BOOL, flags, NULL }, \
-		{ "created_at", PROP_STR, flags, NULL },                                        \
-		{ "read_at", PROP_STR, PROP_NULL | (flags), NULL },                             \
-		{ "acked_at", PROP_STR, PROP_NULL | (flags), NULL },                            \
-	{                                                                                       \
-		"machine", PROP_STR, PROP_OPTIONAL, NULL                                        \
-	}
-
-static const struct prop mail_props[] = { MAIL_PROPS(0), { 0 } };
-static const struct prop mail_reply = { "message", PROP_OBJECT, 0, mail_props };
+static const struct prop mail_props[] = {
+	{ "message_id thread_id bead_id from_agent to_agent category subject body state", NULL },
+	{ "requires_ack:bool created_at read_at|null acked_at|null machine?", NULL },
+	{ 0 },
+};
+static const struct prop mail_reply = { "message", mail_props };
 
 /* The members of the first message; a broadcast without recipients has none. */
 static const struct prop sent_props[] = {
-	MAIL_PROPS(PROP_OPTIONAL),
-	{ "messages", PROP_OBJECT, PROP_LIST, mail_props },
-	{ "recipients", PROP_STR, PROP_LIST, NULL },
+	{ "message_id? thread_id? bead_id? from_agent? to_agent? category? subject? body?", NULL },
+	{ "state? requires_ack:bool? created_at? read_at|null? acked_at|null? machine?", NULL },
+	{ "messages[]", mail_props },
+	{ "recipients[]", NULL },
 	{ 0 },
 };
 
@@ -264,7 +256,7 @@ const struct op op_agent_send = {
 	.flags = AGENT_WRITE | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = send_fields,
-	.reply = &(const struct prop){ "sent", PROP_OBJECT, 0, sent_props },
+	.reply = &(const struct prop){ "sent", sent_props },
 	.run = agent_mail_run_send,
 	.look = agent_mail_look,
 };
@@ -276,7 +268,7 @@ const struct op op_agent_inbox = {
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),
 	.fields = inbox_fields,
-	.reply = &(const struct prop){ "messages", PROP_OBJECT, PROP_LIST, mail_props },
+	.reply = &(const struct prop){ "messages[]", mail_props },
 	.run = agent_mail_run_inbox,
 };
 

@@ -60,39 +60,30 @@ static const struct field status_fields[] = {
 	{ 0 },
 };
 
-#define RESERVATION_PROPS                                                                          \
-	{ "reservation_id", PROP_STR, 0, NULL }, { "scope", PROP_STR, 0, NULL },                   \
-		{ "agent_id", PROP_STR, 0, NULL }, { "bead_id", PROP_STR, 0, NULL },               \
-		{ "state", PROP_STR, 0, NULL }, { "created_at", PROP_STR, 0, NULL },               \
-		{ "expires_at", PROP_STR, 0, NULL }, { "released_at", PROP_STR, PROP_NULL, NULL }, \
-		{ "epoch", PROP_INT, 0, NULL }, { "machine", PROP_STR, PROP_OPTIONAL, NULL },      \
-	{                                                                                          \
-		"expired", PROP_BOOL, 0, NULL                                                      \
-	}
+#define RESERVATION_MEMBERS                                                                   \
+	"reservation_id scope agent_id bead_id state created_at expires_at released_at|null " \
+	"epoch:int machine? expired:bool"
 
-const struct prop reservation_props[] = { RESERVATION_PROPS, { 0 } };
+const struct prop reservation_props[] = { { RESERVATION_MEMBERS, NULL }, { 0 } };
 
 static const struct prop incursion_props[] = {
-	{ "kind", PROP_STR, 0, NULL },
-	{ "owner_liveness", PROP_STR, 0, NULL },
-	{ "reservation", PROP_OBJECT, 0, reservation_props },
+	{ "kind owner_liveness", NULL },
+	{ "reservation", reservation_props },
 	{ 0 },
 };
 
 static const struct prop reserved_props[] = {
-	RESERVATION_PROPS,
-	{ "incursions", PROP_OBJECT, PROP_LIST, incursion_props },
-	{ "durability", PROP_STR, PROP_OPTIONAL, NULL },
+	{ RESERVATION_MEMBERS, NULL },
+	{ "incursions[]", incursion_props },
+	{ "durability?", NULL },
 	{ 0 },
 };
 
 static const struct prop status_props[] = {
-	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
-	{ "stuck", PROP_OBJECT, PROP_LIST, stuck_props },
-	{ "unacked", PROP_OBJECT, PROP_LIST, NULL },
-	{ "unacked_required_messages", PROP_OBJECT, PROP_LIST, NULL },
-	{ "counts", PROP_OBJECT, 0, NULL },
-	{ "summary", PROP_OBJECT, 0, NULL },
+	{ "reservations[]", reservation_props },
+	{ "stuck[]", stuck_props },
+	{ "unacked:object[] unacked_required_messages:object[] counts:object", NULL },
+	{ "summary:object", NULL },
 	{ 0 },
 };
 
@@ -266,7 +257,7 @@ const struct op op_agent_reserve = {
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = reserve_fields,
-	.reply = &(const struct prop){ "reserved", PROP_OBJECT, 0, reserved_props },
+	.reply = &(const struct prop){ "reserved", reserved_props },
 	.run = agent_reservation_run_reserve,
 	.look = agent_reservation_look,
 };
@@ -277,7 +268,7 @@ const struct op op_agent_release = {
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = release_fields,
-	.reply = &(const struct prop){ "reservation", PROP_OBJECT, 0, reservation_props },
+	.reply = &(const struct prop){ "reservation", reservation_props },
 	.run = agent_reservation_run_release,
 };
 
@@ -287,6 +278,6 @@ const struct op op_agent_status = {
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
 	.fields = status_fields,
-	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, status_props },
+	.reply = &(const struct prop){ "status", status_props },
 	.run = agent_reservation_run_status,
 };

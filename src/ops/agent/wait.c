@@ -33,10 +33,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "events", PROP_OBJECT, PROP_LIST, NULL },
-	{ "cursor", PROP_STR, PROP_NULL, NULL },
-	{ "timed_out", PROP_BOOL, 0, NULL },
-	{ "interrupted", PROP_BOOL, 0, NULL },
+	{ "events:object[] cursor|null timed_out:bool interrupted:bool", NULL },
 	{ 0 },
 };
 
@@ -154,6 +151,6 @@ const struct op op_agent_wait = {
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "waited", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "waited", props },
 	.run = agent_wait_run,
 };

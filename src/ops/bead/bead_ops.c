@@ -8,35 +8,30 @@
 #include "beads/config.h"
 
 static const struct prop note_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "content", PROP_STR, 0, NULL },
-	{ "author", PROP_STR, 0, NULL },
-	{ "at", PROP_INT, PROP_LIST, NULL },
+	{ "id content author at:int[]", NULL },
 	{ 0 },
 };
 
 const struct prop comment_props[] = {
-	{ "id", PROP_STR, 0, NULL },         { "issue_id", PROP_STR, 0, NULL },
-	{ "author", PROP_STR, 0, NULL },     { "text", PROP_STR, 0, NULL },
-	{ "created_at", PROP_STR, 0, NULL }, { 0 },
+	{ "id issue_id author text created_at", NULL },
+	{ 0 },
 };
 
-#define OPT PROP_OPTIONAL
+/* The schema type of a look of members.def, what follows it if the member may be null, and the
+ * members of its objects. */
+#define TYPE_PLAIN  "", "|null", NULL
+#define TYPE_NUMBER ":int", "", NULL
+#define TYPE_RAW    ":any", "", NULL
+#define TYPE_TEXT   "", "", NULL
+#define TYPE_LIST   "[]", "", NULL
+#define TYPE_NOTES  "[]", "", note_props
+#define TYPE_STAMP  "", "|null", NULL
+#define TYPE_MOMENT "", "|null", NULL
 
-/* The schema type of a look of members.def. */
-#define TYPE_PLAIN  PROP_STR, PROP_NULL, NULL
-#define TYPE_NUMBER PROP_INT, 0, NULL
-#define TYPE_RAW    PROP_ANY, 0, NULL
-#define TYPE_TEXT   PROP_STR, 0, NULL
-#define TYPE_LIST   PROP_STR, PROP_LIST, NULL
-#define TYPE_NOTES  PROP_OBJECT, PROP_LIST, note_props
-#define TYPE_STAMP  PROP_STR, PROP_NULL, NULL
-#define TYPE_MOMENT PROP_STR, PROP_NULL, NULL
-
-#define PROP_WITH(key, type, shape, of, flags)                                              \
-	{                                                                                   \
-#key, type, ((flags)&FULL ? 0 : (shape)) | ((flags)&REQUIRED ? 0 : OPT), of \
-	}
+/* clang-format off */
+#define PROP_WITH(key, type, null, of, flags) \
+	{ (flags) & REQUIRED ? #key type : (flags) & FULL ? #key type "?" : #key type null "?", of }
+/* clang-format on */
 #define PROP_ROW(key, flags, ...) PROP_WITH(key, __VA_ARGS__, flags)
 
 enum {
@@ -56,69 +51,43 @@ const struct prop bead_props[] = {
 #define ALIAS(key, place, look, flags, from)          [place] = PROP_ROW(key, flags, TYPE_##look),
 #define EXTENSION(NAME, key, type, flags)
 #include "beads/model/members.def"
-	[MEMBER_PROPS] = { "content_hash", PROP_STR, OPT, NULL },
-	{ "comments", PROP_OBJECT, OPT | PROP_LIST, comment_props },
-	{ "dependency_count", PROP_INT, OPT, NULL },
-	{ "dependent_count", PROP_INT, OPT, NULL },
-	{ "comment_count", PROP_INT, OPT, NULL },
-	{ "parent", PROP_STR, OPT | PROP_NULL, NULL },
-	{ "epoch", PROP_ANY, OPT, NULL },
-	{ "durability", PROP_STR, OPT, NULL },
+	[MEMBER_PROPS] = { "content_hash?", NULL },
+	{ "comments[]?", comment_props },
+	{ "dependency_count:int? dependent_count:int? comment_count:int? parent|null? epoch:any?",
+	  NULL },
+	{ "durability?", NULL },
 	/* members that only some commands add */
-	{ "dependencies", PROP_OBJECT, OPT | PROP_LIST, NULL },
-	{ "dependents", PROP_OBJECT, OPT | PROP_LIST, NULL },
-	{ "dependency_type", PROP_STR, OPT, NULL },
-	{ "direction", PROP_STR, OPT, NULL },
-	{ "blocked_by", PROP_STR, OPT | PROP_LIST, NULL },
-	{ "blocked_by_count", PROP_INT, OPT, NULL },
-	{ "unblocked", PROP_BOOL, OPT, NULL },
-	{ "container", PROP_BOOL, OPT, NULL },
-	{ "open_children", PROP_INT, OPT, NULL },
-	{ "why", PROP_STR, OPT, NULL },
-	{ "left_out", PROP_BOOL, OPT, NULL },
-	{ "collides_with", PROP_STR, OPT, NULL },
-	{ "score", PROP_INT, OPT, NULL },
-	{ "remap", PROP_OBJECT, OPT | PROP_LIST, NULL },
-	{ "commits", PROP_OBJECT, OPT | PROP_LIST, NULL },
-	{ "similar", PROP_OBJECT, OPT | PROP_LIST, NULL },
+	{ "dependencies:object[]? dependents:object[]? dependency_type? direction?", NULL },
+	{ "blocked_by[]? blocked_by_count:int? unblocked:bool? container:bool?", NULL },
+	{ "open_children:int? why? left_out:bool? collides_with? score:int?", NULL },
+	{ "remap:object[]? commits:object[]? similar:object[]?", NULL },
 /* extensions, where they are set */
 #define EXTENSION(NAME, key, type, flags) PROP_ROW(key, flags, TYPE_##type),
 #include "beads/model/members.def"
 	{ 0 },
 };
 static const struct prop deleted_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, PROP_NULL, NULL },
-	{ "deleted_at", PROP_STR, PROP_NULL, NULL },
-	{ "deleted_by", PROP_STR, PROP_NULL, NULL },
-	{ "reason", PROP_STR, PROP_NULL, NULL },
-	{ "dependent_count", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "deleted", PROP_BOOL, PROP_OPTIONAL, NULL },
-	{ "remap", PROP_OBJECT, PROP_OPTIONAL | PROP_LIST, NULL },
+	{ "id title|null deleted_at|null deleted_by|null reason|null dependent_count:int?", NULL },
+	{ "deleted:bool? remap:object[]?", NULL },
 	{ 0 },
 };
-const struct prop deleted_reply = { "beads", PROP_OBJECT, PROP_LIST, deleted_props };
+const struct prop deleted_reply = { "beads[]", deleted_props };
 
 const struct prop changed_field_props[] = {
-	{ "field", PROP_STR, 0, NULL },
-	{ "old", PROP_ANY, 0, NULL },
-	{ "new", PROP_ANY, 0, NULL },
+	{ "field old:any new:any", NULL },
 	{ 0 },
 };
 
 const struct prop changed_edge_props[] = {
-	{ "change", PROP_STR, 0, NULL },
-	{ "from", PROP_STR, 0, NULL },
-	{ "to", PROP_STR, 0, NULL },
-	{ "kind", PROP_STR, 0, NULL },
+	{ "change from to kind", NULL },
 	{ 0 },
 };
 
 static const char *const direction_words[] = { "down", "up", "both" };
 const struct names directions = { direction_words, 3, NULL };
 
-const struct prop bead_reply = { "bead", PROP_OBJECT, 0, bead_props };
-const struct prop beads_reply = { "beads", PROP_OBJECT, PROP_LIST, bead_props };
+const struct prop bead_reply = { "bead", bead_props };
+const struct prop beads_reply = { "beads[]", bead_props };
 
 enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard)
 {
@@ -303,18 +272,9 @@ enum err lease_of(struct call *c, struct beads *b, int64_t asked, int64_t *out)
 }
 
 const struct prop sync_status_props[] = {
-	{ "ref", PROP_STR, 0, NULL },
-	{ "remote", PROP_STR, 0, NULL },
-	{ "auto", PROP_BOOL, 0, NULL },
-	{ "commit", PROP_STR, PROP_NULL, NULL },
-	{ "published", PROP_BOOL, PROP_NULL, NULL },
-	{ "pending", PROP_INT, 0, NULL },
-	{ "oldest_pending", PROP_STR, PROP_NULL, NULL },
-	{ "last_sync", PROP_STR, PROP_NULL, NULL },
-	{ "last_try", PROP_STR, PROP_NULL, NULL },
-	{ "failures", PROP_INT, 0, NULL },
-	{ "last_error", PROP_STR, PROP_NULL, NULL },
-	{ "running", PROP_BOOL, 0, NULL },
+	{ "ref remote auto:bool commit|null published:bool|null pending:int", NULL },
+	{ "oldest_pending|null last_sync|null last_try|null failures:int last_error|null", NULL },
+	{ "running:bool", NULL },
 	{ 0 },
 };
 

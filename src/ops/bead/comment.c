@@ -69,7 +69,7 @@ const struct op op_bead_comment = {
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "comment", PROP_OBJECT, 0, comment_props },
+	.reply = &(const struct prop){ "comment", comment_props },
 	.run = bead_comment_run,
 };
 
@@ -114,6 +114,6 @@ const struct op op_bead_comments = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct bead_comment_list_body),
 	.fields = list_fields,
-	.reply = &(const struct prop){ "comments", PROP_OBJECT, PROP_LIST, comment_props },
+	.reply = &(const struct prop){ "comments[]", comment_props },
 	.run = bead_comment_run_list,
 };

@@ -27,13 +27,10 @@ static const struct field set_fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "key", PROP_STR, 0, NULL },
-	{ "value", PROP_STR, 0, NULL },
-	{ "set", PROP_BOOL, 0, NULL },
-	{ "help", PROP_STR, 0, NULL },
+	{ "key value set:bool help", NULL },
 	{ 0 },
 };
-static const struct prop one_reply = { "setting", PROP_OBJECT, 0, props };
+static const struct prop one_reply = { "setting", props };
 
 /* The number of one of our settings, -1 for a free one. */
 static enum err bead_config_known(struct call *c, struct str key, int *out)
@@ -168,6 +165,6 @@ const struct op op_bead_config_list = {
 	.name = "bead config list",
 	.help = "Show all settings of this clone",
 	.flags = BEAD_READ,
-	.reply = &(const struct prop){ "settings", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "settings[]", props },
 	.run = bead_config_run_list,
 };

@@ -23,15 +23,13 @@ static const struct field fields[] = {
 };
 
 static const struct prop group_props[] = {
-	{ "group", PROP_STR, PROP_NULL, NULL },
-	{ "count", PROP_INT, 0, NULL },
+	{ "group|null count:int", NULL },
 	{ 0 },
 };
 
 static const struct prop count_props[] = {
-	{ "total", PROP_INT, 0, NULL },
-	{ "count", PROP_INT, 0, NULL },
-	{ "groups", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, group_props },
+	{ "total:int count:int", NULL },
+	{ "groups[]?", group_props },
 	{ 0 },
 };
 
@@ -97,6 +95,6 @@ const struct op op_bead_count = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "count", PROP_OBJECT, 0, count_props },
+	.reply = &(const struct prop){ "count", count_props },
 	.run = bead_count_run_count,
 };

@@ -46,16 +46,11 @@ static const char *const add_examples[] = {
 };
 
 static const struct prop edge_props[] = {
-	{ "from", PROP_STR, 0, NULL },
-	{ "to", PROP_STR, 0, NULL },
-	{ "kind", PROP_STR, 0, NULL },
-	{ "created_at", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "created_by", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "status", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "from to kind created_at? created_by? status?", NULL },
 	{ 0 },
 };
-static const struct prop edge_reply = { "dependency", PROP_OBJECT, 0, edge_props };
-static const struct prop edges_reply = { "dependencies", PROP_OBJECT, PROP_LIST, edge_props };
+static const struct prop edge_reply = { "dependency", edge_props };
+static const struct prop edges_reply = { "dependencies[]", edge_props };
 
 static enum err bead_dep_begin(struct call *c, struct beads *b, const struct body *in,
 			       struct edit *edit, struct bead_row **to)

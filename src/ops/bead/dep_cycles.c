@@ -4,8 +4,7 @@
 #include "ops/ops.h"
 
 static const struct prop cycle_props[] = {
-	{ "kind", PROP_STR, 0, NULL },
-	{ "ids", PROP_STR, PROP_LIST, NULL },
+	{ "kind ids[]", NULL },
 	{ 0 },
 };
 
@@ -34,6 +33,6 @@ const struct op op_bead_dep_cycles = {
 	.name = "bead dep cycles",
 	.help = "List dependency cycles",
 	.flags = BEAD_READ,
-	.reply = &(const struct prop){ "cycles", PROP_OBJECT, PROP_LIST, cycle_props },
+	.reply = &(const struct prop){ "cycles[]", cycle_props },
 	.run = bead_dep_cycles_run_cycles,
 };

@@ -24,16 +24,14 @@ static const struct field tree_fields[] = {
 };
 
 static const struct prop node_props[] = {
-	{ "id", PROP_STR, 0, NULL },           { "title", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },       { "priority", PROP_INT, 0, NULL },
-	{ "depth", PROP_INT, 0, NULL },        { "under", PROP_STR, PROP_NULL, NULL },
-	{ "kind", PROP_STR, PROP_NULL, NULL }, { "direction", PROP_STR, PROP_NULL, NULL },
-	{ "again", PROP_BOOL, 0, NULL },       { 0 },
+	{ "id title status priority:int depth:int under|null kind|null direction|null", NULL },
+	{ "again:bool", NULL },
+	{ 0 },
 };
 
 static const struct prop tree_props[] = {
-	{ "format", PROP_STR, 0, NULL },
-	{ "nodes", PROP_OBJECT, PROP_LIST, node_props },
+	{ "format", NULL },
+	{ "nodes[]", node_props },
 	{ 0 },
 };
 
@@ -74,6 +72,6 @@ const struct op op_bead_dep_tree = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct tree_body),
 	.fields = tree_fields,
-	.reply = &(const struct prop){ "tree", PROP_OBJECT, 0, tree_props },
+	.reply = &(const struct prop){ "tree", tree_props },
 	.run = bead_dep_tree_run_tree,
 };

@@ -16,16 +16,13 @@
 #include "ops/ops.h"
 
 static const struct prop check_props[] = {
-	{ "code", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "message", PROP_STR, 0, NULL },
-	{ "fix", PROP_STR, PROP_NULL, NULL },
+	{ "code status message fix|null", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "ok", PROP_BOOL, 0, NULL },
-	{ "checks", PROP_OBJECT, PROP_LIST, check_props },
+	{ "ok:bool", NULL },
+	{ "checks[]", check_props },
 	{ 0 },
 };
 
@@ -348,6 +345,6 @@ const struct op op_bead_doctor = {
 	.more = "Names the repair for each problem, and exits with 1 if there is one.",
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "doctor", props },
 	.run = bead_doctor_run,
 };

@@ -4,15 +4,10 @@
 #include "ops/ops.h"
 
 static const struct prop epic_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "total_children", PROP_INT, 0, NULL },
-	{ "closed_children", PROP_INT, 0, NULL },
-	{ "eligible_for_close", PROP_BOOL, 0, NULL },
+	{ "id title status total_children:int closed_children:int eligible_for_close:bool", NULL },
 	{ 0 },
 };
-static const struct prop epics_reply = { "epics", PROP_OBJECT, PROP_LIST, epic_props };
+static const struct prop epics_reply = { "epics[]", epic_props };
 
 struct progress {
 	int64_t total, closed;

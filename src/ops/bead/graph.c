@@ -33,22 +33,19 @@ static const char *const examples[] = {
 };
 
 static const struct prop node_props[] = {
-	{ "id", PROP_STR, 0, NULL },     { "title", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL }, { "priority", PROP_INT, 0, NULL },
-	{ "type", PROP_STR, 0, NULL },   { 0 },
+	{ "id title status priority:int type", NULL },
+	{ 0 },
 };
 
 static const struct prop edge_props[] = {
-	{ "from", PROP_STR, 0, NULL },
-	{ "to", PROP_STR, 0, NULL },
-	{ "kind", PROP_STR, 0, NULL },
+	{ "from to kind", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "format", PROP_STR, 0, NULL },
-	{ "nodes", PROP_OBJECT, PROP_LIST, node_props },
-	{ "edges", PROP_OBJECT, PROP_LIST, edge_props },
+	{ "format", NULL },
+	{ "nodes[]", node_props },
+	{ "edges[]", edge_props },
 	{ 0 },
 };
 
@@ -210,6 +207,6 @@ const struct op op_bead_graph = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "graph", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "graph", props },
 	.run = bead_graph_run,
 };

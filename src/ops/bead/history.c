@@ -52,43 +52,31 @@ static const struct field diff_fields[] = {
 };
 
 static const struct prop history_props[] = {
-	{ "commit", PROP_STR, 0, NULL },
-	{ "committed_at", PROP_STR, 0, NULL },
-	{ "change", PROP_STR, 0, NULL },
-	{ "at", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "by", PROP_STR, PROP_NULL, NULL },
-	{ "fields", PROP_OBJECT, PROP_LIST, changed_field_props },
+	{ "commit committed_at change at? by|null", NULL },
+	{ "fields[]", changed_field_props },
 	{ 0 },
 };
 
 static const struct prop commits_props[] = {
-	{ "commit", PROP_STR, 0, NULL },
-	{ "committed_at", PROP_STR, 0, NULL },
+	{ "commit committed_at", NULL },
 	{ 0 },
 };
 
 static const struct prop blame_props[] = {
-	{ "field", PROP_STR, 0, NULL },
-	{ "value", PROP_ANY, 0, NULL },
-	{ "at", PROP_STR, 0, NULL },
-	{ "by", PROP_STR, 0, NULL },
-	{ "commit", PROP_STR, PROP_NULL, NULL },
+	{ "field value:any at by commit|null", NULL },
 	{ 0 },
 };
 
 static const struct prop diff_bead_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "change", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, PROP_NULL, NULL },
-	{ "fields", PROP_OBJECT, PROP_LIST, changed_field_props },
+	{ "id change title|null", NULL },
+	{ "fields[]", changed_field_props },
 	{ 0 },
 };
 
 static const struct prop diff_props[] = {
-	{ "from", PROP_STR, 0, NULL },
-	{ "to", PROP_STR, 0, NULL },
-	{ "beads", PROP_OBJECT, PROP_LIST, diff_bead_props },
-	{ "dependencies", PROP_OBJECT, PROP_LIST, changed_edge_props },
+	{ "from to", NULL },
+	{ "beads[]", diff_bead_props },
+	{ "dependencies[]", changed_edge_props },
 	{ 0 },
 };
 
@@ -201,7 +189,7 @@ const struct op op_bead_history = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = history_fields,
-	.reply = &(const struct prop){ "history", PROP_OBJECT, PROP_LIST, history_props },
+	.reply = &(const struct prop){ "history[]", history_props },
 	.run = bead_history_run_history,
 };
 
@@ -211,7 +199,7 @@ const struct op op_bead_commits = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = commits_fields,
-	.reply = &(const struct prop){ "commits", PROP_OBJECT, PROP_LIST, commits_props },
+	.reply = &(const struct prop){ "commits[]", commits_props },
 	.run = bead_history_run_commits,
 };
 
@@ -221,7 +209,7 @@ const struct op op_bead_blame = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = blame_fields,
-	.reply = &(const struct prop){ "blame", PROP_OBJECT, PROP_LIST, blame_props },
+	.reply = &(const struct prop){ "blame[]", blame_props },
 	.run = bead_history_run_blame,
 };
 
@@ -231,6 +219,6 @@ const struct op op_bead_diff = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = diff_fields,
-	.reply = &(const struct prop){ "diff", PROP_OBJECT, 0, diff_props },
+	.reply = &(const struct prop){ "diff", diff_props },
 	.run = bead_history_run_diff,
 };

@@ -3,10 +3,8 @@
 #include "ops/ops.h"
 
 static const struct prop info_props[] = {
-	{ "version", PROP_STR, 0, NULL },       { "store", PROP_STR, 0, NULL },
-	{ "prefix", PROP_STR, 0, NULL },        { "actor", PROP_STR, 0, NULL },
-	{ "beads", PROP_INT, 0, NULL },         { "journal_bytes", PROP_INT, 0, NULL },
-	{ "journal_files", PROP_INT, 0, NULL }, { 0 },
+	{ "version store prefix actor beads:int journal_bytes:int journal_files:int", NULL },
+	{ 0 },
 };
 
 static enum err bead_info_run_info(struct call *c, struct stores *s, const void *body,
@@ -46,6 +44,6 @@ const struct op op_bead_info = {
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.flags = OP_BEADS | OP_READER,
-	.reply = &(const struct prop){ "info", PROP_OBJECT, 0, info_props },
+	.reply = &(const struct prop){ "info", info_props },
 	.run = bead_info_run_info,
 };

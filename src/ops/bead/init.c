@@ -19,9 +19,8 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "result", PROP_STR, 0, NULL },    { "prefix", PROP_STR, 0, NULL },
-	{ "store", PROP_STR, 0, NULL },     { "repository", PROP_STR, 0, NULL },
-	{ "agents_md", PROP_STR, 0, NULL }, { 0 },
+	{ "result prefix store repository agents_md", NULL },
+	{ 0 },
 };
 
 static void bead_init_warn(struct call *c, const struct setup *done, const struct beads *b)
@@ -78,6 +77,6 @@ const struct op op_bead_init = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct setup_ask),
 	.fields = fields,
-	.reply = &(const struct prop){ "init", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "init", props },
 	.run = bead_init_run,
 };

@@ -38,13 +38,12 @@ const struct op op_bead_label_list = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct bead_labels_list_body),
 	.fields = list_fields,
-	.reply = &(const struct prop){ "labels", PROP_STR, PROP_LIST, NULL },
+	.reply = &(const struct prop){ "labels[]", NULL },
 	.run = bead_labels_run_list,
 };
 
 static const struct prop all_props[] = {
-	{ "label", PROP_STR, 0, NULL },
-	{ "count", PROP_INT, 0, NULL },
+	{ "label count:int", NULL },
 	{ 0 },
 };
 
@@ -70,6 +69,6 @@ const struct op op_bead_label_list_all = {
 	.name = "bead label list-all",
 	.help = "List all labels with their counts",
 	.flags = BEAD_READ,
-	.reply = &(const struct prop){ "labels", PROP_OBJECT, PROP_LIST, all_props },
+	.reply = &(const struct prop){ "labels[]", all_props },
 	.run = bead_labels_run_all,
 };

@@ -25,50 +25,37 @@ static const struct field fields[] = {
 };
 
 static const struct prop line_props[] = {
-	{ "file", PROP_STR, 0, NULL },   { "line", PROP_INT, 0, NULL },
-	{ "action", PROP_STR, 0, NULL }, { "why", PROP_STR, 0, NULL },
-	{ "text", PROP_STR, 0, NULL },   { 0 },
+	{ "file line:int action why text", NULL },
+	{ 0 },
 };
 
 static const struct prop commit_props[] = {
-	{ "commit", PROP_STR, 0, NULL },
-	{ "where", PROP_STR, 0, NULL },
-	{ "why", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "lines", PROP_OBJECT, PROP_LIST, line_props },
+	{ "commit where why?", NULL },
+	{ "lines[]", line_props },
 	{ 0 },
 };
 
 static const struct prop stamp_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	{ "at", PROP_STR, 0, NULL },
-	{ "copy", PROP_STR, PROP_NULL, NULL },
+	{ "id title at copy|null", NULL },
 	{ 0 },
 };
 
 static const struct prop record_props[] = {
-	{ "file", PROP_STR, PROP_NULL, NULL }, { "offset", PROP_INT, 0, NULL },
-	{ "action", PROP_STR, 0, NULL },       { "why", PROP_STR, 0, NULL },
-	{ "text", PROP_STR, 0, NULL },         { 0 },
+	{ "file|null offset:int action why text", NULL },
+	{ 0 },
 };
 
 static const struct prop journal_props[] = {
-	{ "applied", PROP_BOOL, 0, NULL },
-	{ "salvaged", PROP_INT, 0, NULL },
-	{ "lost", PROP_INT, 0, NULL },
-	{ "kept_as", PROP_STR, PROP_NULL, NULL },
-	{ "records", PROP_OBJECT, PROP_LIST, record_props },
+	{ "applied:bool salvaged:int lost:int kept_as|null", NULL },
+	{ "records[]", record_props },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "commits", PROP_OBJECT, PROP_LIST, commit_props },
-	{ "damaged", PROP_INT, 0, NULL },
-	{ "set_aside", PROP_INT, 0, NULL },
-	{ "applied", PROP_BOOL, 0, NULL },
-	{ "commit", PROP_STR, PROP_NULL, NULL },
-	{ "stamps", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, stamp_props },
-	{ "journal", PROP_OBJECT, PROP_OPTIONAL, journal_props },
+	{ "commits[]", commit_props },
+	{ "damaged:int set_aside:int applied:bool commit|null", NULL },
+	{ "stamps[]?", stamp_props },
+	{ "journal?", journal_props },
 	{ 0 },
 };
 
@@ -229,6 +216,6 @@ const struct op op_bead_repair = {
 	.flags = OP_WRITE | OP_ACTOR,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "repair", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "repair", props },
 	.run = bead_repair_run,
 };

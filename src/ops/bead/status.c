@@ -4,18 +4,10 @@
 #include "ops/ops.h"
 
 static const struct prop props[] = {
-	{ "total_issues", PROP_INT, 0, NULL },
-	{ "open_issues", PROP_INT, 0, NULL },
-	{ "in_progress_issues", PROP_INT, 0, NULL },
-	{ "closed_issues", PROP_INT, 0, NULL },
-	{ "blocked_issues", PROP_INT, 0, NULL },
-	{ "ready_issues", PROP_INT, 0, NULL },
-	{ "expired_claims", PROP_INT, 0, NULL },
-	{ "deleted_issues", PROP_INT, 0, NULL },
-	{ "prefix", PROP_STR, 0, NULL },
-	{ "journal_bytes", PROP_INT, 0, NULL },
-	{ "clock_ahead_ms", PROP_INT, 0, NULL },
-	{ "sync", PROP_OBJECT, 0, sync_status_props },
+	{ "total_issues:int open_issues:int in_progress_issues:int closed_issues:int", NULL },
+	{ "blocked_issues:int ready_issues:int expired_claims:int deleted_issues:int", NULL },
+	{ "prefix journal_bytes:int clock_ahead_ms:int", NULL },
+	{ "sync", sync_status_props },
 	{ 0 },
 };
 
@@ -65,6 +57,6 @@ const struct op op_bead_status = {
 	.name = "bead status",
 	.help = "Show counts of beads and the state of the store",
 	.flags = BEAD_READ | OP_READER,
-	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "status", props },
 	.run = bead_status_run,
 };

@@ -46,40 +46,23 @@ static const struct field fields[] = {
 };
 
 static const struct prop remap_props[] = {
-	{ "from", PROP_STR, 0, NULL },
-	{ "to", PROP_STR, 0, NULL },
+	{ "from to", NULL },
 	{ 0 },
 };
 
 static const struct prop lost_props[] = {
-	{ "id", PROP_STR, 0, NULL },         { "title", PROP_STR, PROP_NULL, NULL },
-	{ "holder", PROP_STR, 0, NULL },     { "epoch", PROP_INT, PROP_LIST, NULL },
-	{ "status", PROP_STR, 0, NULL },     { "by", PROP_STR, 0, NULL },
-	{ "to", PROP_STR, PROP_NULL, NULL }, { "until", PROP_STR, PROP_NULL, NULL },
-	{ "message", PROP_STR, 0, NULL },    { 0 },
+	{ "id title|null holder epoch:int[] status by to|null until|null message", NULL },
+	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "pulled", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "pushed", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "remapped", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, remap_props },
-	{ "commit", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
-	{ "attempts", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "durability", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "remote", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
-	{ "ref", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "dry_run", PROP_BOOL, PROP_OPTIONAL, NULL },
-	{ "warning", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
-	{ "published", PROP_BOOL, PROP_NULL | PROP_OPTIONAL, NULL },
-	{ "pending", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "oldest_pending", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
-	{ "last_sync", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
-	{ "last_try", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
-	{ "failures", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "last_error", PROP_STR, PROP_NULL | PROP_OPTIONAL, NULL },
-	{ "running", PROP_BOOL, PROP_OPTIONAL, NULL },
-	{ "auto", PROP_BOOL, PROP_OPTIONAL, NULL },
-	{ "lost_claims", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, lost_props },
+	{ "pulled:int? pushed:int?", NULL },
+	{ "remapped[]?", remap_props },
+	{ "commit|null? attempts:int? durability? remote|null? ref? dry_run:bool?", NULL },
+	{ "warning|null? published:bool|null? pending:int? oldest_pending|null?", NULL },
+	{ "last_sync|null? last_try|null? failures:int? last_error|null? running:bool?", NULL },
+	{ "auto:bool?", NULL },
+	{ "lost_claims[]?", lost_props },
 	{ 0 },
 };
 
@@ -191,6 +174,6 @@ const struct op op_bead_sync = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS | OP_LOST | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "sync", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "sync", props },
 	.run = bead_sync_run,
 };

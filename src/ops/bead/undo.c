@@ -27,19 +27,15 @@ static const char *const examples[] = {
 };
 
 static const struct prop undo_bead_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, PROP_NULL, NULL },
-	{ "change", PROP_STR, 0, NULL },
-	{ "fields", PROP_OBJECT, PROP_LIST, changed_field_props },
+	{ "id title|null change", NULL },
+	{ "fields[]", changed_field_props },
 	{ 0 },
 };
 
 static const struct prop undo_props[] = {
-	{ "undone", PROP_BOOL, 0, NULL },
-	{ "write", PROP_ANY, 0, NULL },
-	{ "written_at", PROP_STR, 0, NULL },
-	{ "beads", PROP_OBJECT, PROP_LIST, undo_bead_props },
-	{ "dependencies", PROP_OBJECT, PROP_LIST, changed_edge_props },
+	{ "undone:bool write:any written_at", NULL },
+	{ "beads[]", undo_bead_props },
+	{ "dependencies[]", changed_edge_props },
 	{ 0 },
 };
 
@@ -71,6 +67,6 @@ const struct op op_bead_undo = {
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = undo_fields,
-	.reply = &(const struct prop){ "undo", PROP_OBJECT, 0, undo_props },
+	.reply = &(const struct prop){ "undo", undo_props },
 	.run = bead_undo_run,
 };

@@ -19,20 +19,13 @@ static const struct field fields[] = {
 };
 
 static const struct prop finding_props[] = {
-	{ "code", PROP_STR, 0, NULL },
-	{ "severity", PROP_STR, 0, NULL },
-	{ "file", PROP_STR, 0, NULL },
-	{ "line", PROP_INT, 0, NULL },
-	{ "id", PROP_STR, PROP_NULL, NULL },
-	{ "message", PROP_STR, 0, NULL },
+	{ "code severity file line:int id|null message", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "ok", PROP_BOOL, 0, NULL },
-	{ "errors", PROP_INT, 0, NULL },
-	{ "warnings", PROP_INT, 0, NULL },
-	{ "findings", PROP_OBJECT, PROP_LIST, finding_props },
+	{ "ok:bool errors:int warnings:int", NULL },
+	{ "findings[]", finding_props },
 	{ 0 },
 };
 
@@ -159,6 +152,6 @@ const struct op op_bead_validate = {
 	.more = "Exits with 1 if there are errors.",
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "validation", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "validation", props },
 	.run = bead_validate_run,
 };

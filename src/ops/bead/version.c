@@ -4,8 +4,7 @@
 #include "ops/ops.h"
 
 static const struct prop version_props[] = {
-	{ "version", PROP_STR, 0, NULL },
-	{ "format_version", PROP_INT, 0, NULL },
+	{ "version format_version:int", NULL },
 	{ 0 },
 };
 
@@ -23,6 +22,6 @@ static enum err bead_version_run_version(struct call *c, struct stores *s, const
 const struct op op_bead_version = {
 	.name = "bead version",
 	.help = "Print the version",
-	.reply = &(const struct prop){ "version", PROP_OBJECT, 0, version_props },
+	.reply = &(const struct prop){ "version", version_props },
 	.run = bead_version_run_version,
 };

@@ -5,10 +5,8 @@
 #include "ops/ops.h"
 
 static const struct prop where_props[] = {
-	{ "repository", PROP_STR, 0, NULL }, { "worktree", PROP_STR, 0, NULL },
-	{ "git_dir", PROP_STR, 0, NULL },    { "store", PROP_STR, PROP_NULL, NULL },
-	{ "exists", PROP_BOOL, 0, NULL },    { "ref", PROP_STR, PROP_NULL, NULL },
-	{ "why", PROP_STR, 0, NULL },        { 0 },
+	{ "repository worktree git_dir store|null exists:bool ref|null why", NULL },
+	{ 0 },
 };
 
 static struct str bead_where_explanation(struct call *c, const struct beads *b)
@@ -74,6 +72,6 @@ static enum err bead_where_run_where(struct call *c, struct stores *s, const voi
 const struct op op_bead_where = {
 	.name = "bead where",
 	.help = "Show which store is used here, and why",
-	.reply = &(const struct prop){ "where", PROP_OBJECT, 0, where_props },
+	.reply = &(const struct prop){ "where", where_props },
 	.run = bead_where_run_where,
 };

@@ -16,18 +16,13 @@ static const struct field fields[] = {
 };
 
 static const struct prop reason_props[] = {
-	{ "code", PROP_STR, 0, NULL },
-	{ "message", PROP_STR, 0, NULL },
-	{ "id", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "code message id?", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "ready", PROP_BOOL, 0, NULL },
-	{ "reasons", PROP_OBJECT, PROP_LIST, reason_props },
+	{ "id title status ready:bool", NULL },
+	{ "reasons[]", reason_props },
 	{ 0 },
 };
 
@@ -142,6 +137,6 @@ const struct op op_bead_why = {
 	.flags = BEAD_READ | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "why", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "why", props },
 	.run = bead_why_run,
 };

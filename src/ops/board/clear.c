@@ -27,10 +27,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "confirmed", PROP_BOOL, 0, NULL },
-	{ "messages", PROP_INT, 0, NULL },
-	{ "agents", PROP_INT, 0, NULL },
-	{ "artifacts", PROP_INT, 0, NULL },
+	{ "confirmed:bool messages:int agents:int artifacts:int", NULL },
 	{ 0 },
 };
 
@@ -114,6 +111,6 @@ const struct op op_board_clear = {
 	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "cleared", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "cleared", props },
 	.run = board_clear_run,
 };

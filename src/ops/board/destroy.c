@@ -15,9 +15,8 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "confirmed", PROP_BOOL, 0, NULL }, { "project_dir", PROP_STR, 0, NULL },
-	{ "agents", PROP_INT, 0, NULL },     { "messages", PROP_INT, 0, NULL },
-	{ "artifacts", PROP_INT, 0, NULL },  { 0 },
+	{ "confirmed:bool project_dir agents:int messages:int artifacts:int", NULL },
+	{ 0 },
 };
 
 /* Counts the board's rows. A damaged board can be destroyed too; then the counts are unknown. */
@@ -70,6 +69,6 @@ const struct op op_board_destroy = {
 	.flags = OP_WRITE | OP_DESTROYS,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "removed", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "removed", props },
 	.run = board_destroy_run,
 };

@@ -8,11 +8,10 @@
 #include "store/board/board_db.h"
 
 static const struct prop props[] = {
-	{ "exported_at", PROP_STR, 0, NULL },
-	{ "project_dir", PROP_STR, 0, NULL },
-	{ "agents", PROP_OBJECT, PROP_LIST, agent_props },
-	{ "messages", PROP_OBJECT, PROP_LIST, message_props },
-	{ "artifacts", PROP_OBJECT, PROP_LIST, artifact_props },
+	{ "exported_at project_dir", NULL },
+	{ "agents[]", agent_props },
+	{ "messages[]", message_props },
+	{ "artifacts[]", artifact_props },
 	{ 0 },
 };
 
@@ -53,6 +52,6 @@ const struct op op_board_export = {
 	.help = "Print the whole board as JSON",
 	.examples = examples,
 	.flags = OP_BOARD,
-	.reply = &(const struct prop){ "board", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "board", props },
 	.run = board_export_run,
 };

@@ -36,9 +36,7 @@ static enum err board_init_run(struct call *c, struct stores *s, const void *bod
 }
 
 static const struct prop props[] = {
-	{ "project_dir", PROP_STR, 0, NULL },
-	{ "result", PROP_STR, 0, NULL },
-	{ "kept_aside", PROP_STR, PROP_NULL, NULL },
+	{ "project_dir result kept_aside|null", NULL },
 	{ 0 },
 };
 
@@ -49,6 +47,6 @@ const struct op op_board_init = {
 		"or in the current directory outside a repository. An existing board stays as it "
 		"is. A damaged database is kept under a new name.",
 	.flags = OP_WRITE | OP_IDEMPOTENT,
-	.reply = &(const struct prop){ "board", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "board", props },
 	.run = board_init_run,
 };

@@ -40,13 +40,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "host", PROP_STR, 0, NULL },
-	{ "path", PROP_STR, PROP_NULL, NULL },
-	{ "result", PROP_STR, 0, NULL },
-	{ "backup", PROP_STR, PROP_NULL, NULL },
-	{ "command", PROP_STR, PROP_NULL, NULL },
-	{ "snippet", PROP_STR, PROP_NULL, NULL },
-	{ "diff", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "host path|null result backup|null command|null snippet|null diff?", NULL },
 	{ 0 },
 };
 
@@ -321,7 +315,7 @@ const struct op op_project_install = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "hosts[]", props },
 	.run = board_install_run_all,
 };
 
@@ -335,6 +329,6 @@ const struct op op_board_install = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "hosts", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "hosts[]", props },
 	.run = board_install_run,
 };

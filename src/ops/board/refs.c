@@ -25,8 +25,8 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "messages", PROP_OBJECT, PROP_LIST, message_props },
-	{ "artifacts", PROP_OBJECT, PROP_LIST, artifact_props },
+	{ "messages[]", message_props },
+	{ "artifacts[]", artifact_props },
 	{ 0 },
 };
 
@@ -63,6 +63,6 @@ const struct op op_board_refs = {
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "found", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "found", props },
 	.run = board_refs_run,
 };

@@ -12,13 +12,13 @@
 enum { MOST = 10 }; /* maximum length of each list, to keep the overview short */
 
 static const struct prop props[] = {
-	{ "agents", PROP_OBJECT, PROP_LIST, roster_props },
-	{ "active_agents", PROP_OBJECT, PROP_LIST, roster_props },
-	{ "blocked_agents", PROP_OBJECT, PROP_LIST, roster_props },
-	{ "recent_messages", PROP_OBJECT, PROP_LIST, message_props },
-	{ "high_priority_messages", PROP_OBJECT, PROP_LIST, message_props },
-	{ "recent_artifacts", PROP_OBJECT, PROP_LIST, artifact_props },
-	{ "unread", PROP_OBJECT, PROP_OPTIONAL, unread_props },
+	{ "agents[]", roster_props },
+	{ "active_agents[]", roster_props },
+	{ "blocked_agents[]", roster_props },
+	{ "recent_messages[]", message_props },
+	{ "high_priority_messages[]", message_props },
+	{ "recent_artifacts[]", artifact_props },
+	{ "unread?", unread_props },
 	{ 0 },
 };
 
@@ -108,6 +108,6 @@ const struct op op_board_summary = {
 		"the two periods in .bb/config.toml, section [summary], keys messages and "
 		"artifacts.",
 	.flags = OP_BOARD | OP_READER,
-	.reply = &(const struct prop){ "summary", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "summary", props },
 	.run = board_summary_run,
 };

@@ -31,9 +31,8 @@ static const char *const examples[] = {
 };
 
 static const struct prop props[] = {
-	{ "issues", PROP_INT, 0, NULL },       { "tombstones", PROP_INT, 0, NULL },
-	{ "memories", PROP_INT, 0, NULL },     { "file", PROP_STR, PROP_NULL, NULL },
-	{ "text", PROP_STR, PROP_NULL, NULL }, { 0 },
+	{ "issues:int tombstones:int memories:int file|null text|null", NULL },
+	{ 0 },
 };
 
 /* Memories are lines of their own, as upstream's bd exports them. */
@@ -107,6 +106,6 @@ const struct op op_bead_export = {
 	.flags = BEAD_READ | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "export", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "export", props },
 	.run = bead_export_run,
 };

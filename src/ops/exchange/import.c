@@ -45,24 +45,14 @@ static const char *const examples[] = {
 };
 
 static const struct prop finding_props[] = {
-	{ "file", PROP_STR, 0, NULL },       { "line", PROP_INT, 0, NULL },
-	{ "id", PROP_STR, PROP_NULL, NULL }, { "code", PROP_STR, 0, NULL },
-	{ "message", PROP_STR, 0, NULL },    { 0 },
+	{ "file line:int id|null code message", NULL },
+	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "ok", PROP_BOOL, 0, NULL },
-	{ "source", PROP_STR, 0, NULL },
-	{ "dry_run", PROP_BOOL, 0, NULL },
-	{ "read", PROP_INT, 0, NULL },
-	{ "created", PROP_INT, 0, NULL },
-	{ "updated", PROP_INT, 0, NULL },
-	{ "unchanged", PROP_INT, 0, NULL },
-	{ "older", PROP_INT, 0, NULL },
-	{ "tombstones", PROP_INT, 0, NULL },
-	{ "memories", PROP_INT, 0, NULL },
-	{ "refused", PROP_INT, 0, NULL },
-	{ "findings", PROP_OBJECT, PROP_LIST, finding_props },
+	{ "ok:bool source dry_run:bool read:int created:int updated:int unchanged:int", NULL },
+	{ "older:int tombstones:int memories:int refused:int", NULL },
+	{ "findings[]", finding_props },
 	{ 0 },
 };
 
@@ -260,6 +250,6 @@ const struct op op_bead_import = {
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "import", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "import", props },
 	.run = bead_import_run,
 };

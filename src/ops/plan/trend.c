@@ -20,12 +20,7 @@ static const struct field fields[] = {
 static const char *const examples[] = { "bd trend", "bd trend --since 12h --points 6", NULL };
 
 static const struct prop props[] = {
-	{ "at", PROP_STR, 0, NULL },
-	{ "open", PROP_INT, 0, NULL },
-	{ "ready", PROP_INT, 0, NULL },
-	{ "blocked", PROP_INT, 0, NULL },
-	{ "in_progress", PROP_INT, 0, NULL },
-	{ "closed", PROP_INT, 0, NULL },
+	{ "at open:int ready:int blocked:int in_progress:int closed:int", NULL },
 	{ 0 },
 };
 
@@ -94,6 +89,6 @@ const struct op op_bead_trend = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "trend", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "trend[]", props },
 	.run = bead_trend_run,
 };

@@ -30,15 +30,13 @@ static const struct field fields[] = {
 };
 
 static const struct prop check_props[] = {
-	{ "store", PROP_STR, 0, NULL },        { "file", PROP_STR, PROP_NULL, NULL },
-	{ "status", PROP_STR, 0, NULL },       { "message", PROP_STR, 0, NULL },
-	{ "fix", PROP_STR, PROP_NULL, NULL },  { "kept", PROP_STR, PROP_NULL, NULL },
-	{ "lost", PROP_STR, PROP_LIST, NULL }, { 0 },
+	{ "store file|null status message fix|null kept|null lost[]", NULL },
+	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "ok", PROP_BOOL, 0, NULL },
-	{ "checks", PROP_OBJECT, PROP_LIST, check_props },
+	{ "ok:bool", NULL },
+	{ "checks[]", check_props },
 	{ 0 },
 };
 
@@ -236,6 +234,6 @@ const struct op op_project_doctor = {
 	.flags = OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "doctor", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "doctor", props },
 	.run = project_doctor_run,
 };

@@ -6,15 +6,13 @@
 /* abacus files: the files of the repository, and the last commits that changed them. */
 
 static const struct prop commit_props[] = {
-	{ "commit", PROP_STR, 0, NULL },        { "author", PROP_STR, PROP_NULL, NULL },
-	{ "summary", PROP_STR, 0, NULL },       { "at", PROP_STR, 0, NULL },
-	{ "files", PROP_STR, PROP_LIST, NULL }, { 0 },
+	{ "commit author|null summary at files[]", NULL },
+	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "files", PROP_STR, PROP_LIST, NULL },
-	{ "more", PROP_BOOL, 0, NULL },
-	{ "commits", PROP_OBJECT, PROP_LIST, commit_props },
+	{ "files[] more:bool", NULL },
+	{ "commits[]", commit_props },
 	{ 0 },
 };
 
@@ -37,6 +35,6 @@ const struct op op_project_files = {
 		"all branches, newest first. 'bb agent status' lists the reservations, 'bd "
 		"conflicts' the beads that are likely to change the same files.",
 	.flags = BEAD_READ,
-	.reply = &(const struct prop){ "files", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "files", props },
 	.run = project_files_run,
 };

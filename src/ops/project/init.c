@@ -26,16 +26,14 @@ static const char advice[] =
 	"- `bd close ID --reason \"what was done\"` closes a bead; then `bb agent release --scope …`.\n";
 
 static const struct prop agents_props[] = {
-	{ "path", PROP_STR, 0, NULL },
-	{ "result", PROP_STR, 0, NULL },
+	{ "path result", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "beads", PROP_OBJECT, 0, NULL },
-	{ "board", PROP_OBJECT, 0, NULL },
-	{ "agents", PROP_OBJECT, 0, agents_props },
-	{ "agents_md", PROP_STR, 0, NULL },
+	{ "beads:object board:object", NULL },
+	{ "agents", agents_props },
+	{ "agents_md", NULL },
 	{ 0 },
 };
 
@@ -129,6 +127,6 @@ const struct op op_project_init = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct project_init),
 	.fields = fields,
-	.reply = &(const struct prop){ "project", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "project", props },
 	.run = project_init_run,
 };

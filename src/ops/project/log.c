@@ -32,16 +32,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop act_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "at", PROP_STR, 0, NULL },
-	{ "kind", PROP_STR, 0, NULL },
-	{ "what", PROP_STR, 0, NULL },
-	{ "by", PROP_STR, PROP_NULL, NULL },
-	{ "bead_id", PROP_STR, PROP_NULL, NULL },
-	{ "title", PROP_STR, PROP_NULL, NULL },
-	{ "to", PROP_STR, PROP_LIST, NULL },
-	{ "category", PROP_STR, PROP_NULL, NULL },
-	{ "text", PROP_STR, PROP_NULL, NULL },
+	{ "id at kind what by|null bead_id|null title|null to[] category|null text|null", NULL },
 	{ 0 },
 };
 
@@ -86,6 +77,6 @@ const struct op op_project_log = {
 	.examples = examples,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "activity", PROP_OBJECT, PROP_LIST, act_props },
+	.reply = &(const struct prop){ "activity[]", act_props },
 	.run = project_log_run,
 };

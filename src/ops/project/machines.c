@@ -15,19 +15,12 @@ struct body {
 };
 
 static const struct prop machine_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "name", PROP_STR, 0, NULL },
-	{ "here", PROP_BOOL, 0, NULL },
-	{ "key", PROP_STR, PROP_NULL, NULL },
-	{ "last_seen", PROP_STR, PROP_NULL, NULL },
-	{ "facts", PROP_INT, 0, NULL },
-	{ "waiting", PROP_INT, 0, NULL },
-	{ "problem", PROP_STR, PROP_NULL, NULL },
-	{ "agents", PROP_STR, PROP_LIST, NULL },
+	{ "id name here:bool key|null last_seen|null facts:int waiting:int problem|null", NULL },
+	{ "agents[]", NULL },
 	{ 0 },
 };
-static const struct prop list_reply = { "machines", PROP_OBJECT, PROP_LIST, machine_props };
-static const struct prop one_reply = { "machine", PROP_OBJECT, 0, machine_props };
+static const struct prop list_reply = { "machines[]", machine_props };
+static const struct prop one_reply = { "machine", machine_props };
 
 /* All that is known, read once. */
 struct machine_list {

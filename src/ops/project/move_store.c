@@ -21,9 +21,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "result", PROP_STR, 0, NULL },
-	{ "from", PROP_STR, 0, NULL },
-	{ "store", PROP_STR, 0, NULL },
+	{ "result from store", NULL },
 	{ 0 },
 };
 
@@ -84,6 +82,6 @@ const struct op op_move_store = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct move_store),
 	.fields = fields,
-	.reply = &(const struct prop){ "moved", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "moved", props },
 	.run = move_store_run,
 };

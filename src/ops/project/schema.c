@@ -13,10 +13,9 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "name", PROP_STR, 0, NULL },        { "description", PROP_STR, 0, NULL },
-	{ "mutates", PROP_BOOL, 0, NULL },    { "destructive", PROP_BOOL, 0, NULL },
-	{ "idempotent", PROP_BOOL, 0, NULL }, { "input", PROP_OBJECT, 0, NULL },
-	{ "output", PROP_OBJECT, 0, NULL },   { 0 },
+	{ "name description mutates:bool destructive:bool idempotent:bool input:object", NULL },
+	{ "output:object", NULL },
+	{ 0 },
 };
 
 static void project_schema_encode(struct json *j, const struct op *op)
@@ -73,6 +72,6 @@ const struct op op_schema = {
 	.help = "Print the JSON Schema of all operations, or of one",
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "operations", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "operations[]", props },
 	.run = project_schema_run,
 };

@@ -19,12 +19,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "kind", PROP_STR, 0, NULL },
-	{ "text", PROP_STR, 0, NULL },
-	{ "bead_id", PROP_STR, PROP_NULL, NULL },
-	{ "by", PROP_STR, PROP_NULL, NULL },
-	{ "key", PROP_STR, PROP_NULL, NULL },
-	{ "at", PROP_STR, PROP_NULL, NULL },
+	{ "kind text bead_id|null by|null key|null at|null", NULL },
 	{ 0 },
 };
 
@@ -48,6 +43,6 @@ const struct op op_project_search = {
 	.examples = examples,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "findings", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "findings[]", props },
 	.run = project_search_run,
 };

@@ -23,81 +23,50 @@ static const struct field sessions_fields[] = {
 };
 
 static const struct prop act_props[] = {
-	{ "at", PROP_STR, 0, NULL },
-	{ "by", PROP_STR, PROP_NULL, NULL },
-	{ "what", PROP_STR, 0, NULL },
+	{ "at by|null what", NULL },
 	{ 0 },
 };
 
-#define TASK_PROPS                                                               \
-	{ "status", PROP_STR, PROP_OPTIONAL, NULL },                             \
-		{ "priority", PROP_INT, PROP_OPTIONAL, NULL },                   \
-		{ "type", PROP_STR, PROP_OPTIONAL, NULL },                       \
-		{ "assignee", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },       \
-		{ "owner_liveness", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL }, \
-		{ "lease_ends_at", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },  \
-		{ "parent", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },         \
-		{ "blockers", PROP_INT, PROP_OPTIONAL, NULL },                   \
-		{ "open_children", PROP_INT, PROP_OPTIONAL, NULL },              \
-		{ "free_from", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },      \
-		{ "waits_for", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },      \
-		{ "created_at", PROP_STR, PROP_OPTIONAL, NULL },                 \
-		{ "updated_at", PROP_STR, PROP_OPTIONAL, NULL },                 \
-		{ "unread", PROP_INT, PROP_OPTIONAL, NULL },                     \
-		{ "to_accept", PROP_INT, PROP_OPTIONAL, NULL },                  \
-		{ "labels", PROP_STR, PROP_OPTIONAL | PROP_LIST, NULL },         \
-	{                                                                        \
-		"last_act", PROP_OBJECT, PROP_OPTIONAL, act_props                \
-	}
+#define TASK_MEMBERS                                                                         \
+	"title status? priority:int? type? assignee|null? owner_liveness|null? "             \
+	"lease_ends_at|null? parent|null? blockers:int? open_children:int? free_from|null? " \
+	"waits_for|null? created_at? updated_at? unread:int? to_accept:int? labels[]?"
 
 static const struct prop task_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	TASK_PROPS,
+	{ "id " TASK_MEMBERS, NULL },
+	{ "last_act?", act_props },
 	{ 0 },
 };
 
 static const struct prop session_props[] = {
-	{ "id", PROP_STR, PROP_NULL, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	TASK_PROPS,
-	{ "total", PROP_INT, 0, NULL },
-	{ "closed", PROP_INT, 0, NULL },
-	{ "tasks", PROP_OBJECT, PROP_LIST, task_props },
+	{ "id|null " TASK_MEMBERS, NULL },
+	{ "last_act?", act_props },
+	{ "total:int closed:int", NULL },
+	{ "tasks[]", task_props },
 	{ 0 },
 };
 
 static const struct prop agent_props[] = {
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "display_name", PROP_STR, 0, NULL },
-	{ "role", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "last_seen_at", PROP_STR, 0, NULL },
-	{ "liveness", PROP_STR, 0, NULL },
-	{ "stuck", PROP_OBJECT, PROP_NULL, stuck_props },
-	{ "unread", PROP_INT, 0, NULL },
-	{ "to_accept", PROP_INT, 0, NULL },
-	{ "machine", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "agent_id display_name role status last_seen_at liveness", NULL },
+	{ "stuck|null", stuck_props },
+	{ "unread:int to_accept:int machine?", NULL },
 	{ 0 },
 };
 
 static const struct prop shown_reservation_props[] = {
-	{ "reservation_id", PROP_STR, 0, NULL }, { "scope", PROP_STR, 0, NULL },
-	{ "path", PROP_STR, 0, NULL },           { "agent_id", PROP_STR, 0, NULL },
-	{ "bead_id", PROP_STR, 0, NULL },        { "owner_liveness", PROP_STR, PROP_NULL, NULL },
-	{ "created_at", PROP_STR, 0, NULL },     { "expires_at", PROP_STR, 0, NULL },
-	{ "epoch", PROP_INT, 0, NULL },          { "expired", PROP_BOOL, 0, NULL },
-	{ "stale", PROP_BOOL, 0, NULL },         { 0 },
+	{ "reservation_id scope path agent_id bead_id owner_liveness|null created_at", NULL },
+	{ "expires_at epoch:int expired:bool stale:bool", NULL },
+	{ 0 },
 };
 
 static const struct prop sessions_props[] = {
-	{ "at", PROP_STR, 0, NULL },
-	{ "sessions", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, session_props },
-	{ "tasks", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, task_props },
-	{ "agents", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, agent_props },
-	{ "stuck", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, stuck_props },
-	{ "reservations", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, shown_reservation_props },
-	{ "incursions", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, NULL },
+	{ "at", NULL },
+	{ "sessions[]?", session_props },
+	{ "tasks[]?", task_props },
+	{ "agents[]?", agent_props },
+	{ "stuck[]?", stuck_props },
+	{ "reservations[]?", shown_reservation_props },
+	{ "incursions:object[]?", NULL },
 	{ 0 },
 };
 
@@ -119,7 +88,7 @@ const struct op op_sessions = {
 	.help = "Show epics, tasks, agents and reservations",
 	.body_size = sizeof(struct sessions_body),
 	.fields = sessions_fields,
-	.reply = &(const struct prop){ "sessions", PROP_OBJECT, 0, sessions_props },
+	.reply = &(const struct prop){ "sessions", sessions_props },
 	.run = project_session_run_sessions,
 };
 
@@ -134,15 +103,13 @@ static const struct field conversation_fields[] = {
 };
 
 static const struct prop item_props[] = {
-	{ "kind", PROP_STR, 0, NULL },
-	{ "at", PROP_STR, 0, NULL },
-	{ "by", PROP_STR, PROP_NULL, NULL },
+	{ "kind at by|null", NULL },
 	{ 0 },
 };
 
 static const struct prop conversation_props[] = {
-	{ "bead", PROP_OBJECT, PROP_NULL, NULL },
-	{ "items", PROP_OBJECT, PROP_LIST, item_props },
+	{ "bead:object|null", NULL },
+	{ "items[]", item_props },
 	{ 0 },
 };
 
@@ -165,6 +132,6 @@ const struct op op_conversation = {
 	.examples = conversation_examples,
 	.body_size = sizeof(struct conversation_body),
 	.fields = conversation_fields,
-	.reply = &(const struct prop){ "conversation", PROP_OBJECT, 0, conversation_props },
+	.reply = &(const struct prop){ "conversation", conversation_props },
 	.run = project_session_run_conversation,
 };

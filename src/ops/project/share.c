@@ -10,20 +10,11 @@
 /* abacus share on|off|status: whether this clone shares mail, posts and memory. */
 
 static const struct prop props[] = {
-	{ "on", PROP_BOOL, 0, NULL },
-	{ "changed", PROP_BOOL, 0, NULL },
-	{ "machine", PROP_STR, PROP_NULL, NULL },
-	{ "name", PROP_STR, PROP_NULL, NULL },
-	{ "remote", PROP_STR, PROP_NULL, NULL },
-	{ "others", PROP_INT, 0, NULL },
-	{ "sent", PROP_INT, 0, NULL },
-	{ "waiting", PROP_INT, 0, NULL },
-	{ "ref", PROP_STR, PROP_NULL, NULL },
-	{ "last_push", PROP_STR, PROP_NULL, NULL },
-	{ "warnings", PROP_STR, PROP_LIST, NULL },
+	{ "on:bool changed:bool machine|null name|null remote|null others:int sent:int", NULL },
+	{ "waiting:int ref|null last_push|null warnings[]", NULL },
 	{ 0 },
 };
-static const struct prop share_reply = { "share", PROP_OBJECT, 0, props };
+static const struct prop share_reply = { "share", props };
 
 static int64_t share_count(const struct machine_row *rows)
 {

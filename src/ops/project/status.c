@@ -17,78 +17,46 @@ static const struct field fields[] = {
 };
 
 static const struct prop held_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	{ "lease_ends_at", PROP_STR, PROP_NULL, NULL },
+	{ "id title lease_ends_at|null", NULL },
 	{ 0 },
 };
 
 static const struct prop agent_props[] = {
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "machine", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "registered", PROP_BOOL, 0, NULL },
-	{ "role", PROP_STR, PROP_NULL, NULL },
-	{ "liveness", PROP_STR, PROP_NULL, NULL },
-	{ "stuck", PROP_OBJECT, PROP_NULL, stuck_props },
-	{ "last_seen_at", PROP_STR, PROP_NULL, NULL },
-	{ "status", PROP_STR, PROP_NULL, NULL },
-	{ "task", PROP_STR, PROP_NULL, NULL },
-	{ "blockers", PROP_STR, PROP_NULL, NULL },
-	{ "beads", PROP_OBJECT, PROP_LIST, held_props },
-	{ "scopes", PROP_STR, PROP_LIST, NULL },
-	{ "unread", PROP_INT, 0, NULL },
-	{ "to_accept", PROP_INT, 0, NULL },
-	{ "last_act", PROP_OBJECT, PROP_NULL, NULL },
+	{ "agent_id machine? registered:bool role|null liveness|null", NULL },
+	{ "stuck|null", stuck_props },
+	{ "last_seen_at|null status|null task|null blockers|null", NULL },
+	{ "beads[]", held_props },
+	{ "scopes[] unread:int to_accept:int last_act:object|null", NULL },
 	{ 0 },
 };
 
 static const struct prop attention_props[] = {
-	{ "kind", PROP_STR, 0, NULL },
-	{ "agent_id", PROP_STR, PROP_NULL, NULL },
-	{ "bead_id", PROP_STR, PROP_NULL, NULL },
-	{ "scope", PROP_STR, PROP_NULL, NULL },
-	{ "since", PROP_STR, PROP_NULL, NULL },
-	{ "text", PROP_STR, 0, NULL },
-	{ "command", PROP_STR, 0, NULL },
+	{ "kind agent_id|null bead_id|null scope|null since|null text command", NULL },
 	{ 0 },
 };
 
 static const struct prop bead_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "type", PROP_STR, 0, NULL },
-	{ "priority", PROP_INT, 0, NULL },
-	{ "assignee", PROP_STR, PROP_NULL, NULL },
-	{ "owner_liveness", PROP_STR, PROP_NULL, NULL },
-	{ "lease_ends_at", PROP_STR, PROP_NULL, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
-	{ "updated_at", PROP_STR, 0, NULL },
-	{ "open_children", PROP_INT, 0, NULL },
-	{ "blocked_by", PROP_STR, PROP_LIST, NULL },
+	{ "id title status type priority:int assignee|null owner_liveness|null", NULL },
+	{ "lease_ends_at|null created_at updated_at open_children:int blocked_by[]", NULL },
 	{ 0 },
 };
 
 static const struct prop sync_props[] = {
-	{ "tried_at", PROP_STR, PROP_NULL, NULL },  { "succeeded_at", PROP_STR, PROP_NULL, NULL },
-	{ "pushed_at", PROP_STR, PROP_NULL, NULL }, { "failures", PROP_INT, 0, NULL },
-	{ "message", PROP_STR, PROP_NULL, NULL },   { 0 },
+	{ "tried_at|null succeeded_at|null pushed_at|null failures:int message|null", NULL },
+	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "at", PROP_STR, 0, NULL },
-	{ "agents_total", PROP_INT, 0, NULL },
-	{ "agents_active", PROP_INT, 0, NULL },
-	{ "agents", PROP_OBJECT, PROP_LIST, agent_props },
-	{ "attention", PROP_OBJECT, PROP_LIST, attention_props },
-	{ "attention_total", PROP_INT, 0, NULL },
-	{ "in_progress_total", PROP_INT, 0, NULL },
-	{ "in_progress", PROP_OBJECT, PROP_LIST, bead_props },
-	{ "ready_total", PROP_INT, 0, NULL },
-	{ "ready", PROP_OBJECT, PROP_LIST, bead_props },
-	{ "blocked_total", PROP_INT, 0, NULL },
-	{ "blocked", PROP_OBJECT, PROP_LIST, bead_props },
-	{ "sync", PROP_OBJECT, PROP_NULL, sync_props },
+	{ "at agents_total:int agents_active:int", NULL },
+	{ "agents[]", agent_props },
+	{ "attention[]", attention_props },
+	{ "attention_total:int in_progress_total:int", NULL },
+	{ "in_progress[]", bead_props },
+	{ "ready_total:int", NULL },
+	{ "ready[]", bead_props },
+	{ "blocked_total:int", NULL },
+	{ "blocked[]", bead_props },
+	{ "sync|null", sync_props },
 	{ 0 },
 };
 
@@ -115,6 +83,6 @@ const struct op op_project_status = {
 	.flags = OP_LOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "status", props },
 	.run = project_status_run,
 };

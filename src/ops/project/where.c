@@ -11,10 +11,7 @@
 /* abacus where: shows which stores are used from here, and why. */
 
 static const struct prop store_props[] = {
-	{ "store", PROP_STR, 0, NULL },
-	{ "path", PROP_STR, PROP_NULL, NULL },
-	{ "exists", PROP_BOOL, 0, NULL },
-	{ "why", PROP_STR, 0, NULL },
+	{ "store path|null exists:bool why", NULL },
 	{ 0 },
 };
 
@@ -163,6 +160,6 @@ static enum err project_where_run(struct call *c, struct stores *s, const void *
 const struct op op_project_where = {
 	.name = "where",
 	.help = "Show which stores are used here, and why",
-	.reply = &(const struct prop){ "stores", PROP_OBJECT, PROP_LIST, store_props },
+	.reply = &(const struct prop){ "stores[]", store_props },
 	.run = project_where_run,
 };

@@ -16,31 +16,20 @@
  */
 
 static const struct prop claim_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	{ "lease_ends_at", PROP_STR, PROP_NULL, NULL },
+	{ "id title lease_ends_at|null", NULL },
 	{ 0 },
 };
 
 static const struct prop reservation_props[] = {
-	{ "scope", PROP_STR, 0, NULL },
-	{ "bead_id", PROP_STR, 0, NULL },
-	{ "expires_at", PROP_STR, 0, NULL },
+	{ "scope bead_id expires_at", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "actor", PROP_STR, 0, NULL },
-	{ "source", PROP_STR, 0, NULL },
-	{ "renamed_from", PROP_STR, PROP_NULL, NULL },
-	{ "registered", PROP_BOOL, 0, NULL },
-	{ "role", PROP_STR, PROP_NULL, NULL },
-	{ "liveness", PROP_STR, PROP_NULL, NULL },
-	{ "claims", PROP_OBJECT, PROP_LIST, claim_props },
-	{ "reservations", PROP_OBJECT, PROP_LIST, reservation_props },
-	{ "unread_mail", PROP_INT, 0, NULL },
-	{ "mail_to_accept", PROP_INT, 0, NULL },
-	{ "unread_posts", PROP_INT, 0, NULL },
+	{ "actor source renamed_from|null registered:bool role|null liveness|null", NULL },
+	{ "claims[]", claim_props },
+	{ "reservations[]", reservation_props },
+	{ "unread_mail:int mail_to_accept:int unread_posts:int", NULL },
 	{ 0 },
 };
 
@@ -168,6 +157,6 @@ const struct op op_project_whoami = {
 		"VYBE_AGENT), else by ABACUS_AGENT, else by the other programs' variables, else "
 		"it is Git's user.name or the login name.",
 	.flags = OP_AGENTS | OP_READER | OP_PERSON,
-	.reply = &(const struct prop){ "whoami", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "whoami", props },
 	.run = project_whoami_run,
 };

@@ -33,19 +33,15 @@ static const struct field run_fields[] = {
 };
 
 static const struct prop run_props[] = {
-	{ "hook", PROP_STR, PROP_NULL, NULL },
-	{ "chained", PROP_STR, PROP_NULL, NULL },
+	{ "hook|null chained|null", NULL },
 	{ 0 },
 };
 
 static const struct prop hook_props[] = {
-	{ "hook", PROP_STR, 0, NULL },
-	{ "path", PROP_STR, 0, NULL },
-	{ "change", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "calls", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "hook path change? calls?", NULL },
 	{ 0 },
 };
-static const struct prop hooks_reply = { "hooks", PROP_OBJECT, PROP_LIST, hook_props };
+static const struct prop hooks_reply = { "hooks[]", hook_props };
 
 static struct str git_hook_where(struct call *c)
 {
@@ -134,7 +130,7 @@ const struct op op_upstream_git_hook = {
 	.flags = OP_WRITE | OP_HOST | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = run_fields,
-	.reply = &(const struct prop){ "hook", PROP_OBJECT, 0, run_props },
+	.reply = &(const struct prop){ "hook", run_props },
 	.run = upstream_git_hook_run,
 };
 

@@ -6,10 +6,10 @@
 /* bd onboard, quickstart; and bd admin, which has nothing to do here. */
 
 static const struct prop text_props[] = {
-	{ "text", PROP_STR, 0, NULL },
+	{ "text", NULL },
 	{ 0 },
 };
-static const struct prop text_reply = { "guide", PROP_OBJECT, 0, text_props };
+static const struct prop text_reply = { "guide", text_props };
 
 static void guide_put(struct json *j, struct str text)
 {
@@ -67,11 +67,10 @@ const struct op op_upstream_quickstart = {
 };
 
 static const struct prop nothing_props[] = {
-	{ "status", PROP_STR, 0, NULL },
-	{ "message", PROP_STR, 0, NULL },
+	{ "status message", NULL },
 	{ 0 },
 };
-static const struct prop nothing_reply = { "upkeep", PROP_OBJECT, 0, nothing_props };
+static const struct prop nothing_reply = { "upkeep", nothing_props };
 
 static enum err guide_nothing(struct json *j, const char *message)
 {

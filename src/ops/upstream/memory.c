@@ -36,12 +36,10 @@ static const struct field list_fields[] = {
 };
 
 static const struct prop done_props[] = {
-	{ "key", PROP_STR, 0, NULL },
-	{ "value", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "action", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "key value? action?", NULL },
 	{ 0 },
 };
-static const struct prop done_reply = { "memory", PROP_OBJECT, 0, done_props };
+static const struct prop done_reply = { "memory", done_props };
 
 /* "Run the tests first!" is "run-the-tests-first"; a text without letters has its hash as key. */
 static struct str memory_key_of(struct call *c, struct str text)
@@ -165,7 +163,7 @@ const struct op op_upstream_memories = {
 	.flags = OP_VYBE | OP_READER | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = list_fields,
-	.reply = &(const struct prop){ "memories", PROP_OBJECT, 0, NULL },
+	.reply = &(const struct prop){ "memories:object", NULL },
 	.run = upstream_memories_run,
 };
 

@@ -26,8 +26,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "path", PROP_STR, 0, NULL },
-	{ "bytes", PROP_INT, 0, NULL },
+	{ "path bytes:int", NULL },
 	{ 0 },
 };
 
@@ -73,6 +72,6 @@ const struct op op_upstream_merge = {
 	.flags = OP_WRITE | OP_HOST | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "merged", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "merged", props },
 	.run = upstream_merge_run,
 };

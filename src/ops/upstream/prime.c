@@ -32,8 +32,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "text", PROP_STR, PROP_NULL, NULL },
-	{ "answer", PROP_STR, PROP_NULL, NULL },
+	{ "text|null answer|null", NULL },
 	{ 0 },
 };
 
@@ -162,6 +161,6 @@ const struct op op_upstream_prime = {
 	.flags = OP_VYBE | OP_READER | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "prime", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "prime", props },
 	.run = upstream_prime_run,
 };

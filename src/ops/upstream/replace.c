@@ -119,15 +119,13 @@ static bool twins_add(void *arg, const struct bead_row *row)
 }
 
 static const struct prop group_props[] = {
-	{ "title", PROP_STR, 0, NULL },
-	{ "ids", PROP_STR, PROP_LIST, NULL },
-	{ "command", PROP_STR, 0, NULL },
+	{ "title ids[] command", NULL },
 	{ 0 },
 };
 
 static const struct prop groups_props[] = {
-	{ "duplicate_groups", PROP_INT, 0, NULL },
-	{ "groups", PROP_OBJECT, PROP_LIST, group_props },
+	{ "duplicate_groups:int", NULL },
+	{ "groups[]", group_props },
 	{ 0 },
 };
 
@@ -189,6 +187,6 @@ const struct op op_upstream_duplicates = {
 	.more = "Compares type, title, description, design and acceptance criteria. The oldest of "
 		"each group comes first.",
 	.flags = BEAD_READ,
-	.reply = &(const struct prop){ "duplicates", PROP_OBJECT, 0, groups_props },
+	.reply = &(const struct prop){ "duplicates", groups_props },
 	.run = upstream_duplicates_run,
 };

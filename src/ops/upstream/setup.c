@@ -26,10 +26,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "host", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "path", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },
-	{ "installed", PROP_BOOL, PROP_OPTIONAL, NULL },
-	{ "hosts", PROP_STR, PROP_OPTIONAL | PROP_LIST, NULL },
+	{ "host? path|null? installed:bool? hosts[]?", NULL },
 	{ 0 },
 };
 
@@ -81,6 +78,6 @@ const struct op op_upstream_setup = {
 	.flags = OP_WRITE | OP_HOST | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "setup", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "setup", props },
 	.run = upstream_setup_run,
 };

@@ -32,38 +32,23 @@ static const struct field artifact_fields[] = {
 };
 
 const struct prop vybe_event_props[] = {
-	{ "id", PROP_INT, 0, NULL },
-	{ "kind", PROP_STR, 0, NULL },
-	{ "agent_name", PROP_STR, 0, NULL },
-	{ "project_id", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "task_id", PROP_STR, 0, NULL },
-	{ "message", PROP_STR, 0, NULL },
-	{ "metadata", PROP_OBJECT, PROP_NULL, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
+	{ "id:int kind agent_name project_id? task_id message metadata:object|null", NULL },
+	{ "created_at", NULL },
 	{ 0 },
 };
 const struct prop vybe_artifact_props[] = {
-	{ "id", PROP_INT, 0, NULL },
-	{ "task_id", PROP_STR, 0, NULL },
-	{ "event_id", PROP_INT, 0, NULL },
-	{ "file_path", PROP_STR, 0, NULL },
-	{ "content_type", PROP_STR, 0, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
+	{ "id:int task_id event_id:int file_path content_type created_at", NULL },
 	{ 0 },
 };
 
 static const struct prop events_props[] = {
-	{ "agent", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "task_id", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "kind", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "count", PROP_INT, 0, NULL },
-	{ "events", PROP_OBJECT, PROP_LIST, vybe_event_props },
+	{ "agent? task_id? kind? count:int", NULL },
+	{ "events[]", vybe_event_props },
 	{ 0 },
 };
 static const struct prop artifacts_props[] = {
-	{ "task_id", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "count", PROP_INT, 0, NULL },
-	{ "artifacts", PROP_OBJECT, PROP_LIST, vybe_artifact_props },
+	{ "task_id? count:int", NULL },
+	{ "artifacts[]", vybe_artifact_props },
 	{ 0 },
 };
 
@@ -137,7 +122,7 @@ const struct op op_vybe_events = {
 	.flags = VYBE_LOOKS | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = event_fields,
-	.reply = &(const struct prop){ "events", PROP_OBJECT, 0, events_props },
+	.reply = &(const struct prop){ "events", events_props },
 	.run = vybe_events_run_events,
 };
 
@@ -147,6 +132,6 @@ const struct op op_vybe_artifacts = {
 	.flags = VYBE_LOOKS,
 	.body_size = sizeof(struct body),
 	.fields = artifact_fields,
-	.reply = &(const struct prop){ "artifacts", PROP_OBJECT, 0, artifacts_props },
+	.reply = &(const struct prop){ "artifacts", artifacts_props },
 	.run = vybe_events_run_artifacts,
 };

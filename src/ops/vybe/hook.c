@@ -44,12 +44,12 @@ static const struct field handle_fields[] = {
 };
 
 static const struct prop install_props[] = {
-	{ "message", PROP_STR, 0, NULL },
+	{ "message", NULL },
 	{ 0 },
 };
 
 static const struct prop answer_props[] = {
-	{ "answer", PROP_STR, PROP_NULL, NULL },
+	{ "answer|null", NULL },
 	{ 0 },
 };
 
@@ -299,7 +299,7 @@ const struct op op_vybe_hook_install = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
-	.reply = &(const struct prop){ "installed", PROP_OBJECT, 0, install_props },
+	.reply = &(const struct prop){ "installed", install_props },
 	.run = vybe_hook_run_install,
 };
 
@@ -309,7 +309,7 @@ const struct op op_vybe_hook_uninstall = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = install_fields,
-	.reply = &(const struct prop){ "removed", PROP_OBJECT, 0, install_props },
+	.reply = &(const struct prop){ "removed", install_props },
 	.run = vybe_hook_run_uninstall,
 };
 
@@ -319,6 +319,6 @@ const struct op op_vybe_hook_handle = {
 	.flags = OP_WRITE | OP_NAMES | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = handle_fields,
-	.reply = &(const struct prop){ "answer", PROP_OBJECT, 0, answer_props },
+	.reply = &(const struct prop){ "answer", answer_props },
 	.run = vybe_hook_run_handle,
 };

@@ -50,28 +50,17 @@ static const struct field stats_fields[] = {
 };
 
 static const struct prop result_props[] = {
-	{ "task_id", PROP_STR, 0, NULL },
-	{ "task_title", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "duration", PROP_INT, 0, NULL },
+	{ "task_id task_title status duration:int", NULL },
 	{ 0 },
 };
 static const struct prop loop_props[] = {
-	{ "completed", PROP_INT, 0, NULL },
-	{ "failed", PROP_INT, 0, NULL },
-	{ "total", PROP_INT, 0, NULL },
-	{ "duration_sec", PROP_INT, 0, NULL },
-	{ "stopped_by", PROP_STR, 0, NULL },
-	{ "results", PROP_OBJECT, PROP_LIST, result_props },
+	{ "completed:int failed:int total:int duration_sec:int stopped_by", NULL },
+	{ "results[]", result_props },
 	{ 0 },
 };
 static const struct prop stats_props[] = {
-	{ "runs", PROP_INT, 0, NULL },
-	{ "avg_completed", PROP_ANY, 0, NULL },
-	{ "avg_failed", PROP_ANY, 0, NULL },
-	{ "blocked_rate", PROP_ANY, 0, NULL },
-	{ "avg_duration_sec", PROP_ANY, 0, NULL },
-	{ "history", PROP_OBJECT, PROP_LIST, NULL },
+	{ "runs:int avg_completed:any avg_failed:any blocked_rate:any", NULL },
+	{ "avg_duration_sec:any history:object[]", NULL },
 	{ 0 },
 };
 
@@ -518,7 +507,7 @@ const struct op op_vybe_loop = {
 	.flags = OP_WRITE | OP_ACTOR | OP_NAMES | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = loop_fields,
-	.reply = &(const struct prop){ "loop", PROP_OBJECT, 0, loop_props },
+	.reply = &(const struct prop){ "loop", loop_props },
 	.run = vybe_loop_run_loop,
 };
 
@@ -528,6 +517,6 @@ const struct op op_vybe_loop_stats = {
 	.flags = VYBE_LOOKS,
 	.body_size = sizeof(struct body),
 	.fields = stats_fields,
-	.reply = &(const struct prop){ "stats", PROP_OBJECT, 0, stats_props },
+	.reply = &(const struct prop){ "stats", stats_props },
 	.run = vybe_loop_run_stats,
 };

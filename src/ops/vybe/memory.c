@@ -63,42 +63,25 @@ static const struct field gc_fields[] = {
 };
 
 const struct prop vybe_memory_props[] = {
-	{ "id", PROP_INT, 0, NULL },
-	{ "key", PROP_STR, 0, NULL },
-	{ "value", PROP_STR, 0, NULL },
-	{ "value_type", PROP_STR, 0, NULL },
-	{ "scope", PROP_STR, 0, NULL },
-	{ "scope_id", PROP_STR, 0, NULL },
-	{ "kind", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "pinned", PROP_BOOL, PROP_OPTIONAL, NULL },
-	{ "expires_at", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "updated_at", PROP_STR, 0, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
+	{ "id:int key value value_type scope scope_id kind? pinned:bool? expires_at?", NULL },
+	{ "updated_at created_at", NULL },
 	{ 0 },
 };
 
 static const struct prop set_props[] = {
-	{ "event_id", PROP_INT, 0, NULL },
-	{ "key", PROP_STR, 0, NULL },
-	{ "scope", PROP_STR, 0, NULL },
-	{ "scope_id", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "expires_at", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "event_id:int key scope scope_id? expires_at?", NULL },
 	{ 0 },
 };
-static const struct prop set_reply = { "set", PROP_OBJECT, 0, set_props };
+static const struct prop set_reply = { "set", set_props };
 
 static const struct prop list_props[] = {
-	{ "scope", PROP_STR, 0, NULL },
-	{ "scope_id", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "count", PROP_INT, 0, NULL },
-	{ "memories", PROP_OBJECT, PROP_LIST, vybe_memory_props },
+	{ "scope scope_id? count:int", NULL },
+	{ "memories[]", vybe_memory_props },
 	{ 0 },
 };
 
 static const struct prop gc_props[] = {
-	{ "event_id", PROP_INT, 0, NULL },
-	{ "deleted", PROP_INT, 0, NULL },
-	{ "limit", PROP_INT, 0, NULL },
+	{ "event_id:int deleted:int limit:int", NULL },
 	{ 0 },
 };
 
@@ -237,13 +220,12 @@ static enum err vybe_memory_run_gc(struct call *c, struct stores *s, const void 
 
 MEMORY_OP(set, "set", "Store a memory", VYBE_CHANGES, set_fields, &set_reply, vybe_memory_run_set);
 MEMORY_OP(get, "get", "Show a memory", VYBE_LOOKS, key_fields,
-	  (&(const struct prop){ "memory", PROP_OBJECT, 0, vybe_memory_props }),
-	  vybe_memory_run_get);
+	  (&(const struct prop){ "memory", vybe_memory_props }), vybe_memory_run_get);
 MEMORY_OP(list, "list", "List the memories of a scope", VYBE_LOOKS, list_fields,
-	  (&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), vybe_memory_run_list);
+	  (&(const struct prop){ "list", list_props }), vybe_memory_run_list);
 MEMORY_OP(delete, "delete", "Delete a memory", VYBE_CHANGES, key_fields, &set_reply,
 	  vybe_memory_run_delete);
 MEMORY_OP(pin, "pin", "Pin a memory, so that every resume shows it first", VYBE_CHANGES, pin_fields,
 	  &set_reply, vybe_memory_run_pin);
 MEMORY_OP(gc, "gc", "Delete expired memories", VYBE_CHANGES, gc_fields,
-	  (&(const struct prop){ "gc", PROP_OBJECT, 0, gc_props }), vybe_memory_run_gc);
+	  (&(const struct prop){ "gc", gc_props }), vybe_memory_run_gc);

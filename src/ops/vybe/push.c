@@ -23,10 +23,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "event_id", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "memories", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, NULL },
-	{ "artifacts", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, NULL },
-	{ "task_status", PROP_OBJECT, PROP_OPTIONAL, NULL },
+	{ "event_id:int? memories:object[]? artifacts:object[]? task_status:object?", NULL },
 	{ 0 },
 };
 
@@ -364,6 +361,6 @@ const struct op op_vybe_push = {
 	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "pushed", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "pushed", props },
 	.run = vybe_push_run,
 };

@@ -26,15 +26,9 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "agent_name", PROP_STR, 0, NULL },
-	{ "old_cursor", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "new_cursor", PROP_INT, PROP_OPTIONAL, NULL },
-	{ "deltas", PROP_OBJECT, PROP_LIST | PROP_OPTIONAL, vybe_event_props },
-	{ "focus_task_id", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "focus_project_id", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "focus_rule", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "brief", PROP_OBJECT, 0, NULL },
-	{ "prompt", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "agent_name old_cursor:int? new_cursor:int?", NULL },
+	{ "deltas[]?", vybe_event_props },
+	{ "focus_task_id? focus_project_id? focus_rule? brief:object prompt?", NULL },
 	{ 0 },
 };
 
@@ -66,6 +60,6 @@ const struct op op_vybe_resume = {
 	.flags = VYBE_CHANGES,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "resumed", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "resumed", props },
 	.run = vybe_resume_run,
 };

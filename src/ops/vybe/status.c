@@ -21,11 +21,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "db", PROP_OBJECT, 0, NULL },
-	{ "hooks", PROP_OBJECT, 0, NULL },
-	{ "counts", PROP_OBJECT, 0, NULL },
-	{ "agent_state", PROP_OBJECT, PROP_OPTIONAL, NULL },
-	{ "diagnostics", PROP_OBJECT, PROP_LIST, NULL },
+	{ "db:object hooks:object counts:object agent_state:object? diagnostics:object[]", NULL },
 	{ 0 },
 };
 
@@ -163,14 +159,12 @@ const struct op op_vybe_status = {
 	.flags = OP_READER | OP_NAMES,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "status", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "status", props },
 	.run = vybe_status_run,
 };
 
 static const struct prop upgrade_props[] = {
-	{ "version", PROP_STR, 0, NULL },
-	{ "message", PROP_STR, 0, NULL },
-	{ "commands", PROP_STR, PROP_LIST, NULL },
+	{ "version message commands[]", NULL },
 	{ 0 },
 };
 
@@ -194,6 +188,6 @@ static enum err vybe_status_run_upgrade(struct call *c, struct stores *s, const 
 const struct op op_vybe_upgrade = {
 	.name = "vybe upgrade",
 	.help = "Show the installed version and how to upgrade it",
-	.reply = &(const struct prop){ "upgrade", PROP_OBJECT, 0, upgrade_props },
+	.reply = &(const struct prop){ "upgrade", upgrade_props },
 	.run = vybe_status_run_upgrade,
 };

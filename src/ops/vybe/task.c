@@ -104,55 +104,39 @@ static const struct field dep_fields[] = {
 };
 
 const struct prop vybe_task_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	{ "description", PROP_STR, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "priority", PROP_INT, 0, NULL },
-	{ "project_id", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "blocked_reason", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "depends_on", PROP_STR, PROP_LIST, NULL },
-	{ "version", PROP_INT, 0, NULL },
-	{ "created_at", PROP_STR, 0, NULL },
-	{ "updated_at", PROP_STR, 0, NULL },
-	{ "assignee", PROP_STR, PROP_NULL, NULL },
-	{ "epoch", PROP_ANY, PROP_OPTIONAL, NULL },
+	{ "id title description status priority:int project_id? blocked_reason?", NULL },
+	{ "depends_on[] version:int created_at updated_at assignee|null epoch:any?", NULL },
 	{ 0 },
 };
 
 static const struct prop changed_props[] = {
-	{ "task", PROP_OBJECT, 0, vybe_task_props },
-	{ "event_id", PROP_INT, 0, NULL },
-	{ "durability", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "task", vybe_task_props },
+	{ "event_id:int durability?", NULL },
 	{ 0 },
 };
-static const struct prop changed_reply = { "changed", PROP_OBJECT, 0, changed_props };
+static const struct prop changed_reply = { "changed", changed_props };
 
 static const struct prop begun_props[] = {
-	{ "task", PROP_OBJECT, 0, vybe_task_props },
-	{ "status_event_id", PROP_INT, 0, NULL },
-	{ "focus_event_id", PROP_INT, 0, NULL },
-	{ "durability", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "task", vybe_task_props },
+	{ "status_event_id:int focus_event_id:int durability?", NULL },
 	{ 0 },
 };
 
 static const struct prop completed_props[] = {
-	{ "task", PROP_OBJECT, 0, vybe_task_props },
-	{ "status_event_id", PROP_INT, 0, NULL },
-	{ "close_event_id", PROP_INT, 0, NULL },
+	{ "task", vybe_task_props },
+	{ "status_event_id:int close_event_id:int", NULL },
 	{ 0 },
 };
 
 static const struct prop list_props[] = {
-	{ "count", PROP_INT, 0, NULL },
-	{ "tasks", PROP_OBJECT, PROP_LIST, vybe_task_props },
+	{ "count:int", NULL },
+	{ "tasks[]", vybe_task_props },
 	{ 0 },
 };
 
-static const struct prop message_props[] = { { "message", PROP_STR, 0, NULL }, { 0 } };
+static const struct prop message_props[] = { { "message", NULL }, { 0 } };
 static const struct prop deleted_props[] = {
-	{ "task_id", PROP_STR, 0, NULL },
-	{ "event_id", PROP_INT, 0, NULL },
+	{ "task_id event_id:int", NULL },
 	{ 0 },
 };
 
@@ -386,23 +370,22 @@ static enum err vybe_task_run_delete(struct call *c, struct stores *s, const voi
 TASK_OP(create, "create", "Create a task", VYBE_CHANGES, create_fields, &changed_reply,
 	vybe_task_run_create);
 TASK_OP(begin, "begin", "Begin work on a task, exclusively", VYBE_CHANGES | OP_CLAIMS, id_fields,
-	(&(const struct prop){ "begun", PROP_OBJECT, 0, begun_props }), vybe_task_run_begin,
+	(&(const struct prop){ "begun", begun_props }), vybe_task_run_begin,
 	.look = vybe_task_look_begin);
 TASK_OP(get, "get", "Show a task", VYBE_LOOKS, id_fields,
-	(&(const struct prop){ "task", PROP_OBJECT, 0, vybe_task_props }), vybe_task_run_get);
+	(&(const struct prop){ "task", vybe_task_props }), vybe_task_run_get);
 TASK_OP(list, "list", "List tasks, highest priority first", VYBE_LOOKS, list_fields,
-	(&(const struct prop){ "list", PROP_OBJECT, 0, list_props }), vybe_task_run_list);
+	(&(const struct prop){ "list", list_props }), vybe_task_run_list);
 TASK_OP(set_status, "set-status", "Set a task's status", VYBE_CHANGES, status_fields,
 	&changed_reply, vybe_task_run_set_status, .look = vybe_task_look_set_status);
 TASK_OP(set_priority, "set-priority", "Set a task's priority", VYBE_CHANGES, priority_fields,
 	&changed_reply, vybe_task_run_set_priority);
 TASK_OP(complete, "complete", "Complete a task, or mark it as blocked", VYBE_CHANGES,
-	complete_fields, (&(const struct prop){ "completed", PROP_OBJECT, 0, completed_props }),
+	complete_fields, (&(const struct prop){ "completed", completed_props }),
 	vybe_task_run_complete);
 TASK_OP(add_dep, "add-dep", "Add a dependency", VYBE_CHANGES, dep_fields,
-	(&(const struct prop){ "added", PROP_OBJECT, 0, message_props }), vybe_task_run_add_dep);
+	(&(const struct prop){ "added", message_props }), vybe_task_run_add_dep);
 TASK_OP(remove_dep, "remove-dep", "Remove a dependency", VYBE_CHANGES, dep_fields,
-	(&(const struct prop){ "removed", PROP_OBJECT, 0, message_props }),
-	vybe_task_run_remove_dep);
+	(&(const struct prop){ "removed", message_props }), vybe_task_run_remove_dep);
 TASK_OP(delete, "delete", "Delete a task; 'bd undelete' restores it", VYBE_CHANGES, delete_fields,
-	(&(const struct prop){ "deleted", PROP_OBJECT, 0, deleted_props }), vybe_task_run_delete);
+	(&(const struct prop){ "deleted", deleted_props }), vybe_task_run_delete);

@@ -24,25 +24,19 @@ static const char *const examples[] = {
 };
 
 static const struct prop reserved_props[] = {
-	{ "scope", PROP_STR, 0, NULL },
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "expires_at", PROP_STR, 0, NULL },
+	{ "scope agent_id expires_at", NULL },
 	{ 0 },
 };
 
 static const struct prop learned_props[] = {
-	{ "path", PROP_STR, 0, NULL },
-	{ "commits", PROP_INT, 0, NULL },
-	{ "reservations", PROP_INT, 0, NULL },
+	{ "path commits:int reservations:int", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, 0, NULL },
-	{ "declared", PROP_STR, PROP_LIST, NULL },
-	{ "reserved", PROP_OBJECT, PROP_LIST, reserved_props },
-	{ "learned", PROP_OBJECT, PROP_LIST, learned_props },
+	{ "id title declared[]", NULL },
+	{ "reserved[]", reserved_props },
+	{ "learned[]", learned_props },
 	{ 0 },
 };
 
@@ -183,6 +177,6 @@ const struct op op_bead_touches = {
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "touches", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "touches", props },
 	.run = bead_touches_run,
 };

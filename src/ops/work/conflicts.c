@@ -30,31 +30,21 @@ static const char *const examples[] = {
 };
 
 static const struct prop evidence_props[] = {
-	{ "scope", PROP_STR, 0, NULL },
-	{ "chance", PROP_INT, 0, NULL },
-	{ "a_why", PROP_STR, 0, NULL },
-	{ "a_chance", PROP_INT, 0, NULL },
-	{ "a_with", PROP_STR, PROP_NULL, NULL },
-	{ "b_why", PROP_STR, 0, NULL },
-	{ "b_chance", PROP_INT, 0, NULL },
-	{ "b_with", PROP_STR, PROP_NULL, NULL },
+	{ "scope chance:int a_why a_chance:int a_with|null b_why b_chance:int b_with|null", NULL },
 	{ 0 },
 };
 
 static const struct prop side_props[] = {
-	{ "id", PROP_STR, 0, NULL },
-	{ "title", PROP_STR, PROP_NULL, NULL },
-	{ "in_progress", PROP_BOOL, 0, NULL },
-	{ "agent", PROP_STR, PROP_NULL, NULL },
+	{ "id title|null in_progress:bool agent|null", NULL },
 	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "score", PROP_INT, 0, NULL },
-	{ "a", PROP_OBJECT, 0, side_props },
-	{ "b", PROP_OBJECT, 0, side_props },
-	{ "reason", PROP_STR, 0, NULL },
-	{ "evidence", PROP_OBJECT, PROP_LIST, evidence_props },
+	{ "score:int", NULL },
+	{ "a", side_props },
+	{ "b", side_props },
+	{ "reason", NULL },
+	{ "evidence[]", evidence_props },
 	{ 0 },
 };
 
@@ -213,6 +203,6 @@ const struct op op_bead_conflicts = {
 	.flags = BEAD_READ | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "conflicts", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "conflicts[]", props },
 	.run = bead_conflicts_run,
 };

@@ -36,10 +36,8 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "rule", PROP_INT, 0, NULL },           { "event", PROP_STR, 0, NULL },
-	{ "labels", PROP_STR, PROP_LIST, NULL }, { "command", PROP_STR, PROP_LIST, NULL },
-	{ "by", PROP_STR, PROP_NULL, NULL },     { "added_at", PROP_STR, PROP_NULL, NULL },
-	{ "running", PROP_BOOL, 0, NULL },       { 0 },
+	{ "rule:int event labels[] command[] by|null added_at|null running:bool", NULL },
+	{ 0 },
 };
 
 static const char *const examples[] = {
@@ -124,6 +122,6 @@ const struct op op_project_on = {
 	.flags = OP_WRITE | OP_HOST | OP_PERSON,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "rules", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "rules[]", props },
 	.run = project_on_run,
 };

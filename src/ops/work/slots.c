@@ -19,16 +19,13 @@ static const struct field set_fields[] = {
 };
 
 static const struct prop holder_props[] = {
-	{ "slot", PROP_INT, 0, NULL },          { "pid", PROP_INT, 0, NULL },
-	{ "agent", PROP_STR, PROP_NULL, NULL }, { "command", PROP_STR, PROP_NULL, NULL },
-	{ "since", PROP_STR, PROP_NULL, NULL }, { 0 },
+	{ "slot:int pid:int agent|null command|null since|null", NULL },
+	{ 0 },
 };
 
 static const struct prop props[] = {
-	{ "name", PROP_STR, 0, NULL },
-	{ "count", PROP_INT, 0, NULL },
-	{ "waiting", PROP_INT, 0, NULL },
-	{ "held", PROP_OBJECT, PROP_LIST, holder_props },
+	{ "name count:int waiting:int", NULL },
+	{ "held[]", holder_props },
 	{ 0 },
 };
 
@@ -83,7 +80,7 @@ const struct op op_project_slots = {
 	.help = "Show the resources of this machine, and who holds them",
 	.more = "'abacus run --need NAME' waits for a slot of a resource.",
 	.flags = OP_HOST,
-	.reply = &(const struct prop){ "slots", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "slots[]", props },
 	.run = project_slots_run,
 };
 
@@ -95,6 +92,6 @@ const struct op op_project_slots_set = {
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = set_fields,
-	.reply = &(const struct prop){ "slots", PROP_OBJECT, PROP_LIST, props },
+	.reply = &(const struct prop){ "slots[]", props },
 	.run = project_slots_run_set,
 };

@@ -23,7 +23,7 @@ static const struct field fields[] = {
 };
 
 static const struct prop props[] = {
-	{ "bead", PROP_STR, PROP_NULL, NULL },
+	{ "bead|null", NULL },
 	{ 0 },
 };
 
@@ -126,7 +126,7 @@ const struct op op_project_work_trailer = {
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,
-	.reply = &(const struct prop){ "trailer", PROP_OBJECT, 0, props },
+	.reply = &(const struct prop){ "trailer", props },
 	.run = project_work_trailer_run,
 };
 

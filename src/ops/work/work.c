@@ -46,18 +46,11 @@ static const char *const examples[] = {
 };
 
 static const struct prop props[] = {
-	{ "bead", PROP_STR, PROP_NULL, NULL },
-	{ "title", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },
-	{ "begun", PROP_BOOL, PROP_OPTIONAL, NULL },
-	{ "since", PROP_STR, PROP_OPTIONAL, NULL },
-	{ "branch", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },
-	{ "worktree", PROP_STR, PROP_OPTIONAL | PROP_NULL, NULL },
-	{ "reserved", PROP_STR, PROP_OPTIONAL | PROP_LIST, NULL },
-	{ "epoch", PROP_ANY, PROP_OPTIONAL, NULL },
-	{ "result", PROP_STR, PROP_OPTIONAL, NULL },
+	{ "bead|null title|null? begun:bool? since? branch|null? worktree|null?", NULL },
+	{ "reserved[]? epoch:any? result?", NULL },
 	{ 0 },
 };
-static const struct prop work_reply = { "work", PROP_OBJECT, 0, props };
+static const struct prop work_reply = { "work", props };
 
 /* --- parts: other operations, in the name of the actor --- */
 

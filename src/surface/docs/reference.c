@@ -60,15 +60,18 @@ static void reference_options(struct buf *b, const struct field *fields)
 static void reference_reply(struct buf *b, const struct op *op)
 {
 	struct buf text = { .mem = b->mem };
-	const struct prop *p = op->reply;
+	const struct prop *row = op->reply;
+	struct str rest = STR_NONE;
+	struct prop_member m;
 
-	if (!p || !p->of)
+	if (!row || !row->of || !prop_next(&row, &rest, &m))
 		return;
-	buf_fmt(&text, "Reply: %s with",
-		p->flags & PROP_LIST ? "an array of objects" : "an object");
-	for (const struct prop *m = p->of; m->name; m++)
-		buf_fmt(&text, "%s `%s`%s", m == p->of ? "" : ",", m->name,
-			m->flags & PROP_OPTIONAL ? " (optional)" : "");
+	buf_fmt(&text, "Reply: %s with", m.list ? "an array of objects" : "an object");
+	row = m.of;
+	rest = STR_NONE;
+	for (bool first = true; prop_next(&row, &rest, &m); first = false)
+		buf_fmt(&text, "%s `" STR_FMT "`%s", first ? "" : ",", STR_ARG(m.name),
+			m.optional ? " (optional)" : "");
 	buf_char(&text, '.');
 	buf_char(b, '\n');
 	reference_text(b, buf_str(&text));

@@ -374,8 +374,7 @@ static const struct field identify_fields[] = {
 };
 
 static const struct prop identify_props[] = {
-	{ "agent_id", PROP_STR, 0, NULL },
-	{ "source", PROP_STR, 0, NULL },
+	{ "agent_id source", NULL },
 	{ 0 },
 };
 
@@ -397,6 +396,6 @@ const struct op op_mcp_identify = {
 	.flags = OP_IDEMPOTENT,
 	.body_size = sizeof(struct identify_body),
 	.fields = identify_fields,
-	.reply = &(const struct prop){ "identity", PROP_OBJECT, 0, identify_props },
+	.reply = &(const struct prop){ "identity", identify_props },
 	.run = check_identity,
 };

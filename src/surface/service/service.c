@@ -278,8 +278,7 @@ void view_open(struct view *v, const struct value *data)
 }
 
 static const struct prop open_props[] = {
-	{ "url", PROP_STR, 0, NULL },
-	{ "opened", PROP_BOOL, 0, NULL },
+	{ "url opened:bool", NULL },
 	{ 0 },
 };
 
@@ -296,6 +295,6 @@ const struct op op_open = {
 	.examples = open_examples,
 	.body_size = sizeof(struct open_body),
 	.fields = open_fields,
-	.reply = &(const struct prop){ "page", PROP_OBJECT, 0, open_props },
+	.reply = &(const struct prop){ "page", open_props },
 	.run = run_open,
 };

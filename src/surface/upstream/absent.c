@@ -22,16 +22,14 @@ static enum err habit_daemon_run(struct call *c, struct stores *s, const void *b
 }
 
 static const struct prop daemon_props[] = {
-	{ "running", PROP_BOOL, 0, NULL },
-	{ "status", PROP_STR, 0, NULL },
-	{ "message", PROP_STR, 0, NULL },
+	{ "running:bool status message", NULL },
 	{ 0 },
 };
 
 const struct op op_habit_daemon = {
 	.name = "upstream daemon",
 	.help = "Not needed: commands work without a daemon",
-	.reply = &(const struct prop){ "daemon", PROP_OBJECT, 0, daemon_props },
+	.reply = &(const struct prop){ "daemon", daemon_props },
 	.run = habit_daemon_run,
 };
 

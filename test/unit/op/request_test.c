@@ -135,6 +135,33 @@ static void the_parameters_of_every_operation_survive_being_handed_over(void **s
 	call_release(&c);
 }
 
+static void the_shape_of_a_reply_is_read_from_its_text(void **state)
+{
+	static const struct prop held[] = { { "id", NULL }, { 0 } };
+	static const struct prop shape[] = {
+		{ "name unread:int|null scopes[]", NULL },
+		{ "beads[]?", held },
+		{ "last:any? stuck:bool more:object[]", NULL },
+		{ 0 },
+	};
+	struct call c = { 0 };
+	struct json j = json_new(&c.mem);
+
+	(void)state;
+	op_reply_schema(&j, &(const struct op){ .reply = &(const struct prop){ "all[]", shape } });
+	assert_str(json_text(&j),
+		   "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+		   "\"name\":{\"type\":\"string\"},"
+		   "\"unread\":{\"type\":[\"integer\",\"null\"]},"
+		   "\"scopes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+		   "\"beads\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+		   "\"properties\":{\"id\":{\"type\":\"string\"}},\"required\":[\"id\"]}},"
+		   "\"last\":{},\"stuck\":{\"type\":\"boolean\"},"
+		   "\"more\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}},"
+		   "\"required\":[\"name\",\"unread\",\"scopes\",\"stuck\",\"more\"]}}");
+	call_release(&c);
+}
+
 int request_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +169,7 @@ int request_group(void)
 		cmocka_unit_test(a_preset_stands_for_what_is_not_given),
 		cmocka_unit_test(refuses_what_the_rows_do_not_allow),
 		cmocka_unit_test(the_parameters_of_every_operation_survive_being_handed_over),
+		cmocka_unit_test(the_shape_of_a_reply_is_read_from_its_text),
 	};
 
 	return cmocka_run_group_tests_name("request", tests, NULL, NULL);
