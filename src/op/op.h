@@ -52,10 +52,10 @@ struct stores {
  * changes other stores.
  */
 struct op {
-	const char *name;            /* in schemas and docs: "board post" */
-	const char *help;            /* one line */
-	const char *more;            /* a paragraph for manuals; or NULL */
-	const char *const *examples; /* command lines, ending with NULL; or NULL */
+	const char *name;     /* in schemas and docs: "board post" */
+	const char *help;     /* one line */
+	const char *more;     /* a paragraph for manuals; or NULL */
+	const char *examples; /* command lines, one a line; or NULL */
 	unsigned flags;
 	size_t body_size;
 	const struct field *fields; /* at most 64; the last has no name; or NULL */

@@ -370,12 +370,6 @@ static enum err agent_guard_run_uninstall(struct call *c, struct stores *s, cons
 	return e;
 }
 
-static const char *const guard_examples[] = {
-	"bb agent guard --agent amber-otter src/lib/parser.ts",
-	"git diff --name-only main | bb agent guard --agent amber-otter --stdin",
-	NULL,
-};
-
 const struct op op_agent_guard = {
 	.name = "agent guard",
 	.help = "Check that no other agent has reserved files",
@@ -384,7 +378,8 @@ const struct op op_agent_guard = {
 		"commit and push. For a push, every commit that no remote-tracking ref contains "
 		"is checked, even if it is dated before the reservation, because anyone can set "
 		"a date.",
-	.examples = guard_examples,
+	.examples = "bb agent guard --agent amber-otter src/lib/parser.ts\n"
+		    "git diff --name-only main | bb agent guard --agent amber-otter --stdin",
 	.flags = AGENT_READ,
 	.body_size = sizeof(struct body),
 	.fields = guard_fields,

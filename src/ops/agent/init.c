@@ -246,13 +246,6 @@ static enum err agent_init_run(struct call *c, struct stores *s, const void *bod
 	return e;
 }
 
-static const char *const examples[] = {
-	"bb-init --non-interactive",
-	"bb-init --register amber-otter --role ui",
-	"bb-init --adopt amber-otter",
-	NULL,
-};
-
 const struct op op_agent_init = {
 	.name = "agent init",
 	.help = "Start a session, or resume a dead agent's work",
@@ -261,7 +254,9 @@ const struct op op_agent_init = {
 		"the command fails instead and recommends what to do. An agent without "
 		"unfinished work is not adopted, unless a person confirms it on a terminal. "
 		"'bb-init' is the same command and always answers with JSON.",
-	.examples = examples,
+	.examples = "bb-init --non-interactive\n"
+		    "bb-init --register amber-otter --role ui\n"
+		    "bb-init --adopt amber-otter",
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -50,11 +50,6 @@ static const struct field send_fields[] = {
 	{ 0 },
 };
 
-static const char *const send_examples[] = {
-	"bb agent send amber-otter 'The parser is ready' -m 'The tests pass.' --as cobalt-harbor",
-	NULL,
-};
-
 static const struct field inbox_fields[] = {
 	WHOSE_FIELD(struct body, agent, "agent whose messages to list"),
 	{ "state", &kind_word, AT(state), .words = &mail_states, .help = "state of the messages" },
@@ -252,7 +247,8 @@ const struct op op_agent_send = {
 		"the body is the subject, unless options say otherwise. Without TO, all of them "
 		"must be given as options. HANDOFF and BLOCKED messages must be acknowledged by "
 		"the recipient, and are recorded as protocol events.",
-	.examples = send_examples,
+	.examples =
+		"bb agent send amber-otter 'The parser is ready' -m 'The tests pass.' --as cobalt-harbor",
 	.flags = AGENT_WRITE | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = send_fields,

@@ -134,12 +134,6 @@ static enum err agent_wait_run(struct call *c, struct stores *s, const void *bod
 	return ERR_OK;
 }
 
-static const char *const examples[] = {
-	"bb agent wait --agent amber-otter --freed 'src/lib/*' --timeout 10m",
-	"bb agent wait --agent amber-otter --mail --bead bd-a1b2:closed",
-	NULL,
-};
-
 const struct op op_agent_wait = {
 	.name = "agent wait",
 	.help = "Wait for mail, a free scope or a bead's status",
@@ -147,7 +141,8 @@ const struct op op_agent_wait = {
 		"the id of the newest message, or of the last reported one if there are more than "
 		"50. Pass it as --after in the next call, to miss no message and see none twice. "
 		"Exits with 1 on a timeout.",
-	.examples = examples,
+	.examples = "bb agent wait --agent amber-otter --freed 'src/lib/*' --timeout 10m\n"
+		    "bb agent wait --agent amber-otter --mail --bead bd-a1b2:closed",
 	.flags = AGENT_READ | OP_WAITS,
 	.body_size = sizeof(struct body),
 	.fields = fields,

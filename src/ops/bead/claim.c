@@ -38,14 +38,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const claim_examples[] = {
-	"bd claim bd-a1b2 --lease 30m --json",
-	"bd claim bd-a1b2 --exclusive",
-	"bd claim bd-a1b2 --takeover-stuck",
-	"bd renew bd-a1b2",
-	NULL,
-};
-
 typedef enum err claim_act(struct edit *e, int64_t lease_ms);
 
 static enum err with_lease(struct edit *e, const struct body *in, claim_act *act)
@@ -169,7 +161,10 @@ const struct op op_bead_claim = {
 		"hooks have reported nothing for the time of the setting stuck.after (10m), or the "
 		"same failing call five times: it gets a new epoch, the reservations for the bead "
 		"come with it, and the former holder is told by mail.",
-	.examples = claim_examples,
+	.examples = "bd claim bd-a1b2 --lease 30m --json\n"
+		    "bd claim bd-a1b2 --exclusive\n"
+		    "bd claim bd-a1b2 --takeover-stuck\n"
+		    "bd renew bd-a1b2",
 	.flags = BEAD_WRITE | OP_CLAIMS,
 	.body_size = sizeof(struct body),
 	.fields = claim_fields,

@@ -28,12 +28,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd close bd-a1b2 --reason \"fixed in 3f2a\"",
-	"bd close bd-a1b2 bd-c3d4 --claim-next",
-	NULL,
-};
-
 static enum err bead_close_step(struct edit *e, struct state *change, const void *body)
 {
 	const struct body *in = body;
@@ -116,7 +110,8 @@ static enum err bead_close_run(struct call *c, struct stores *s, const void *bod
 const struct op op_bead_close = {
 	.name = "bead close",
 	.help = "Close beads when the work is done",
-	.examples = examples,
+	.examples = "bd close bd-a1b2 --reason \"fixed in 3f2a\"\n"
+		    "bd close bd-a1b2 bd-c3d4 --claim-next",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -22,12 +22,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd comment bd-a1b2 \"the test is flaky on macOS\"",
-	"git diff --stat | bd comment bd-a1b2 -",
-	NULL,
-};
-
 static void bead_comment_put(struct call *c, struct json *j, struct str bead, const struct note *n)
 {
 	json_object(j);
@@ -65,7 +59,8 @@ static enum err bead_comment_run(struct call *c, struct stores *s, const void *b
 const struct op op_bead_comment = {
 	.name = "bead comment",
 	.help = "Add a comment to a bead",
-	.examples = examples,
+	.examples = "bd comment bd-a1b2 \"the test is flaky on macOS\"\n"
+		    "git diff --stat | bd comment bd-a1b2 -",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -53,13 +53,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd create \"Parser fails on empty input\" -t bug -p 1 -l parser",
-	"bd create \"Found on the way\" --deps discovered-from:bd-a1b2 --json",
-	"bd create -f plan.md",
-	NULL,
-};
-
 static enum err bead_create_draft(struct call *c, struct beads *b, const struct body *in,
 				  struct draft *d)
 {
@@ -243,7 +236,9 @@ const struct op op_bead_create = {
 		"an existing bead, --dry-run shows the tree. The tasks.md of spec-kit and "
 		"OpenSpec is read too: phases become epics, and the order of the tasks becomes "
 		"dependencies; checked tasks are left out.",
-	.examples = examples,
+	.examples = "bd create \"Parser fails on empty input\" -t bug -p 1 -l parser\n"
+		    "bd create \"Found on the way\" --deps discovered-from:bd-a1b2 --json\n"
+		    "bd create -f plan.md",
 	.flags = BEAD_WRITE | OP_CREATES,
 	.body_size = sizeof(struct body),
 	.fields = fields,

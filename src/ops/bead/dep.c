@@ -39,12 +39,6 @@ static const struct field remove_fields[] = {
 	{ 0 },
 };
 
-static const char *const add_examples[] = {
-	"bd dep add bd-a1b2 bd-c3d4",
-	"bd dep add bd-a1b2 bd-e5f6 --kind discovered-from",
-	NULL,
-};
-
 static const struct prop edge_props[] = {
 	{ "from to kind created_at? created_by? status?", NULL },
 	{ 0 },
@@ -115,7 +109,8 @@ const struct op op_bead_dep_add = {
 	.more = "The first bead depends on the second. With 'blocks', the second blocks the "
 		"first; with 'parent', the second is the parent of the first. Cycles of these "
 		"two kinds are refused.",
-	.examples = add_examples,
+	.examples = "bd dep add bd-a1b2 bd-c3d4\n"
+		    "bd dep add bd-a1b2 bd-e5f6 --kind discovered-from",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = add_fields,

@@ -24,14 +24,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd graph",
-	"bd graph bd-a1b2",
-	"bd graph bd-a1b2 --depth 0 --format mermaid",
-	"bd graph --all --format dot | dot -Tsvg > beads.svg",
-	NULL,
-};
-
 static const struct prop node_props[] = {
 	{ "id title status priority:int type", NULL },
 	{ 0 },
@@ -203,7 +195,10 @@ const struct op op_bead_graph = {
 	.help = "Draw the dependency graph",
 	.more = "With a bead, only the beads that it is directly linked to are shown; --depth "
 		"shows more.",
-	.examples = examples,
+	.examples = "bd graph\n"
+		    "bd graph bd-a1b2\n"
+		    "bd graph bd-a1b2 --depth 0 --format mermaid\n"
+		    "bd graph --all --format dot | dot -Tsvg > beads.svg",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,

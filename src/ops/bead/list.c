@@ -50,18 +50,6 @@ static const struct field search_fields[] = {
 	{ 0 },
 };
 
-static const char *const list_examples[] = {
-	"bd list -s open -p 0,1 -l backend",
-	"bd list --all --sort updated -n 10 --json --brief",
-	NULL,
-};
-
-static const char *const search_examples[] = {
-	"bd search \"login timeout\"",
-	"bd search pars -s open --json",
-	NULL,
-};
-
 struct bead_listing {
 	struct json *reply;
 	int64_t count;
@@ -112,7 +100,8 @@ static enum err bead_list_run(struct call *c, struct stores *s, const void *body
 const struct op op_bead_list = {
 	.name = "bead list",
 	.help = "List beads; add --all for closed ones",
-	.examples = list_examples,
+	.examples = "bd list -s open -p 0,1 -l backend\n"
+		    "bd list --all --sort updated -n 10 --json --brief",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = list_fields,
@@ -125,7 +114,8 @@ const struct op op_bead_search = {
 	.help = "Search beads by words, including closed ones",
 	.more = "Searches titles, ids, descriptions, designs, acceptance criteria and comments. "
 		"Beads whose title matches come first, then the newest.",
-	.examples = search_examples,
+	.examples = "bd search \"login timeout\"\n"
+		    "bd search pars -s open --json",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = search_fields,

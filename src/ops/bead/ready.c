@@ -60,15 +60,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd ready --json --brief -n 5",
-	"bd ready --claim --lease 30m --json",
-	"bd ready --claim --exclusive",
-	"bd ready -t bug -l backend --explain",
-	"bd ready --parallel 3 --claim --for amber,birch,coral --json",
-	NULL,
-};
-
 static struct str bead_ready_reason(struct call *c, const struct bead_row *row)
 {
 	int64_t ms = c->now_ms > row->created ? c->now_ms - row->created : 0;
@@ -197,7 +188,11 @@ const struct op op_bead_ready = {
 		"other nor with beads in progress and reservations: see 'bd conflicts'. --claim "
 		"then claims all of them, --for for one agent each, in one step. --explain adds "
 		"the beads that were left out, marked with `left_out`, and the reason.",
-	.examples = examples,
+	.examples = "bd ready --json --brief -n 5\n"
+		    "bd ready --claim --lease 30m --json\n"
+		    "bd ready --claim --exclusive\n"
+		    "bd ready -t bug -l backend --explain\n"
+		    "bd ready --parallel 3 --claim --for amber,birch,coral --json",
 	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -35,12 +35,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd show bd-a1b2",
-	"bd show a1b2 c3d4 --json",
-	NULL,
-};
-
 static enum err put_links(struct call *c, struct beads *b, const struct bead_row *row,
 			  enum side side, struct json *reply)
 {
@@ -152,7 +146,8 @@ static enum err bead_show_run(struct call *c, struct stores *s, const void *body
 const struct op op_bead_show = {
 	.name = "bead show",
 	.help = "Show beads in full",
-	.examples = examples,
+	.examples = "bd show bd-a1b2\n"
+		    "bd show a1b2 c3d4 --json",
 	.flags = BEAD_READ | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -20,12 +20,6 @@ static const struct field undo_fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd undo --dry-run",
-	"bd undo",
-	NULL,
-};
-
 static const struct prop undo_bead_props[] = {
 	{ "id title|null change", NULL },
 	{ "fields[]", changed_field_props },
@@ -63,7 +57,8 @@ const struct op op_bead_undo = {
 		"another 'bd undo' restores the change. Comments are append-only and stay. If "
 		"somebody has changed the same field since, nothing is undone. On a terminal, the command shows what it would do and asks, "
 		"unless --force is given.",
-	.examples = examples,
+	.examples = "bd undo --dry-run\n"
+		    "bd undo",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = undo_fields,

@@ -62,13 +62,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd update bd-a1b2 --claim --json",
-	"bd update bd-a1b2 -p 0 --add-label urgent --append-notes \"customer waits\"",
-	"bd update bd-a1b2 --title \"Better\" --if-hash 4f1c…",
-	NULL,
-};
-
 static bool bead_update_listed(const struct list *list, struct str word)
 {
 	const struct str *one = list->item;
@@ -210,7 +203,9 @@ const struct op op_bead_update = {
 	.name = "bead update",
 	.help = "Update beads",
 	.more = "All changes to all beads are made in one step, or none.",
-	.examples = examples,
+	.examples = "bd update bd-a1b2 --claim --json\n"
+		    "bd update bd-a1b2 -p 0 --add-label urgent --append-notes \"customer waits\"\n"
+		    "bd update bd-a1b2 --title \"Better\" --if-hash 4f1c…",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = fields,

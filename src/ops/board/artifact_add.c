@@ -22,11 +22,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bb --as kimi-01 artifact add doc/api.md \"the HTTP API\" --version 2 --ref tt:issue:13",
-	NULL,
-};
-
 static enum err board_artifact_add_run(struct call *c, struct stores *s, const void *body,
 				       struct json *reply)
 {
@@ -50,7 +45,8 @@ const struct op op_board_artifact_add = {
 	.help = "Register a file as an artifact",
 	.more = "The file must exist inside the project. Registering a path again replaces its "
 		"entry.",
-	.examples = examples,
+	.examples =
+		"bb --as kimi-01 artifact add doc/api.md \"the HTTP API\" --version 2 --ref tt:issue:13",
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

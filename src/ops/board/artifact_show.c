@@ -13,8 +13,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "bb artifact show doc/api.md", NULL };
-
 static enum err board_artifact_show_run(struct call *c, struct stores *s, const void *body,
 					struct json *reply)
 {
@@ -30,7 +28,7 @@ static enum err board_artifact_show_run(struct call *c, struct stores *s, const 
 const struct op op_board_artifact_show = {
 	.name = "board artifact show",
 	.help = "Show an artifact",
-	.examples = examples,
+	.examples = "bb artifact show doc/api.md",
 	.flags = OP_BOARD,
 	.body_size = sizeof(struct body),
 	.fields = fields,

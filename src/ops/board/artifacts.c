@@ -25,8 +25,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "bb artifacts --by kimi-01", NULL };
-
 static enum err board_artifacts_run(struct call *c, struct stores *s, const void *body,
 				    struct json *reply)
 {
@@ -48,7 +46,7 @@ static enum err board_artifacts_run(struct call *c, struct stores *s, const void
 const struct op op_board_artifacts = {
 	.name = "board artifacts",
 	.help = "List artifacts",
-	.examples = examples,
+	.examples = "bb artifacts --by kimi-01",
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -31,12 +31,6 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bb clear --messages-before 7d",
-	"bb clear --reset-offline --confirm",
-	NULL,
-};
-
 static enum err board_clear_count(struct call *c, struct board *b, const struct body *in,
 				  struct board_counts *out)
 {
@@ -107,7 +101,8 @@ const struct op op_board_clear = {
 	.help = "Delete old messages, offline agents or artifacts",
 	.more = "Shows what would be deleted, and asks on a terminal. Elsewhere, --confirm is "
 		"required. An old message is kept while a newer one replies to it.",
-	.examples = examples,
+	.examples = "bb clear --messages-before 7d\n"
+		    "bb clear --reset-offline --confirm",
 	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -15,8 +15,6 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "bb export > board.json", NULL };
-
 static enum err board_export_run(struct call *c, struct stores *s, const void *body,
 				 struct json *reply)
 {
@@ -50,7 +48,7 @@ static enum err board_export_run(struct call *c, struct stores *s, const void *b
 const struct op op_board_export = {
 	.name = "board export",
 	.help = "Print the whole board as JSON",
-	.examples = examples,
+	.examples = "bb export > board.json",
 	.flags = OP_BOARD,
 	.reply = &(const struct prop){ "board", props },
 	.run = board_export_run,

@@ -44,14 +44,6 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bb install",
-	"bb install claude --write",
-	"bb install codex --user --write --agent codex-01",
-	"bb install claude --remove",
-	NULL,
-};
-
 /* The result of the installation for one host. */
 struct outcome {
 	const char *result;
@@ -293,16 +285,6 @@ static enum err board_install_run_all(struct call *c, struct stores *s, const vo
 	return board_install_install(c, body, &all, reply);
 }
 
-static const char *const all_examples[] = {
-	"abacus install claude --write",
-	"abacus install codex --user --write --agent codex-01",
-	"abacus install claude --remove",
-	"abacus install --all",
-	"abacus install --all --write",
-	"abacus install codex --sandbox --user --write",
-	NULL,
-};
-
 const struct op op_project_install = {
 	.name = "install",
 	.help = "Add the MCP server of all tools to a host",
@@ -311,7 +293,12 @@ const struct op op_project_install = {
 		"what would change for each host that is found; with --write, all files are "
 		"changed or none. --sandbox adds the folders of this project's stores that the "
 		"sandbox of Codex protects to its writable_roots.",
-	.examples = all_examples,
+	.examples = "abacus install claude --write\n"
+		    "abacus install codex --user --write --agent codex-01\n"
+		    "abacus install claude --remove\n"
+		    "abacus install --all\n"
+		    "abacus install --all --write\n"
+		    "abacus install codex --sandbox --user --write",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,
@@ -325,7 +312,10 @@ const struct op op_board_install = {
 	.more = "Prints what to add to the host's configuration file. With --write, adds it: "
 		"every other byte stays the same, the old file is kept beside the new one, and a "
 		"file that cannot be parsed is not changed.",
-	.examples = examples,
+	.examples = "bb install\n"
+		    "bb install claude --write\n"
+		    "bb install codex --user --write --agent codex-01\n"
+		    "bb install claude --remove",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,

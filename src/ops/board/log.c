@@ -40,13 +40,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bb log",
-	"bb log --since 1h --tag blocker --tag question --priority high",
-	"bb --as claude-01 log --unread",
-	NULL,
-};
-
 static enum err read_log(struct call *c, struct stores *s, const struct body *in,
 			 struct message **out)
 {
@@ -117,7 +110,9 @@ const struct op op_board_log = {
 	.help = "Show the newest messages",
 	.more = "Messages that are shown to a named agent count as read by it. With --unread, "
 		"shows the messages that the agent has not read, oldest first.",
-	.examples = examples,
+	.examples = "bb log\n"
+		    "bb log --since 1h --tag blocker --tag question --priority high\n"
+		    "bb --as claude-01 log --unread",
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -15,8 +15,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "bb message 42", NULL };
-
 static enum err board_message_run(struct call *c, struct stores *s, const void *body,
 				  struct json *reply)
 {
@@ -41,7 +39,7 @@ const struct op op_board_message = {
 	.name = "board message",
 	.help = "Show a message and its replies",
 	.more = "Shows the message, then its replies and their replies, depth first; at most 50.",
-	.examples = examples,
+	.examples = "bb message 42",
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,

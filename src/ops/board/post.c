@@ -28,13 +28,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bb post \"Starting the OAuth2 work\" --tag plan --ref tt:issue:13",
-	"bb --as kimi-01 post \"Done, please review\" --priority high --reply-to 7",
-	"git log -1 --format=%B | bb post - --tag info",
-	NULL,
-};
-
 static enum err board_post_run(struct call *c, struct stores *s, const void *body,
 			       struct json *reply)
 {
@@ -58,7 +51,9 @@ const struct op op_board_post = {
 	.name = "board post",
 	.help = "Post a message",
 	.more = "Messages cannot be changed later. \"-\" reads the message from standard input.",
-	.examples = examples,
+	.examples = "bb post \"Starting the OAuth2 work\" --tag plan --ref tt:issue:13\n"
+		    "bb --as kimi-01 post \"Done, please review\" --priority high --reply-to 7\n"
+		    "git log -1 --format=%B | bb post - --tag info",
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

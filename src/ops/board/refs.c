@@ -30,8 +30,6 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "bb refs tt:issue:13", NULL };
-
 static enum err board_refs_run(struct call *c, struct stores *s, const void *body,
 			       struct json *reply)
 {
@@ -59,7 +57,7 @@ static enum err board_refs_run(struct call *c, struct stores *s, const void *bod
 const struct op op_board_refs = {
 	.name = "board refs",
 	.help = "Find messages and artifacts by reference",
-	.examples = examples,
+	.examples = "bb refs tt:issue:13",
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -62,16 +62,14 @@ static const struct field one[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "bb status", "bb status --json", NULL };
-static const char *const get_examples[] = { "bb status get claude-01", NULL };
-
 const struct op op_board_status = {
 	.name = "board status",
 	.help = "Show agents, their work and their liveness",
 	.more = "Lists the agents that have used the board and the registered ones. On the board an "
 		"agent is active for 5 whole minutes after it was last seen, then stale, and "
 		"offline after 30 minutes.",
-	.examples = examples,
+	.examples = "bb status\n"
+		    "bb status --json",
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = any,
@@ -82,7 +80,7 @@ const struct op op_board_status = {
 const struct op op_board_status_get = {
 	.name = "board status get",
 	.help = "Show one agent's status in detail",
-	.examples = get_examples,
+	.examples = "bb status get claude-01",
 	.flags = OP_BOARD | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = one,

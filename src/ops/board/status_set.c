@@ -16,12 +16,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bb --as claude-01 status set \"OAuth2 login\" --status coding --progress 40",
-	"bb --as claude-01 status set --blockers \"need the callback URL\"",
-	NULL,
-};
-
 static enum err board_status_set_run(struct call *c, struct stores *s, const void *body,
 				     struct json *reply)
 {
@@ -44,7 +38,8 @@ const struct op op_board_status_set = {
 	.help = "Set your status",
 	.more = "Values that are not given stay unchanged. Every status except blocked clears "
 		"the blockers.",
-	.examples = examples,
+	.examples = "bb --as claude-01 status set \"OAuth2 login\" --status coding --progress 40\n"
+		    "bb --as claude-01 status set --blockers \"need the callback URL\"",
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
 	.body_size = sizeof(struct status_change),
 	.fields = fields,

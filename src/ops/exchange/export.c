@@ -24,12 +24,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd export -o .beads/issues.jsonl",
-	"bd export --format md",
-	NULL,
-};
-
 static const struct prop props[] = {
 	{ "issues:int tombstones:int memories:int file|null text|null", NULL },
 	{ 0 },
@@ -102,7 +96,8 @@ const struct op op_bead_export = {
 	.more = "The JSONL is that of upstream's bd: one line per bead, sorted by id; deleted beads "
 		"are tombstones. Everything that an import brought is written again. The same beads "
 		"give the same bytes, and importing them here again changes nothing.",
-	.examples = examples,
+	.examples = "bd export -o .beads/issues.jsonl\n"
+		    "bd export --format md",
 	.flags = BEAD_READ | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,

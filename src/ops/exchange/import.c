@@ -35,15 +35,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd import",
-	"bd import --dry-run --json",
-	"bd import backlog/issues.jsonl --prefix web",
-	"gh issue list --state all --limit 1000 --json "
-	"number,title,body,state,labels,createdAt,updatedAt,closedAt | bd import --from github -",
-	NULL,
-};
-
 static const struct prop finding_props[] = {
 	{ "file line:int id|null code message", NULL },
 	{ 0 },
@@ -246,7 +237,11 @@ const struct op op_bead_import = {
 		"nothing, so a file can be imported again. Every line that could not be imported "
 		"unchanged is listed with its file, its number and the reason. The exit status is 1 "
 		"if a line was refused; all other lines are imported.",
-	.examples = examples,
+	.examples =
+		"bd import\n"
+		"bd import --dry-run --json\n"
+		"bd import backlog/issues.jsonl --prefix web\n"
+		"gh issue list --state all --limit 1000 --json number,title,body,state,labels,createdAt,updatedAt,closedAt | bd import --from github -",
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -23,12 +23,6 @@ static const struct field undefer_fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd defer bd-a1b2 --until 2026-12-01",
-	"bd defer bd-a1b2 --until 2d",
-	NULL,
-};
-
 static enum err bead_defer_step(struct edit *e, struct state *change, const void *body)
 {
 	const struct body *in = body;
@@ -73,7 +67,8 @@ static enum err bead_undefer_run(struct call *c, struct stores *s, const void *b
 const struct op op_bead_defer = {
 	.name = "bead defer",
 	.help = "Postpone beads: they are not ready before a time",
-	.examples = examples,
+	.examples = "bd defer bd-a1b2 --until 2026-12-01\n"
+		    "bd defer bd-a1b2 --until 2d",
 	.flags = BEAD_WRITE,
 	.body_size = sizeof(struct body),
 	.fields = defer_fields,

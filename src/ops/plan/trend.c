@@ -17,8 +17,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "bd trend", "bd trend --since 12h --points 6", NULL };
-
 static const struct prop props[] = {
 	{ "at open:int ready:int blocked:int in_progress:int closed:int", NULL },
 	{ 0 },
@@ -85,7 +83,8 @@ const struct op op_bead_trend = {
 	.help = "Show how many beads were open, ready and blocked over time",
 	.more = "Reads the published commits, so what is not synced yet is not counted. A bead "
 		"that is not ready, not blocked and not in progress is claimed or deferred.",
-	.examples = examples,
+	.examples = "bd trend\n"
+		    "bd trend --since 12h --points 6",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,

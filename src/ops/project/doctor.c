@@ -220,8 +220,6 @@ static enum err project_doctor_run(struct call *c, struct stores *s, const void 
 	return ERR_OK;
 }
 
-static const char *const examples[] = { "abacus doctor", "abacus doctor --fix", NULL };
-
 const struct op op_project_doctor = {
 	.name = "doctor",
 	.help = "Check every store, and with --fix repair the damage",
@@ -230,7 +228,8 @@ const struct op op_project_doctor = {
 		"file is kept beside the new one as NAME.damaged_<time>_<random>, and every loss "
 		"is listed. 'bd repair' checks published commits. Exits with 1 if any damage is "
 		"left.",
-	.examples = examples,
+	.examples = "abacus doctor\n"
+		    "abacus doctor --fix",
 	.flags = OP_IDEMPOTENT,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -60,21 +60,16 @@ static enum err project_log_run(struct call *c, struct stores *s, const void *bo
 	return ERR_OK;
 }
 
-static const char *const examples[] = {
-	"abacus log",
-	"abacus log -f",
-	"abacus log --since 2h --agent amber-otter",
-	"abacus log --bead a1b2 --json",
-	NULL,
-};
-
 const struct op op_project_log = {
 	.name = "log",
 	.help = "Show recent activity, newest last",
 	.more = "Lists changes of beads, comments, mail, posts, statuses, artifacts and "
 		"reservations in one order. With -f, waits for new activity and prints it, with "
 		"the time of day in UTC; with --json, one object per line.",
-	.examples = examples,
+	.examples = "abacus log\n"
+		    "abacus log -f\n"
+		    "abacus log --since 2h --agent amber-otter\n"
+		    "abacus log --bead a1b2 --json",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "activity[]", act_props },

@@ -305,15 +305,13 @@ const struct op op_machines_list = {
 	.run = machines_list_run,
 };
 
-static const char *const rename_examples[] = { "abacus machines rename laptop",
-					       "abacus machines rename 4f3a office", NULL };
-
 const struct op op_machines_rename = {
 	.name = "machines rename",
 	.help = "Name this machine, or another one in this clone",
 	.more = "With one argument, it is the new name of this machine, for everybody. With two, "
 		"the name by which this clone calls another machine.",
-	.examples = rename_examples,
+	.examples = "abacus machines rename laptop\n"
+		    "abacus machines rename 4f3a office",
 	.flags = OP_WRITE | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = rename_fields,

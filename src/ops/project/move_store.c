@@ -25,9 +25,6 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "abacus move-store workspace", "abacus move-store git",
-					NULL };
-
 static enum err move_store_check(struct call *c, const struct move_store *in, struct beads *b)
 {
 	struct file_found found;
@@ -78,7 +75,8 @@ const struct op op_move_store = {
 		"to .git. Beads, memory and settings then belong into the workspace. Other "
 		"commands may run meanwhile: they wait, and continue in the new place. If the move "
 		"is killed, the store is in one of the two places, and complete.",
-	.examples = examples,
+	.examples = "abacus move-store workspace\n"
+		    "abacus move-store git",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct move_store),
 	.fields = fields,

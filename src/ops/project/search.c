@@ -32,15 +32,13 @@ static enum err project_search_run(struct call *c, struct stores *s, const void 
 	return search_encode(c, in->query, (size_t)in->limit, reply);
 }
 
-static const char *const examples[] = { "abacus search mandate", NULL };
-
 const struct op op_project_search = {
 	.name = "search",
 	.help = "Search beads, comments, mail, posts, notes and memory",
 	.more = "Each word has to occur; letters match in either case. In beads and their "
 		"comments, a word matches the beginning of a word. The newest results of each "
 		"kind come first.",
-	.examples = examples,
+	.examples = "abacus search mandate",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 	.reply = &(const struct prop){ "findings[]", props },

@@ -122,14 +122,12 @@ static enum err project_session_run_conversation(struct call *c, struct stores *
 	return conversation_encode(c, in->bead, reply);
 }
 
-static const char *const conversation_examples[] = { "abacus conversation a1b2", NULL };
-
 const struct op op_conversation = {
 	.name = "conversation",
 	.help = "Show everything about a bead in one thread",
 	.more = "Shows changes, comments, mail, protocol events, posts, artifacts and continuity "
 		"events, oldest first.",
-	.examples = conversation_examples,
+	.examples = "abacus conversation a1b2",
 	.body_size = sizeof(struct conversation_body),
 	.fields = conversation_fields,
 	.reply = &(const struct prop){ "conversation", conversation_props },

@@ -69,8 +69,6 @@ static enum err project_status_run(struct call *c, struct stores *s, const void 
 	return project_status_encode(c, (size_t)in->limit, reply);
 }
 
-static const char *const examples[] = { "abacus status", "abacus status --limit 20", NULL };
-
 const struct op op_project_status = {
 	.name = "status",
 	.help = "Show agents, what needs attention, and open work on one screen",
@@ -79,7 +77,8 @@ const struct op op_project_status = {
 		"reservations, incursions, unacknowledged messages), then the beads in progress, ready "
 		"and blocked, and the last sync. The totals of beads are counted up to 501. Stores "
 		"that do not exist are left out.",
-	.examples = examples,
+	.examples = "abacus status\n"
+		    "abacus status --limit 20",
 	.flags = OP_LOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,

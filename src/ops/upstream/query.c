@@ -72,19 +72,14 @@ static enum err upstream_query_run(struct call *c, struct stores *s, const void 
 	return e;
 }
 
-static const char *const examples[] = {
-	"bd query \"status=open AND priority<=1\"",
-	"bd query \"(type=bug OR label=urgent) AND updated>7d\"",
-	NULL,
-};
-
 const struct op op_upstream_query = {
 	.name = "upstream query",
 	.help = "List beads that match an expression",
 	.more = "A condition is a member, one of = != < <= > >= and a value; ':' looks for text "
 		"within a member. A time is 2026-01-31, RFC 3339, or 7d for seven days ago; 'none' "
 		"is a member that is not set.",
-	.examples = examples,
+	.examples = "bd query \"status=open AND priority<=1\"\n"
+		    "bd query \"(type=bug OR label=urgent) AND updated>7d\"",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,

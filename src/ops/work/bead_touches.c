@@ -17,12 +17,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd touches bd-a1b2",
-	"bd update bd-a1b2 --touches 'src/parser/*,doc/parser.md'",
-	NULL,
-};
-
 static const struct prop reserved_props[] = {
 	{ "scope agent_id expires_at", NULL },
 	{ 0 },
@@ -173,7 +167,8 @@ const struct op op_bead_touches = {
 		"Reserved are the scopes that agents have reserved for the bead now. Learned are "
 		"the files of commits whose message names the bead (by its id, or by a line "
 		"'Bead: ID' at its end) and all scopes that were ever reserved for it.",
-	.examples = examples,
+	.examples = "bd touches bd-a1b2\n"
+		    "bd update bd-a1b2 --touches 'src/parser/*,doc/parser.md'",
 	.flags = BEAD_READ,
 	.body_size = sizeof(struct body),
 	.fields = fields,

@@ -23,12 +23,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bd conflicts",
-	"bd conflicts bd-a1b2 --min-score 20 --json",
-	NULL,
-};
-
 static const struct prop evidence_props[] = {
 	{ "scope chance:int a_why a_chance:int a_with|null b_why b_chance:int b_with|null", NULL },
 	{ 0 },
@@ -199,7 +193,8 @@ const struct op op_bead_conflicts = {
 		"bead declares, what is reserved for it, the files of its commits, the files that "
 		"its text names, and the files that changed together with those in the "
 		"repository's history. The evidence names the source of each chance.",
-	.examples = examples,
+	.examples = "bd conflicts\n"
+		    "bd conflicts bd-a1b2 --min-score 20 --json",
 	.flags = BEAD_READ | OP_READER,
 	.body_size = sizeof(struct body),
 	.fields = fields,

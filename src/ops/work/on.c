@@ -40,13 +40,6 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"abacus on bead.closed --label release -- ./announce.sh",
-	"abacus on --run",
-	"abacus on --remove 1",
-	NULL,
-};
-
 static enum err project_on_list(struct call *c, struct json *reply)
 {
 	struct str folder;
@@ -118,7 +111,9 @@ const struct op op_project_on = {
 		"belong to this clone, at the path where it is: they are kept in "
 		"~/.local/state/abacus/on, no pull brings one, and neither HTTP, MCP nor a process in a "
 		"sandbox can add one.",
-	.examples = examples,
+	.examples = "abacus on bead.closed --label release -- ./announce.sh\n"
+		    "abacus on --run\n"
+		    "abacus on --remove 1",
 	.flags = OP_WRITE | OP_HOST | OP_PERSON,
 	.body_size = sizeof(struct body),
 	.fields = fields,

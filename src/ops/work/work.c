@@ -39,12 +39,6 @@ static const struct field done_fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"abacus work bd-a1b2 --worktree",
-	"abacus work done --reason \"fixed in 3f2a\"",
-	NULL,
-};
-
 static const struct prop props[] = {
 	{ "bead|null title|null? begun:bool? since? branch|null? worktree|null?", NULL },
 	{ "reserved[]? epoch:any? result?", NULL },
@@ -477,7 +471,8 @@ const struct op op_project_work = {
 		"('bd config set commit.trailer true'). If a step fails, the steps before it are "
 		"undone. After a crash, the same command completes what is missing. Without an id, "
 		"shows your current bead.",
-	.examples = examples,
+	.examples = "abacus work bd-a1b2 --worktree\n"
+		    "abacus work done --reason \"fixed in 3f2a\"",
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,

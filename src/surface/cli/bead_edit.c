@@ -32,15 +32,13 @@ static const struct field edit_fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "bd edit bd-a1b2", NULL };
-
 const struct op op_bead_edit = {
 	.name = "bead edit",
 	.help = "Edit a bead in your editor",
 	.more = "Opens the bead as Markdown with its fields at the top, in $VISUAL or $EDITOR. "
 		"Only what you change is written. If somebody has changed the same field "
 		"meanwhile, nothing is written; your text is kept in a file that the error names.",
-	.examples = examples,
+	.examples = "bd edit bd-a1b2",
 	.flags = OP_BEADS | OP_WRITE | OP_ACTOR | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = edit_fields,

@@ -33,11 +33,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"abacus completion bash bb > ~/.local/share/bash-completion/completions/bb",
-	NULL,
-};
-
 /* PROGRAM stands for the name of the program. */
 static const char *const scripts[] = {
 	[SHELL_BASH] = "_PROGRAM() {\n"
@@ -105,7 +100,7 @@ int completion_start(struct call *c, const struct request *r)
 const struct op op_completion = {
 	.name = "completion",
 	.help = "Print a completion script",
-	.examples = examples,
+	.examples = "abacus completion bash bb > ~/.local/share/bash-completion/completions/bb",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 };

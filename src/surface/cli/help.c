@@ -162,6 +162,7 @@ void help_command(struct view *v, const struct face *face, const struct command 
 {
 	struct arena *mem = v->out.mem;
 	size_t column = option_column(mem, face->globals, option_column(mem, cmd->op->fields, 0));
+	struct str examples = str_of(cmd->op->examples), line;
 
 	view_line(v, "%s", cmd->op->help);
 	help_title(v, "Usage");
@@ -174,8 +175,8 @@ void help_command(struct view *v, const struct face *face, const struct command 
 	help_options(v, "Global options", face->globals, column);
 	if (cmd->op->examples)
 		help_title(v, "Examples");
-	for (const char *const *e = cmd->op->examples; e && *e; e++)
-		view_line(v, "  %s", *e);
+	while (str_next(&examples, '\n', &line))
+		view_line(v, "  " STR_FMT, STR_ARG(line));
 }
 
 static bool help_begins(const struct command *cmd, struct str words, bool all)

@@ -265,16 +265,11 @@ int pipe_start(struct call *c, const struct request *r)
 	return 0;
 }
 
-static const char *const examples[] = {
-	"echo '{\"op\":\"bead ready\",\"params\":{\"limit\":3}}' | abacus pipe",
-	NULL,
-};
-
 const struct op op_pipe = {
 	.name = "pipe",
 	.help = "Run operations from JSON lines on standard input",
 	.more = "Reads one {\"op\":…,\"params\":{…}} per line, and answers each with "
 		"{\"data\":…} or {\"error\":{…}}, in order, until the input ends. 'abacus "
 		"schema' lists operations and parameters; \"agent\" names the actor.",
-	.examples = examples,
+	.examples = "echo '{\"op\":\"bead ready\",\"params\":{\"limit\":3}}' | abacus pipe",
 };

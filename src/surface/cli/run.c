@@ -26,12 +26,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"abacus run --need build:2 -- make -j8",
-	"abacus run --need gpu --timeout 10m -- ./train",
-	NULL,
-};
-
 /* "build:2" */
 static enum err run_parse_need(struct call *c, struct str text, struct slot_need *out)
 {
@@ -91,7 +85,8 @@ const struct op op_run = {
 		"becomes the command: its exit status, its signals and its terminal are those of "
 		"the command. The slots are free again when the command ends, however it ends. "
 		"'abacus slots set NAME N' says how many slots a resource of this machine has.",
-	.examples = examples,
+	.examples = "abacus run --need build:2 -- make -j8\n"
+		    "abacus run --need gpu --timeout 10m -- ./train",
 	.flags = OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = fields,

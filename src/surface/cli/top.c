@@ -494,8 +494,6 @@ int top_start(struct call *c, const struct request *asked)
 	return 0;
 }
 
-static const char *const examples[] = { "abacus top", "abacus top | head -20", NULL };
-
 const struct op op_top = {
 	.name = "top",
 	.help = "Show agents and open work live on the terminal",
@@ -503,5 +501,6 @@ const struct op op_top = {
 		"choose a line; Enter opens the conversation about its bead, and Esc goes back; / "
 		"filters the entries; space and b scroll; q quits. If the output is not "
 		"a terminal, the overview is printed once.",
-	.examples = examples,
+	.examples = "abacus top\n"
+		    "abacus top | head -20",
 };

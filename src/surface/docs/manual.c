@@ -14,8 +14,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = { "abacus man bb | man -l -", NULL };
-
 /* Escapes text so that troff finds no requests or escapes in it. */
 static void manual_roff(struct buf *b, struct str text)
 {
@@ -44,6 +42,8 @@ static void manual_option(struct buf *b, const struct field *f)
 
 static void manual_command(struct buf *b, const struct face *face, const struct command *cmd)
 {
+	struct str examples = str_of(cmd->op->examples), line;
+
 	buf_put(b, STR(".SS "));
 	manual_roff(b, help_usage(b->mem, face, cmd));
 	buf_char(b, '\n');
@@ -56,9 +56,9 @@ static void manual_command(struct buf *b, const struct face *face, const struct 
 	for (const struct field *f = cmd->op->fields; f && f->name; f++)
 		if (field_shown(f))
 			manual_option(b, f);
-	for (const char *const *e = cmd->op->examples; e && *e; e++) {
+	while (str_next(&examples, '\n', &line)) {
 		buf_put(b, STR(".PP\n.RS\n"));
-		manual_roff(b, str_of(*e));
+		manual_roff(b, line);
 		buf_put(b, STR("\n.RE\n"));
 	}
 }
@@ -107,7 +107,7 @@ int man_start(struct call *c, const struct request *r)
 const struct op op_man = {
 	.name = "man",
 	.help = "Print a manual page",
-	.examples = examples,
+	.examples = "abacus man bb | man -l -",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 };

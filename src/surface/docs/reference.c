@@ -79,6 +79,8 @@ static void reference_reply(struct buf *b, const struct op *op)
 
 static void reference_command(struct buf *b, const struct face *face, const struct command *cmd)
 {
+	struct str examples = str_of(cmd->op->examples), line;
+
 	buf_fmt(b, "\n### `%s %s`\n\n%s.\n", face->name, cmd->words, cmd->op->help);
 	buf_fmt(b, "\n    " STR_FMT "\n", STR_ARG(help_usage(b->mem, face, cmd)));
 	if (cmd->op->more) {
@@ -87,8 +89,10 @@ static void reference_command(struct buf *b, const struct face *face, const stru
 	}
 	reference_options(b, cmd->op->fields);
 	reference_reply(b, cmd->op);
-	for (const char *const *e = cmd->op->examples; e && *e; e++)
-		buf_fmt(b, "%s    %s\n", e == cmd->op->examples ? "\nExamples:\n\n" : "", *e);
+	if (examples.p)
+		buf_put(b, STR("\nExamples:\n\n"));
+	while (str_next(&examples, '\n', &line))
+		buf_fmt(b, "    " STR_FMT "\n", STR_ARG(line));
 }
 
 int docs_start(struct call *c, const struct request *r)

@@ -112,13 +112,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"abacus mcp --agent claude-01",
-	"abacus mcp --tools all",
-	"claude mcp add --transport stdio abacus -- abacus mcp --agent claude-01",
-	NULL,
-};
-
 int abacus_mcp_start(struct call *c, const struct request *r)
 {
 	const struct body *in = r->body;
@@ -140,7 +133,9 @@ const struct op op_abacus_mcp = {
 	"update, close, comment, send, mail, files, wait and status. A listed "
 	"tool costs a model tokens in every session; tools that are not listed can "
 	"be called too.",
-	.examples = examples,
+	.examples = "abacus mcp --agent claude-01\n"
+		    "abacus mcp --tools all\n"
+		    "claude mcp add --transport stdio abacus -- abacus mcp --agent claude-01",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 };

@@ -61,12 +61,6 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const char *const examples[] = {
-	"bb mcp --agent claude-01",
-	"claude mcp add --transport stdio blackboard -- bb mcp --agent claude-01",
-	NULL,
-};
-
 int mcp_start(struct call *c, const struct request *r)
 {
 	const struct body *in = r->body;
@@ -79,7 +73,8 @@ const struct op op_mcp = {
 	.name = "mcp",
 	.help = "Serve the board to a host over MCP",
 	.more = MCP_MORE,
-	.examples = examples,
+	.examples = "bb mcp --agent claude-01\n"
+		    "claude mcp add --transport stdio blackboard -- bb mcp --agent claude-01",
 	.body_size = sizeof(struct body),
 	.fields = fields,
 };

@@ -35,13 +35,6 @@ static const struct field serve_fields[] = {
 	{ 0 },
 };
 
-static const char *const serve_examples[] = {
-	"abacus serve",
-	"abacus serve --port 0",
-	"curl --unix-socket .git/abacus/serve/socket http://localhost/api/bead/ready",
-	NULL,
-};
-
 static const char **service_words_of(struct call *c, int64_t port, int64_t idle)
 {
 	const char **words = arena_array(&c->mem, 6, sizeof *words);
@@ -129,7 +122,9 @@ const struct op op_serve = {
 	.more = "Listens on a socket that only this user can reach, and with --port on the "
 		"loopback interface too. No command needs the service. It ends on SIGTERM, or "
 		"after --idle without a request.",
-	.examples = serve_examples,
+	.examples = "abacus serve\n"
+		    "abacus serve --port 0\n"
+		    "curl --unix-socket .git/abacus/serve/socket http://localhost/api/bead/ready",
 	.body_size = sizeof(struct serve_body),
 	.fields = serve_fields,
 };
@@ -282,8 +277,6 @@ static const struct prop open_props[] = {
 	{ 0 },
 };
 
-static const char *const open_examples[] = { "abacus open", "abacus open --print", NULL };
-
 const struct op op_open = {
 	.name = "open",
 	.help = "Open the project's page in your browser",
@@ -292,7 +285,8 @@ const struct op op_open = {
 		"reads it from a file that only you can read, because other users can see a "
 		"program's arguments. Use --print for a browser that cannot read the file or "
 		"runs on another machine.",
-	.examples = open_examples,
+	.examples = "abacus open\n"
+		    "abacus open --print",
 	.body_size = sizeof(struct open_body),
 	.fields = open_fields,
 	.reply = &(const struct prop){ "page", open_props },
