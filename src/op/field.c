@@ -2,6 +2,7 @@
 
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "op/kinds.h"
 
 struct str field_flag(struct arena *mem, const struct field *f)
 {
@@ -41,17 +42,25 @@ static void *field_value(const struct field *f, const void *body)
 	return (char *)body + f->at;
 }
 
+static void kind_clear(const struct kind *kind, void *at)
+{
+	if (kind->none)
+		memcpy(at, kind->none, kind->size);
+	else
+		memset(at, 0, kind->size);
+}
+
 /* Appends a cleared item to the field's list. */
 static enum err field_append(struct call *c, const struct field *f, struct list *list, void **item)
 {
 	size_t size = f->kind->size;
 
 	if (f->most && list->n == f->most)
-		return call_fail(c, f->invalid ? f->invalid : ERR_INVALID_INPUT,
-				 "%s has more than %zu items", field_label(c, f), f->most);
+		return call_fail(c, INVALID(f), "%s has more than %zu items", field_label(c, f),
+				 f->most);
 	list->item = arena_grow(&c->mem, list->item, list->n * size, (list->n + 1) * size);
 	*item = (char *)list->item + list->n++ * size;
-	f->kind->clear(*item);
+	kind_clear(f->kind, *item);
 	return ERR_OK;
 }
 
@@ -85,6 +94,16 @@ enum err field_from_text(struct call *c, const struct field *f, struct str text,
 	return e;
 }
 
+static enum err kind_from_json(struct call *c, const struct field *f, const struct value *v,
+			       void *at)
+{
+	if (f->kind->from_json)
+		return f->kind->from_json(c, f, v, at);
+	if (v->type != VALUE_STRING)
+		return kind_fail_type(c, f);
+	return f->kind->from_text(c, f, v->text, at);
+}
+
 enum err field_from_json(struct call *c, const struct field *f, const struct value *v, void *body)
 {
 	void *at;
@@ -93,13 +112,13 @@ enum err field_from_json(struct call *c, const struct field *f, const struct val
 	if (v->type == VALUE_NULL)
 		return ERR_OK; /* null counts as not given */
 	if (!(f->flags & FIELD_LIST))
-		return f->kind->from_json(c, f, v, field_value(f, body));
+		return kind_from_json(c, f, v, field_value(f, body));
 	if (v->type != VALUE_ARRAY)
 		return call_fail(c, ERR_USAGE, "%s must be an array", field_label(c, f));
 	((struct list *)field_value(f, body))->item = arena_alloc(&c->mem, 1);
 	for (size_t i = 0; i < v->count; i++)
 		if ((e = field_target(c, f, body, &at)) ||
-		    (e = f->kind->from_json(c, f, &v->item[i], at)))
+		    (e = kind_from_json(c, f, &v->item[i], at)))
 			return e;
 	return ERR_OK;
 }
@@ -109,7 +128,7 @@ void field_clear(const struct field *f, void *body)
 	if (f->flags & FIELD_LIST)
 		*(struct list *)field_value(f, body) = (struct list){ 0 };
 	else
-		f->kind->clear(field_value(f, body));
+		kind_clear(f->kind, field_value(f, body));
 }
 
 void field_to_json(struct json *j, const struct field *f, const void *body)

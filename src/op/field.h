@@ -16,10 +16,10 @@ struct kind {
 	const char *type; /* in JSON Schema */
 	const char *arg;  /* the placeholder in help; NULL: the flag takes no value */
 	size_t size;
-	void (*clear)(void *at); /* sets the value that means "not given" */
+	const void *none; /* the value that means "not given"; NULL: all bytes are 0 */
 	enum err (*from_text)(struct call *c, const struct field *f, struct str text, void *at);
 	enum err (*from_json)(struct call *c, const struct field *f, const struct value *v,
-			      void *at);
+			      void *at); /* NULL: a string, read as from a command line */
 	void (*to_json)(struct json *j, const struct field *f, const void *at);
 	void (*schema)(struct json *j, const struct field *f); /* adds members; or NULL */
 };
