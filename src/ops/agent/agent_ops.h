@@ -18,11 +18,11 @@ enum err agent_wait_for(struct call *c, struct agent_files *f, const struct wait
 
 #define AGENT_FIELD(body, member, text) AGENT_FIELD_AS(body, member, 0, text)
 #define WHOSE_FIELD(body, member, text) AGENT_FIELD_AS(body, member, FIELD_WHOSE, text)
-#define AGENT_FIELD_AS(body, member, more, text)                                                   \
-	{                                                                                          \
-		"agent", &kind_str, offsetof(body, member), FIELD_ACTOR | FIELD_REQUIRED | (more), \
-			.arg = "AGENT", .min = 1, .max = 200, .help = text                         \
-	}
+/* clang-format off */
+#define AGENT_FIELD_AS(body, member, more, text) \
+	{ "agent", &kind_str, offsetof(body, member), FIELD_ACTOR | FIELD_REQUIRED | (more), \
+	  .arg = "AGENT", .min = 1, .max = 200, .help = text }
+/* clang-format on */
 
 extern const struct prop registered_props[];
 extern const struct prop reservation_props[];

@@ -17,11 +17,11 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define SCOPE_FIELD(text)                                                                    \
-	{                                                                                    \
-		"scope", &kind_str, AT(ask.scope), FIELD_REQUIRED, .arg = "PATH", .min = 1,  \
-								   .max = 4096, .help = text \
-	}
+/* clang-format off */
+#define SCOPE_FIELD(text) \
+	{ "scope", &kind_str, AT(ask.scope), FIELD_REQUIRED, .arg = "PATH", .min = 1, \
+	  .max = 4096, .help = text }
+/* clang-format on */
 
 static const struct field reserve_fields[] = {
 	AGENT_FIELD(struct body, ask.agent, "your name"),

@@ -36,77 +36,54 @@ extern const struct names directions; /* "down", "up", "both": enum side, and bo
 
 /* --- several beads, by id --- */
 
-#define IDS_FIELD(body, member)                                                        \
-	{                                                                              \
-		"ids", &kind_bead, offsetof(body, member),                             \
-			FIELD_LIST | FIELD_PLACE | FIELD_REQUIRED,                     \
-			.most = MAX_IDS, .help = "bead ids; a unique prefix is enough" \
-	}
+/* clang-format off */
+#define IDS_FIELD(body, member) \
+	{ "ids", &kind_bead, offsetof(body, member), \
+	  FIELD_LIST | FIELD_PLACE | FIELD_REQUIRED, .most = MAX_IDS, \
+	  .help = "bead ids; a unique prefix is enough" }
 
-#define ID_FIELD(body, member)                                                          \
-	{                                                                               \
-		"id", &kind_bead, offsetof(body, member), FIELD_PLACE | FIELD_REQUIRED, \
-			.help = "bead id; a unique prefix is enough"                    \
-	}
+#define ID_FIELD(body, member) \
+	{ "id", &kind_bead, offsetof(body, member), FIELD_PLACE | FIELD_REQUIRED, \
+	  .help = "bead id; a unique prefix is enough" }
 
-#define WHEN_FIELD(body, member)                                                \
-	{                                                                       \
-		"at", &kind_when, offsetof(body, member), FIELD_AT | FIELD_CLI, \
-			.help = "state at a past commit, time or age (2h)"      \
-	}
+#define WHEN_FIELD(body, member) \
+	{ "at", &kind_when, offsetof(body, member), FIELD_AT | FIELD_CLI, \
+	  .help = "state at a past commit, time or age (2h)" }
+/* clang-format on */
 
 /* Repairs what is damaged, as 'bd repair --apply' does. */
 enum err bead_repair_damage(struct call *c);
 
 /* --- conditions under which a change is made --- */
 
-#define GUARD_FIELDS(body, member)                                                     \
-	{                                                                              \
-		"if_hash",                                                             \
-		&kind_str,                                                             \
-		offsetof(body, member.if_hash),                                        \
-		.arg = "HASH",                                                         \
-		.min = 1,                                                              \
-		.help = "expected content_hash; refuse the write if it differs"        \
-	},                                                                             \
-	{                                                                              \
-		"epoch", &kind_stamp, offsetof(body, member.epoch),                    \
-			.help = "epoch of your claim; refuse the write if it is stale" \
-	}
+/* clang-format off */
+#define GUARD_FIELDS(body, member) \
+	{ "if_hash", &kind_str, offsetof(body, member.if_hash), .arg = "HASH", .min = 1, \
+	  .help = "expected content_hash; refuse the write if it differs" }, \
+	{ "epoch", &kind_stamp, offsetof(body, member.epoch), \
+	  .help = "epoch of your claim; refuse the write if it is stale" }
 
 /* For the rows of members.def: the body has `struct str text[MEMBERS]`. */
-#define TEXT_FIELD(body, NAME, option, other, text_of_help)                  \
-	{                                                                    \
-		option, &kind_str, offsetof(body, text[MEMBER_##NAME]),      \
-			.also = other, .max = MAX_TEXT, .help = text_of_help \
-	}
-#define LINE_FIELD(body, NAME, option, other, text_of_help)                   \
-	{                                                                     \
-		option, &kind_line, offsetof(body, text[MEMBER_##NAME]),      \
-			.also = other, .max = MAX_TITLE, .help = text_of_help \
-	}
+#define TEXT_FIELD(body, NAME, option, other, text_of_help) \
+	{ option, &kind_str, offsetof(body, text[MEMBER_##NAME]), .also = other, \
+	  .max = MAX_TEXT, .help = text_of_help }
+#define LINE_FIELD(body, NAME, option, other, text_of_help) \
+	{ option, &kind_line, offsetof(body, text[MEMBER_##NAME]), .also = other, \
+	  .max = MAX_TITLE, .help = text_of_help }
 
 /* For operations that claim_permit() may refuse; `text` is the help. */
-#define FORCE_FIELD(body, member, text)                                                        \
-	{                                                                                      \
-		"force", &kind_bool, offsetof(body, member.force), .role = ROLE_FORCE,         \
-								   .letter = 'f', .help = text \
-	}
+#define FORCE_FIELD(body, member, text) \
+	{ "force", &kind_bool, offsetof(body, member.force), .role = ROLE_FORCE, \
+	  .letter = 'f', .help = text }
 
 /* For operations that claim beads. */
-#define EXCLUSIVE_FIELDS(body, exclusive, timeout, how)                                            \
-	{ "exclusive",                                                                             \
-	  &kind_switch,                                                                            \
-	  offsetof(body, exclusive),                                                               \
-	  how,                                                                                     \
-	  .role = ROLE_EXCLUSIVE,                                                                  \
-	  .help = "claim at the Git remote first, so that no other clone can claim it too" },      \
-	{                                                                                          \
-		"timeout", &kind_duration, offsetof(body, timeout), FIELD_CLI,                     \
-			.role = ROLE_TIMEOUT, .min = 1000, .max = 3600000,                         \
-			.help = "maximum time to wait for the remote, with --exclusive (default: " \
-				"30s)"                                                             \
-	}
+#define EXCLUSIVE_FIELDS(body, exclusive, timeout, how) \
+	{ "exclusive", &kind_switch, offsetof(body, exclusive), how, .role = ROLE_EXCLUSIVE, \
+	  .help = "claim at the Git remote first, so that no other clone can claim it too" }, \
+	{ "timeout", &kind_duration, offsetof(body, timeout), FIELD_CLI, .role = ROLE_TIMEOUT, \
+	  .min = 1000, .max = 3600000, \
+	  .help = "maximum time to wait for the remote, with --exclusive (default: 30s)" }
+/* clang-format on */
 
 /* Fails if a guard is given for more than one bead. */
 enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard);
@@ -129,20 +106,16 @@ struct shape_body {
 	bool brief, full;
 };
 
-#define SHAPE_FIELDS(body, member)                                                           \
-	{ "fields",                                                                          \
-	  &kind_str,                                                                         \
-	  offsetof(body, member.fields),                                                     \
-	  FIELD_LIST | FIELD_COMMAS | FIELD_LOOK,                                            \
-	  .role = ROLE_FIELDS,                                                               \
-	  .arg = "A,B",                                                                      \
-	  .help = "members to include in each bead" },                                       \
-		{ "brief", &kind_bool, offsetof(body, member.brief), FIELD_CLI | FIELD_LOOK, \
-		  .help = "include only the members that a list needs" },                    \
-	{                                                                                    \
-		"full", &kind_bool, offsetof(body, member.full), FIELD_WIRE | FIELD_LOOK,    \
-			.help = "include every member"                                       \
-	}
+/* clang-format off */
+#define SHAPE_FIELDS(body, member) \
+	{ "fields", &kind_str, offsetof(body, member.fields), \
+	  FIELD_LIST | FIELD_COMMAS | FIELD_LOOK, .role = ROLE_FIELDS, .arg = "A,B", \
+	  .help = "members to include in each bead" }, \
+	{ "brief", &kind_bool, offsetof(body, member.brief), FIELD_CLI | FIELD_LOOK, \
+	  .help = "include only the members that a list needs" }, \
+	{ "full", &kind_bool, offsetof(body, member.full), FIELD_WIRE | FIELD_LOOK, \
+	  .help = "include every member" }
+/* clang-format on */
 
 struct shape shape_of(const struct call *c, const struct shape_body *in);
 
@@ -166,104 +139,62 @@ struct filter_body {
 /* `about` says what --all does: some operations show closed beads without it. */
 #define SHOW_CLOSED "show closed beads too"
 #define ALL_ALREADY "include every status (default)"
-#define FILTER_FIELDS(body, member, about)                                                         \
-	{ "status",                                                                                \
-	  &kind_word,                                                                              \
-	  offsetof(body, member.statuses),                                                         \
-	  FIELD_LIST | FIELD_COMMAS,                                                               \
-	  .letter = 's',                                                                           \
-	  .words = &bead_statuses,                                                                 \
-	  .hint = "'bd blocked' lists blocked beads; --all shows beads of every status.",          \
-	  .help = "statuses to include" },                                                         \
-		{ "all", &kind_bool, offsetof(body, member.all), .help = about },                  \
-		{ "type",                                                                          \
-		  &kind_word,                                                                      \
-		  offsetof(body, member.types),                                                    \
-		  FIELD_LIST | FIELD_COMMAS,                                                       \
-		  .letter = 't',                                                                   \
-		  .words = &bead_types,                                                            \
-		  .help = "types to include" },                                                    \
-		{ "priority",                                                                      \
-		  &kind_priority,                                                                  \
-		  offsetof(body, member.priorities),                                               \
-		  FIELD_LIST | FIELD_COMMAS,                                                       \
-		  .letter = 'p',                                                                   \
-		  .help = "priorities to include: 0 (most urgent) to 4" },                         \
-		{ "priority_min", &kind_priority, offsetof(body, member.priority_min), FIELD_CLI,  \
-		  .help = "lowest priority number to include" },                                   \
-		{ "priority_max", &kind_priority, offsetof(body, member.priority_max), FIELD_CLI,  \
-		  .help = "highest priority number to include" },                                  \
-		{ "assignee",    &kind_str,     offsetof(body, member.assignee),                   \
-		  .letter = 'a', .arg = "NAME", .help = "assignee" },                              \
-		{ "no_assignee", &kind_bool,           offsetof(body, member.unassigned),          \
-		  .letter = 'u', .also = "unassigned", .help = "show only unassigned beads" },     \
-		{ "labels",                                                                        \
-		  &kind_str,                                                                       \
-		  offsetof(body, member.labels),                                                   \
-		  FIELD_LIST | FIELD_COMMAS,                                                       \
-		  .flag = "label",                                                                 \
-		  .also = "labels",                                                                \
-		  .letter = 'l',                                                                   \
-		  .arg = "LABEL",                                                                  \
-		  .most = 100,                                                                     \
-		  .max = MAX_WORD,                                                                 \
-		  .help = "labels that a bead must have, all of them" },                           \
-		{ "any_labels",                                                                    \
-		  &kind_str,                                                                       \
-		  offsetof(body, member.any_labels),                                               \
-		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                           \
-		  .flag = "label-any",                                                             \
-		  .arg = "LABEL",                                                                  \
-		  .most = 100,                                                                     \
-		  .max = MAX_WORD,                                                                 \
-		  .help = "labels of which a bead must have one" },                                \
-		{ "ids",                                                                           \
-		  &kind_bead,                                                                      \
-		  offsetof(body, member.ids),                                                      \
-		  FIELD_LIST | FIELD_COMMAS | FIELD_CLI,                                           \
-		  .flag = "id",                                                                    \
-		  .most = MAX_IDS,                                                                 \
-		  .help = "bead ids to include" },                                                 \
-		{ "parent", &kind_bead, offsetof(body, member.parent),                             \
-		  .help = "parent whose children to show" },                                       \
-		{ "title_contains", &kind_str,       offsetof(body, member.title_part), FIELD_CLI, \
-		  .max = MAX_TITLE, .also = "title", .help = "text to find in titles" },           \
-		{ "desc_contains", &kind_str,        offsetof(body, member.description_part),      \
-		  FIELD_CLI,       .max = MAX_TITLE, .help = "text to find in descriptions" },     \
-		{ "created_after", &kind_moment, offsetof(body, member.created_after), FIELD_CLI,  \
-		  .help = "earliest creation time" },                                              \
-		{ "created_before", &kind_moment, offsetof(body, member.created_before),           \
-		  FIELD_CLI, .help = "latest creation time" },                                     \
-		{ "updated_after", &kind_moment, offsetof(body, member.updated_after), FIELD_CLI,  \
-		  .help = "earliest update time" },                                                \
-		{ "updated_before", &kind_moment, offsetof(body, member.updated_before),           \
-		  FIELD_CLI, .help = "latest update time" },                                       \
-		{ "closed_after", &kind_moment, offsetof(body, member.closed_after), FIELD_CLI,    \
-		  .help = "earliest closing time" },                                               \
-	{                                                                                          \
-		"closed_before", &kind_moment, offsetof(body, member.closed_before), FIELD_CLI,    \
-			.help = "latest closing time"                                              \
-	}
+/* clang-format off */
+#define FILTER_FIELDS(body, member, about) \
+	{ "status", &kind_word, offsetof(body, member.statuses), FIELD_LIST | FIELD_COMMAS, \
+	  .letter = 's', .words = &bead_statuses, \
+	  .hint = "'bd blocked' lists blocked beads; --all shows beads of every status.", \
+	  .help = "statuses to include" }, \
+	{ "all", &kind_bool, offsetof(body, member.all), .help = about }, \
+	{ "type", &kind_word, offsetof(body, member.types), FIELD_LIST | FIELD_COMMAS, \
+	  .letter = 't', .words = &bead_types, .help = "types to include" }, \
+	{ "priority", &kind_priority, offsetof(body, member.priorities), \
+	  FIELD_LIST | FIELD_COMMAS, .letter = 'p', \
+	  .help = "priorities to include: 0 (most urgent) to 4" }, \
+	{ "priority_min", &kind_priority, offsetof(body, member.priority_min), FIELD_CLI, \
+	  .help = "lowest priority number to include" }, \
+	{ "priority_max", &kind_priority, offsetof(body, member.priority_max), FIELD_CLI, \
+	  .help = "highest priority number to include" }, \
+	{ "assignee", &kind_str, offsetof(body, member.assignee), .letter = 'a', \
+	  .arg = "NAME", .help = "assignee" }, \
+	{ "no_assignee", &kind_bool, offsetof(body, member.unassigned), .letter = 'u', \
+	  .also = "unassigned", .help = "show only unassigned beads" }, \
+	{ "labels", &kind_str, offsetof(body, member.labels), FIELD_LIST | FIELD_COMMAS, \
+	  .flag = "label", .also = "labels", .letter = 'l', .arg = "LABEL", .most = 100, \
+	  .max = MAX_WORD, .help = "labels that a bead must have, all of them" }, \
+	{ "any_labels", &kind_str, offsetof(body, member.any_labels), \
+	  FIELD_LIST | FIELD_COMMAS | FIELD_CLI, .flag = "label-any", .arg = "LABEL", \
+	  .most = 100, .max = MAX_WORD, .help = "labels of which a bead must have one" }, \
+	{ "ids", &kind_bead, offsetof(body, member.ids), \
+	  FIELD_LIST | FIELD_COMMAS | FIELD_CLI, .flag = "id", .most = MAX_IDS, \
+	  .help = "bead ids to include" }, \
+	{ "parent", &kind_bead, offsetof(body, member.parent), \
+	  .help = "parent whose children to show" }, \
+	{ "title_contains", &kind_str, offsetof(body, member.title_part), FIELD_CLI, \
+	  .max = MAX_TITLE, .also = "title", .help = "text to find in titles" }, \
+	{ "desc_contains", &kind_str, offsetof(body, member.description_part), FIELD_CLI, \
+	  .max = MAX_TITLE, .help = "text to find in descriptions" }, \
+	{ "created_after", &kind_moment, offsetof(body, member.created_after), FIELD_CLI, \
+	  .help = "earliest creation time" }, \
+	{ "created_before", &kind_moment, offsetof(body, member.created_before), FIELD_CLI, \
+	  .help = "latest creation time" }, \
+	{ "updated_after", &kind_moment, offsetof(body, member.updated_after), FIELD_CLI, \
+	  .help = "earliest update time" }, \
+	{ "updated_before", &kind_moment, offsetof(body, member.updated_before), FIELD_CLI, \
+	  .help = "latest update time" }, \
+	{ "closed_after", &kind_moment, offsetof(body, member.closed_after), FIELD_CLI, \
+	  .help = "earliest closing time" }, \
+	{ "closed_before", &kind_moment, offsetof(body, member.closed_before), FIELD_CLI, \
+	  .help = "latest closing time" }
 
-#define PAGE_FIELDS(body, limit, sort, reverse)                            \
-	{ "limit",                                                         \
-	  &kind_int,                                                       \
-	  offsetof(body, limit),                                           \
-	  .role = ROLE_LIMIT,                                              \
-	  .letter = 'n',                                                   \
-	  .min = 0,                                                        \
-	  .preset = "50",                                                  \
-	  .help = "maximum number of results; 0 shows all" },              \
-		{ "sort",                                                  \
-		  &kind_word,                                              \
-		  offsetof(body, sort),                                    \
-		  .words = &bead_sorts,                                    \
-		  .preset = "priority",                                    \
-		  .help = "sort order" },                                  \
-	{                                                                  \
-		"reverse", &kind_bool, offsetof(body, reverse), FIELD_CLI, \
-			.letter = 'r', .help = "reverse the sort order"    \
-	}
+#define PAGE_FIELDS(body, limit, sort, reverse) \
+	{ "limit", &kind_int, offsetof(body, limit), .role = ROLE_LIMIT, .letter = 'n', \
+	  .min = 0, .preset = "50", .help = "maximum number of results; 0 shows all" }, \
+	{ "sort", &kind_word, offsetof(body, sort), .words = &bead_sorts, \
+	  .preset = "priority", .help = "sort order" }, \
+	{ "reverse", &kind_bool, offsetof(body, reverse), FIELD_CLI, .letter = 'r', \
+	  .help = "reverse the sort order" }
+/* clang-format on */
 
 /* `everything`: closed beads are included by default. */
 enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in, bool everything,

@@ -277,12 +277,11 @@ static enum err machines_forget_run(struct call *c, struct stores *s, const void
 	return machine_change(c, in->machine, machine_drop, in, reply);
 }
 
-#define MACHINE_FIELD(text)                                                                   \
-	{                                                                                     \
-		"machine", &kind_line, offsetof(struct body, machine),                        \
-			FIELD_PLACE | FIELD_REQUIRED, .arg = "MACHINE", .min = 1, .max = 100, \
-						      .help = text                            \
-	}
+/* clang-format off */
+#define MACHINE_FIELD(text) \
+	{ "machine", &kind_line, offsetof(struct body, machine), FIELD_PLACE | FIELD_REQUIRED, \
+	  .arg = "MACHINE", .min = 1, .max = 100, .help = text }
+/* clang-format on */
 
 static const struct field one_fields[] = {
 	MACHINE_FIELD("name or id of the machine"),

@@ -11,11 +11,11 @@ struct body {
 	struct str out, base, ours, theirs;
 };
 
-#define PATH_FIELD(name, placeholder, text)                                                   \
-	{                                                                                     \
-#name, &kind_path, offsetof(struct body, name), FIELD_PLACE | FIELD_REQUIRED, \
-			.min = 1, .max = 4096, .arg = placeholder, .help = text               \
-	}
+/* clang-format off */
+#define PATH_FIELD(name, placeholder, text) \
+	{ #name, &kind_path, offsetof(struct body, name), FIELD_PLACE | FIELD_REQUIRED, \
+	  .min = 1, .max = 4096, .arg = placeholder, .help = text }
+/* clang-format on */
 
 static const struct field fields[] = {
 	PATH_FIELD(out, "OUTPUT", "file for the result (%A)"),

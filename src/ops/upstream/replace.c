@@ -14,15 +14,13 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-#define REPLACE_FIELDS(name, text)                                                    \
-	{                                                                             \
-		IDS_FIELD(struct body, ids),                                          \
-			{ name, &kind_bead, AT(with), FIELD_REQUIRED, .help = text }, \
-			FORCE_FIELD(struct body, guard,                               \
-				    "close despite open blockers, open children or "  \
-				    "another agent's claim"),                         \
-			GUARD_FIELDS(struct body, guard), { 0 },                      \
-	}
+/* clang-format off */
+#define REPLACE_FIELDS(name, text) \
+	{ IDS_FIELD(struct body, ids), \
+	  { name, &kind_bead, AT(with), FIELD_REQUIRED, .help = text }, \
+	  FORCE_FIELD(struct body, guard, "close despite open blockers, open children or another agent's claim"), \
+	  GUARD_FIELDS(struct body, guard), { 0 } }
+/* clang-format on */
 
 static const struct field supersede_fields[] = REPLACE_FIELDS("with", "bead that replaces it");
 static const struct field duplicate_fields[] = REPLACE_FIELDS("of", "bead that says the same");

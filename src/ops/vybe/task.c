@@ -22,11 +22,11 @@ static const struct names outcomes = { outcome_words, 2, NULL };
 		"id", &kind_str, AT(id), FIELD_REQUIRED, .arg = "TASK", .min = 1, .max = MAX_ID, \
 							 .help = "task id"                       \
 	}
-#define PRIORITY_FIELD(how, otherwise, text)                                                \
-	{                                                                                   \
-		"priority", &kind_int, AT(priority), how, .min = -1000000, .max = 1000000,  \
-							  .preset = otherwise, .help = text \
-	}
+/* clang-format off */
+#define PRIORITY_FIELD(how, otherwise, text) \
+	{ "priority", &kind_int, AT(priority), how, .min = -1000000, .max = 1000000, \
+	  .preset = otherwise, .help = text }
+/* clang-format on */
 
 #define PRIORITY_HELP                                                                          \
 	"priority; a higher number is more urgent. 2 is P0 in bd, 1 is P1, 0 is P2 (normal), " \
