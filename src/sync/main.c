@@ -243,11 +243,20 @@ static enum err sync_once(struct sync_main_request *r)
 	return sync_run(r->c, &wants, &r->reply);
 }
 
+/* A claim, and what its last run has left for `after` of the operation. */
+struct claim_request {
+	struct request asked;
+	void *seen;
+};
+
 static enum err sync_main_run_claim(struct call *c, struct beads *b, void *arg, struct json *reply)
 {
-	const struct request *r = arg;
+	struct claim_request *r = arg;
+	struct stores s = { .beads = b };
+	enum err e = r->asked.op->run(c, &s, r->asked.body, reply);
 
-	return r->op->run(c, &(struct stores){ .beads = b }, r->body, reply);
+	r->seen = s.seen;
+	return e;
 }
 
 static enum err sync_main_exclusive(struct sync_main_request *r)
@@ -262,19 +271,24 @@ static enum err sync_main_exclusive(struct sync_main_request *r)
 				    .doing = sync_main_say,
 				    .lost = tell_loser };
 	struct str actor = r->c->actor, text;
-	struct request asked;
-	struct exclusive x = { .run = sync_main_run_claim, .arg = &asked };
+	struct claim_request claim = { 0 };
+	struct exclusive x = { .run = sync_main_run_claim, .arg = &claim };
 	enum err e;
 
 	if ((e = file_read_input(r->c, REQUEST_MOST, &text)) ||
-	    (e = exclusive_decode(r->c, text, claims, &asked)))
+	    (e = exclusive_decode(r->c, text, claims, &claim.asked)))
 		return e;
-	x.receipt = request_receipt(r->c, &asked);
+	x.receipt = request_receipt(r->c, &claim.asked);
 	r->c->actor = actor;
 	r->c->request_id = STR_NONE;
-	if (!(e = sync_run_exclusive(r->c, &wants, &x)))
-		json_raw(&r->reply, x.reply);
-	return e;
+	if ((e = sync_run_exclusive(r->c, &wants, &x)))
+		return e;
+	json_raw(&r->reply, x.reply);
+	if (claim.seen && claim.asked.op->after) {
+		r->c->actor = x.receipt.actor;
+		claim.asked.op->after(r->c, claim.seen);
+	}
+	return ERR_OK;
 }
 
 static enum err sync_main_lease(struct sync_main_request *r)

@@ -3,6 +3,8 @@ import json
 
 import pytest
 
+from remotes import bare, point
+
 AMBER, BIRCH = "amber-otter", "birch-finch"
 START = "2026-11-17T10:%02d:%02d.000Z"
 
@@ -152,6 +154,19 @@ def test_taking_over_gets_a_new_epoch_and_the_reservations_and_is_recorded(repo)
     assert mail(repo, 13) == [f"Your claim on {bead} was taken over"]
     late = repo.bd("--json", "comment", bead, "done", "--epoch", json.dumps(old), "--as", AMBER, env=at(13))
     assert late.error["code"] == "stale_claim"
+
+
+def test_the_remote_can_decide_who_takes_over_and_the_former_holder_is_told(repo, tmp_path):
+    """--exclusive runs the claim in another process, which has to do all that follows a takeover."""
+    point(repo, bare(tmp_path / "remote.git"))
+    bead = claimed(repo)
+    bb(repo, 0, "reserve", "--agent", AMBER, "--scope", "src/*", "--bead", bead)
+    report(repo, 1)
+    repo.bd("claim", bead, "--exclusive", "--takeover-stuck", "--as", BIRCH, env=at(12)).ok()
+    assert repo.show(bead, env=at(12))["assignee"] == BIRCH
+    assert [(one["scope"], one["agent_id"]) for one in bb(repo, 12, "status")["reservations"]] == [("src/*", BIRCH)]
+    assert bb(repo, 12, "events")[0]["event_type"] == "RESUME"
+    assert mail(repo, 13) == [f"Your claim on {bead} was taken over"]
 
 
 @pytest.mark.parametrize("reported,why", [
