@@ -16,9 +16,10 @@ enum {
 static const int64_t longest_ms = INT64_C(8) * DAY_MS; /* a week's limit */
 
 static const char *const signs[] = {
-	"limit reached", "hit your",       "rate limit",         "rate_limit", "ratelimit",
-	" 429",          "\"code\":429",   "resource_exhausted", "quota",      "too many requests",
-	"usage limit",   "limit · resets",
+	"limit reached", "hit your",          "rate limit",   "rate_limit",
+	"ratelimit",     "http 429",          "error 429",    "error: 429",
+	"status 429",    "code 429",          "\"code\":429", "resource_exhausted",
+	"quota",         "too many requests", "usage limit",  "limit · resets",
 };
 
 /* The letters of ASCII in lower case. */
@@ -208,7 +209,7 @@ static const struct {
 	{ "reset at", rate_limit_clock },       { "resets", rate_limit_clock },
 };
 
-bool rate_limit_find(struct call *c, struct str output, int64_t *until_ms)
+bool rate_limit_find(struct call *c, struct str output, bool failed, int64_t *until_ms)
 {
 	struct str text = rate_limit_lower(&c->mem, output);
 	bool limited = false;
@@ -226,5 +227,5 @@ bool rate_limit_find(struct call *c, struct str output, int64_t *until_ms)
 			return true;
 	}
 	*until_ms = c->now_ms + UNKNOWN_MS;
-	return true;
+	return failed;
 }

@@ -11,8 +11,11 @@
  * this machine's zone, which hosts use, too.
  */
 
-/* Is there such a message in the output of a command? `until_ms` is the end of the limit; if the
- * message names none, it is a few minutes from now. */
-bool rate_limit_find(struct call *c, struct str output, int64_t *until_ms);
+/*
+ * Is there such a message in the output of a command? `until_ms` is the end of the limit. A message
+ * that names none counts only if the command has failed, because an agent that works on rate limits
+ * writes about them, too; the end is then a few minutes from now.
+ */
+bool rate_limit_find(struct call *c, struct str output, bool failed, int64_t *until_ms);
 
 #endif

@@ -259,7 +259,7 @@ static enum err vybe_loop_limited(struct call *c, struct vybe_loop_run *run, str
 
 	*again = false;
 	if (child_stopped() || child->timed_out ||
-	    !rate_limit_find(c, buf_str(child->tail), &until_ms))
+	    !rate_limit_find(c, buf_str(child->tail), child->status, &until_ms))
 		return ERR_OK;
 	if ((e = vybe_loop_look_again(c, t)))
 		return e == ERR_DELETED || e == ERR_NOT_FOUND ? call_forgive(c) : e;

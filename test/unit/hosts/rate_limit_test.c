@@ -38,6 +38,7 @@ static const struct {
 	{ "rate limit; try again in 900 days", "2026-11-17T12:05:00.000Z" },
 	{ "make: *** [Makefile:4: all] Error 2", NULL },
 	{ "the alarm resets at 3pm", NULL },
+	{ "parser.c: line 429: expected ';'", NULL },
 	{ "", NULL },
 };
 
@@ -52,7 +53,7 @@ static void test_a_message_names_the_end_of_the_limit(void **state)
 		bool found;
 
 		assert_true(moment_parse(str_of(now), &c.now_ms));
-		found = rate_limit_find(&c, str_of(rows[i].output), &until);
+		found = rate_limit_find(&c, str_of(rows[i].output), true, &until);
 		if (found != !!rows[i].until ||
 		    (found && !str_is(moment_format(&c.mem, until), rows[i].until)))
 			fail_msg("%s: %s", rows[i].output, moment_format(&c.mem, until).p);
@@ -60,10 +61,26 @@ static void test_a_message_names_the_end_of_the_limit(void **state)
 	}
 }
 
+static void test_without_an_end_only_the_output_of_a_failed_command_counts(void **state)
+{
+	struct str vague = STR("The parser now reports a rate limit."),
+		   exact = STR("rate limit: try again in 20s");
+	struct call c = { .now_ms = 1000 };
+	int64_t until;
+
+	(void)state;
+	assert_true(rate_limit_find(&c, vague, true, &until));
+	assert_false(rate_limit_find(&c, vague, false, &until));
+	assert_true(rate_limit_find(&c, exact, false, &until));
+	assert_int_equal(until, 21000);
+	call_release(&c);
+}
+
 int rate_limit_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_message_names_the_end_of_the_limit),
+		cmocka_unit_test(test_without_an_end_only_the_output_of_a_failed_command_counts),
 	};
 
 	return cmocka_run_group_tests_name("rate_limit", tests, NULL, NULL);
