@@ -403,34 +403,46 @@ enum err reservation_shown(struct call *c, struct agent_files *f, struct str age
 	return reservation_list(c, f, agent, bead, over, true, out);
 }
 
-static struct str reservation_state_member(struct call *c, enum reservation_state state)
+/* The state of a line of the record. The record may be long, so its lines are searched for members
+ * as text, not parsed. */
+static enum reservation_state reservation_line_state(struct str line)
 {
-	return reservation_member(c, "state", str_of(names_word(&reservation_states, state)));
+	const struct str member = STR("\"state\":\"");
+	const char *at = str_find(line, member);
+	struct str word = STR_NONE;
+	int state;
+
+	if (at)
+		line = str_skip(line, (size_t)(at - line.p) + member.n);
+	state = at && str_next(&line, '"', &word) ? names_exact(&reservation_states, word) : -1;
+	return state < 0 ? RESERVATION_OTHER : (enum reservation_state)state;
 }
 
-/* The record may be long, so its lines are searched for members as text, not parsed. */
 enum err reservation_count(struct call *c, struct agent_files *f, struct str agent, struct str bead,
-			   struct reservation_counts *out)
+			   struct reservation_counts *out, struct reservation **live)
 {
-	struct str released = reservation_state_member(c, RESERVATION_RELEASED),
-		   expired = reservation_state_member(c, RESERVATION_EXPIRED),
-		   of_agent = agent.p ? reservation_member(c, "agent_id", agent) : STR(""),
+	struct str of_agent = agent.p ? reservation_member(c, "agent_id", agent) : STR(""),
 		   of_bead = bead.p ? reservation_member(c, "bead_id", bead) : STR(""), text, line;
-	struct reservation *r;
 	enum err e;
 
 	*out = (struct reservation_counts){ 0 };
-	if ((e = reservation_shown(c, f, agent, bead, true, &r)) ||
+	if ((e = reservation_shown(c, f, agent, bead, true, live)) ||
 	    (e = book_read_record_leniently(c, f, &text)))
 		return e;
-	for (; r; r = r->next)
-		++*(r->expires_ms > c->now_ms ? &out->active : &out->expired);
+	while (*live)
+		if ((*live)->expires_ms > c->now_ms) {
+			out->active++;
+			live = &(*live)->next;
+		} else {
+			out->expired++;
+			*live = (*live)->next;
+		}
 	while (text.n && str_next(&text, '\n', &line)) {
-		bool ended = str_has(line, expired);
+		enum reservation_state state = reservation_line_state(line);
 
-		if ((ended || str_has(line, released)) && str_has(line, of_agent) &&
-		    str_has(line, of_bead))
-			++*(ended ? &out->expired : &out->released);
+		if ((state == RESERVATION_RELEASED || state == RESERVATION_EXPIRED) &&
+		    str_has(line, of_agent) && str_has(line, of_bead))
+			++*(state == RESERVATION_EXPIRED ? &out->expired : &out->released);
 	}
 	return ERR_OK;
 }

@@ -89,11 +89,12 @@ enum err reservation_each(struct call *c, struct agent_files *f, struct str agen
 enum err reservation_each_held(struct call *c, struct agent_files *f, struct str agent,
 			       struct str bead, struct reservation **out);
 
+/* How many reservations there are and were; `live` are those that reservation_shown() returns. */
 struct reservation_counts {
 	int64_t active, released, expired;
 };
 enum err reservation_count(struct call *c, struct agent_files *f, struct str agent, struct str bead,
-			   struct reservation_counts *out);
+			   struct reservation_counts *out, struct reservation **live);
 
 /* The reservations that have expired, of scopes that nobody has reserved since: where agents were
  * at work. */

@@ -11,6 +11,7 @@
 #include "base/moment.h"
 #include "base/number.h"
 #include "base/text/json.h"
+#include "base/text/utf8.h"
 #include "base/text/value.h"
 
 static const char *const state_words[] = {
@@ -120,11 +121,8 @@ static bool reservation_take(struct str *rest, struct str member, struct str *ou
 	if (!end)
 		return false;
 	*out = (struct str){ rest->p, (size_t)(end - rest->p) };
-	for (size_t i = 0; i < out->n; i++)
-		if (out->p[i] < 0x20 || out->p[i] >= 0x7f || out->p[i] == '\\')
-			return false;
 	*rest = str_skip(*rest, out->n + 1);
-	return true;
+	return utf8_plain(*out) == out->n && !memchr(out->p, '\\', out->n);
 }
 
 static bool reservation_scan(struct str line, struct reservation *out)

@@ -44,15 +44,17 @@ bool str_next(struct str *rest, char sep, struct str *part)
 const char *str_find(struct str s, struct str part)
 {
 	const char *at = s.p, *end;
+	char last;
 
 	if (!part.n)
 		return at;
 	if (s.n < part.n)
 		return NULL;
 	end = s.p + s.n;
+	last = part.p[part.n - 1]; /* rules most places out without a call */
 	while ((size_t)(end - at) >= part.n &&
 	       (at = memchr(at, part.p[0], (size_t)(end - at) - part.n + 1))) {
-		if (!memcmp(at, part.p, part.n))
+		if (at[part.n - 1] == last && !memcmp(at, part.p, part.n))
 			return at;
 		at++;
 	}

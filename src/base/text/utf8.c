@@ -255,9 +255,13 @@ struct str utf8_head(struct str s, size_t columns)
 struct str utf8_shorten(struct arena *mem, struct str s, size_t columns)
 {
 	struct buf b = { .mem = mem };
+	struct str fits;
 
-	if (!columns || utf8_head(s, columns).n == s.n)
-		return utf8_head(s, columns);
+	if (s.n <= columns) /* no character has more columns than bytes */
+		return s;
+	fits = utf8_head(s, columns);
+	if (!columns || fits.n == s.n)
+		return fits;
 	buf_put(&b, utf8_head(s, columns - 1));
 	buf_put(&b, STR("\xe2\x80\xa6"));
 	return buf_str(&b);

@@ -225,8 +225,7 @@ static enum err agent_reservation_run_status(struct call *c, struct stores *s, c
 	enum err e;
 
 	if ((agent.p && (e = registry_find(c, s->agents, agent, &a))) ||
-	    (e = reservation_shown(c, s->agents, agent, bead, false, &r)) ||
-	    (e = reservation_count(c, s->agents, agent, bead, &reserved)) ||
+	    (e = reservation_count(c, s->agents, agent, bead, &reserved, &r)) ||
 	    (e = mail_totals(c, s->agents, agent, bead, &mail)))
 		return e;
 	json_object(reply);

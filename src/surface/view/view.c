@@ -342,9 +342,11 @@ static size_t view_widest(const struct table *t, size_t column)
 
 	for (size_t row = 0; row < t->rows; row++) {
 		const struct cell *cell = &t->cells[row * t->columns + column];
-		size_t w = utf8_width(cell->text) +
-			   (cell->tail.n ? TAIL_GAP + utf8_width(cell->tail) : 0);
+		size_t gap = cell->tail.n ? TAIL_GAP : 0, w;
 
+		if (cell->text.n + gap + cell->tail.n <= width)
+			continue; /* no character has more columns than bytes */
+		w = utf8_width(cell->text) + gap + utf8_width(cell->tail);
 		width = w > width ? w : width;
 	}
 	return width;
