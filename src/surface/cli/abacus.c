@@ -35,13 +35,9 @@ static void view_project(struct view *v, const struct value *data)
 	const struct value *beads = value_find(data, "beads"), *board = value_find(data, "board"),
 			   *agents = value_find(data, "agents");
 
-	view_line(v, "Beads:  " STR_FMT " (" STR_FMT ", ids begin with '" STR_FMT "-')",
-		  STR_ARG(value_str(beads, "store")), STR_ARG(value_str(beads, "result")),
-		  STR_ARG(value_str(beads, "prefix")));
-	view_line(v, "Board:  " STR_FMT "/.bb (" STR_FMT ")",
-		  STR_ARG(value_str(board, "project_dir")), STR_ARG(value_str(board, "result")));
-	view_line(v, "Agents: " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(agents, "path")),
-		  STR_ARG(value_str(agents, "result")));
+	view_say(v, beads, "Beads:  {store} ({result}, ids begin with '{prefix}-')");
+	view_say(v, board, "Board:  {project_dir}/.bb ({result})");
+	view_say(v, agents, "Agents: {path} ({result})");
 	view_line(v, "No file of yours was changed.\n\nFor the agents that work here, add this "
 		     "to AGENTS.md:\n");
 	view_lines(v, value_str(data, "agents_md"));
@@ -58,7 +54,7 @@ static void view_stores(struct view *v, const struct value *data)
 		view_line(v, STR_FMT ": " STR_FMT "%s", STR_ARG(value_str(one, "store")),
 			  STR_ARG(path.p ? path : STR("none")),
 			  path.p && !view_yes(one, "exists") ? " (not there)" : "");
-		view_line(v, "  " STR_FMT, STR_ARG(value_str(one, "why")));
+		view_say(v, one, "  {why}");
 	}
 }
 
@@ -124,14 +120,10 @@ static void view_whoami(struct view *v, const struct value *data)
 			  ", which an agent on another machine registered before you",
 			  STR_ARG(before));
 	for (size_t i = 0; i < claims->count; i++)
-		view_line(v, "  works on " STR_FMT ": " STR_FMT,
-			  STR_ARG(value_str(&claims->item[i], "id")),
-			  STR_ARG(value_str(&claims->item[i], "title")));
+		view_say(v, &claims->item[i], "  works on {id}: {title}");
 	for (size_t i = 0; i < reserved->count; i++)
-		view_line(v, "  reserved " STR_FMT " for " STR_FMT ", ends " STR_FMT,
-			  STR_ARG(value_str(&reserved->item[i], "scope")),
-			  STR_ARG(value_str(&reserved->item[i], "bead_id")),
-			  STR_ARG(view_age(v, value_str(&reserved->item[i], "expires_at"))));
+		view_say(v, &reserved->item[i],
+			 "  reserved {scope} for {bead_id}, ends {expires_at~}");
 	if (mail || accept)
 		view_line(v, "  %lld unread message%s, %lld to acknowledge: bb agent inbox",
 			  (long long)mail, mail == 1 ? "" : "s", (long long)accept);

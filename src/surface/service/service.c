@@ -269,7 +269,7 @@ void view_open(struct view *v, const struct value *data)
 	if (view_yes(data, "opened"))
 		view_line(v, "Opening the page in your browser. If it does not appear, use this "
 			     "address within a minute:");
-	view_line(v, STR_FMT, STR_ARG(value_str(data, "url")));
+	view_say(v, data, "{url}");
 }
 
 static const struct prop open_props[] = {

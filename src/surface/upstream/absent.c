@@ -35,7 +35,7 @@ const struct op op_habit_daemon = {
 
 void habit_view_daemon(struct view *v, const struct value *data)
 {
-	view_line(v, "A daemon is " STR_FMT ".", STR_ARG(value_str(data, "message")));
+	view_say(v, data, "A daemon is {message}.");
 }
 
 /* The paragraph of an absent operation is the error, a sentence, and the next step. */

@@ -38,10 +38,10 @@ static void habit_view_twins(struct view *v, const struct value *group)
 {
 	const struct value *ids = value_find(group, "ids");
 
-	view_line(v, STR_FMT, STR_ARG(value_str(group, "title")));
+	view_say(v, group, "{title}");
 	for (size_t i = 0; ids && i < ids->count; i++)
 		view_line(v, "  " STR_FMT, STR_ARG(ids->item[i].text));
-	view_line(v, "  → " STR_FMT, STR_ARG(value_str(group, "command")));
+	view_say(v, group, "  → {command}");
 }
 
 void habit_view_duplicates(struct view *v, const struct value *data)

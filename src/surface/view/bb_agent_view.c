@@ -10,8 +10,7 @@ static void view_stuck(struct view *v, const struct value *stuck)
 		return;
 	buf_put(&v->out, STR("  "));
 	view_paint(v, PAINT_RED, STR("stuck"));
-	view_line(v, " on " STR_FMT ": " STR_FMT, STR_ARG(value_str(stuck, "bead_id")),
-		  STR_ARG(value_str(stuck, "text")));
+	view_say(v, stuck, " on {bead_id}: {text}");
 }
 
 void bb_view_registered(struct view *v, const struct value *data)
@@ -21,10 +20,10 @@ void bb_view_registered(struct view *v, const struct value *data)
 	view_paint(v, PAINT_BOLD, view_at_machine(v, data, "agent_id"));
 	if (!str_eq(name, value_str(data, "agent_id")))
 		buf_fmt(&v->out, ": " STR_FMT, STR_ARG(name));
-	view_line(v, " (" STR_FMT ")", STR_ARG(value_str(data, "role")));
-	buf_fmt(&v->out, "  " STR_FMT ", ", STR_ARG(value_str(data, "status")));
+	view_say(v, data, " ({role})");
+	view_put(v, data, "  {status}, ");
 	view_paint(v, view_liveness(liveness), liveness);
-	view_line(v, ", last seen " STR_FMT, STR_ARG(view_age(v, value_str(data, "last_seen_at"))));
+	view_say(v, data, ", last seen {last_seen_at~}");
 	view_stuck(v, value_find(data, "stuck"));
 }
 
@@ -69,10 +68,7 @@ void bb_view_sent(struct view *v, const struct value *data)
 	const struct value *sent = value_find(data, "messages");
 
 	for (size_t i = 0; i < sent->count; i++)
-		view_line(v, "Sent to " STR_FMT " about " STR_FMT ": " STR_FMT,
-			  STR_ARG(value_str(&sent->item[i], "to_agent")),
-			  STR_ARG(value_str(&sent->item[i], "bead_id")),
-			  STR_ARG(value_str(&sent->item[i], "message_id")));
+		view_say(v, &sent->item[i], "Sent to {to_agent} about {bead_id}: {message_id}");
 	if (!sent->count)
 		view_line(v, "No other agent is registered; nothing was sent.");
 }
@@ -111,7 +107,7 @@ static void mail_head(struct view *v, const struct value *m)
 	view_line(v, " " STR_FMT ", " STR_FMT ". " STR_FMT "%s", STR_ARG(value_str(m, "to_agent")),
 		  STR_ARG(view_age(v, value_str(m, "created_at"))), STR_ARG(state_word(m)),
 		  waits ? ", not acknowledged yet" : "");
-	view_line(v, "  " STR_FMT, STR_ARG(value_str(m, "message_id")));
+	view_say(v, m, "  {message_id}");
 	view_quote(v, arena_fmt(v->out.mem, "from " STR_FMT " about " STR_FMT,
 				STR_ARG(view_at_machine(v, m, "from_agent")),
 				STR_ARG(value_str(m, "bead_id"))));
@@ -291,10 +287,9 @@ void bb_view_waited(struct view *v, const struct value *data)
 		if (str_is(kind, "mail"))
 			mail_head(v, value_find(one, "message"));
 		else if (str_is(kind, "freed"))
-			view_line(v, STR_FMT " is free.", STR_ARG(value_str(one, "scope")));
+			view_say(v, one, "{scope} is free.");
 		else
-			view_line(v, STR_FMT " is " STR_FMT ".", STR_ARG(value_str(one, "id")),
-				  STR_ARG(value_str(one, "status")));
+			view_say(v, one, "{id} is {status}.");
 	}
 	if (view_yes(data, "timed_out"))
 		view_line(v, "Timed out: no condition holds.");
@@ -321,8 +316,7 @@ void bb_view_guard(struct view *v, const struct value *data)
 void bb_view_hooks(struct view *v, const struct value *data)
 {
 	for (size_t i = 0; i < data->count; i++)
-		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(&data->item[i], "path")),
-			  STR_ARG(value_str(&data->item[i], "change")));
+		view_say(v, &data->item[i], "{path}: {change}");
 }
 
 void bb_view_events(struct view *v, const struct value *data)

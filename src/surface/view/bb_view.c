@@ -32,11 +32,9 @@ void bb_view_install(struct view *v, const struct value *data)
 		if (i)
 			buf_char(&v->out, '\n');
 		view_paint(v, PAINT_BOLD, value_str(host, "host"));
-		view_line(v, ": %.*s " STR_FMT, STR_ARG(value_str(host, "result")),
-			  STR_ARG(value_str(host, "path")));
+		view_say(v, host, ": {result} {path}");
 		if (value_str(host, "backup").p)
-			view_line(v, "  the old file is kept as " STR_FMT,
-				  STR_ARG(value_str(host, "backup")));
+			view_say(v, host, "  the old file is kept as {backup}");
 		if (note.p && shown)
 			view_line(v, "  or run: " STR_FMT, STR_ARG(note));
 		if (value_str(host, "snippet").p) {
@@ -50,9 +48,9 @@ void bb_view_install(struct view *v, const struct value *data)
 
 static void bb_view_counts(struct view *v, const struct value *data)
 {
-	view_line(v, "  messages:  %" PRId64, view_number(data, "messages"));
-	view_line(v, "  agents:    %" PRId64, view_number(data, "agents"));
-	view_line(v, "  artifacts: %" PRId64, view_number(data, "artifacts"));
+	view_say(v, data, "  messages:  {messages}");
+	view_say(v, data, "  agents:    {agents}");
+	view_say(v, data, "  artifacts: {artifacts}");
 }
 
 void bb_view_destroy(struct view *v, const struct value *data)
@@ -127,7 +125,7 @@ static void agent_details(struct view *v, const struct value *agent)
 
 	if (task.n)
 		view_line(v, "  Task: " STR_FMT, STR_ARG(task));
-	view_line(v, "  Progress: %" PRId64 "%%", view_number(agent, "progress"));
+	view_say(v, agent, "  Progress: {progress}%");
 	if (blockers.p)
 		view_line(v, "  Blockers: " STR_FMT, STR_ARG(blockers));
 }
@@ -142,21 +140,20 @@ void bb_view_agent(struct view *v, const struct value *data)
 	agent_details(v, agent);
 	view_line(v, "  Last seen: " STR_FMT " (" STR_FMT ")", STR_ARG(view_age(v, seen)),
 		  STR_ARG(seen));
-	view_line(v, "  Liveness: " STR_FMT, STR_ARG(value_str(agent, "liveness")));
+	view_say(v, agent, "  Liveness: {liveness}");
 	if (value_str(agent, "role").p)
-		view_line(v, "  Registered as " STR_FMT, STR_ARG(value_str(agent, "role")));
+		view_say(v, agent, "  Registered as {role}");
 }
 
 void bb_view_status_set(struct view *v, const struct value *data)
 {
-	view_line(v, "Updated status for " STR_FMT ": " STR_FMT, STR_ARG(value_str(data, "id")),
-		  STR_ARG(value_str(data, "status")));
+	view_say(v, data, "Updated status for {id}: {status}");
 	agent_details(v, data);
 }
 
 void bb_view_status_clear(struct view *v, const struct value *data)
 {
-	view_line(v, "Cleared status for " STR_FMT, STR_ARG(value_str(data, "id")));
+	view_say(v, data, "Cleared status for {id}");
 }
 
 static enum paint bb_view_priority_paint(struct str priority)
@@ -207,7 +204,7 @@ static void bb_view_message(struct view *v, const struct value *m, size_t indent
 	buf_pad(&v->out, ' ', indent);
 	view_paint(v, PAINT_BOLD, arena_fmt(v->out.mem, "#%" PRId64, view_number(m, "id")));
 	view_paint(v, bb_view_priority_paint(priority), str_of(priority_mark(priority)));
-	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(m, "from_agent")));
+	view_put(v, m, " {from_agent}");
 	for (size_t i = 0; tags && i < tags->count; i++)
 		buf_fmt(&v->out, " [" STR_FMT "]", STR_ARG(tags->item[i].text));
 	if (parent)
@@ -236,8 +233,7 @@ void bb_view_log(struct view *v, const struct value *data)
 
 void bb_view_post(struct view *v, const struct value *data)
 {
-	view_line(v, "Posted message #%" PRId64 " from " STR_FMT, view_number(data, "id"),
-		  STR_ARG(value_str(data, "from_agent")));
+	view_say(v, data, "Posted message #{id} from {from_agent}");
 }
 
 /* The depth of a reply in its thread. */
@@ -294,8 +290,7 @@ void bb_view_artifacts(struct view *v, const struct value *data)
 
 void bb_view_artifact_add(struct view *v, const struct value *data)
 {
-	view_line(v, "Registered artifact: " STR_FMT " (ID: %" PRId64 ")",
-		  STR_ARG(value_str(data, "path")), view_number(data, "id"));
+	view_say(v, data, "Registered artifact: {path} (ID: {id})");
 }
 
 void bb_view_artifact(struct view *v, const struct value *data)
@@ -303,9 +298,9 @@ void bb_view_artifact(struct view *v, const struct value *data)
 	struct str version = value_str(data, "version"), at = value_str(data, "created_at");
 
 	view_paint(v, PAINT_BOLD, value_str(data, "path"));
-	view_line(v, " (ID: %" PRId64 ")", view_number(data, "id"));
-	view_line(v, "  Description: " STR_FMT, STR_ARG(value_str(data, "description")));
-	view_line(v, "  Produced by: " STR_FMT, STR_ARG(value_str(data, "produced_by")));
+	view_say(v, data, " (ID: {id})");
+	view_say(v, data, "  Description: {description}");
+	view_say(v, data, "  Produced by: {produced_by}");
 	if (version.p)
 		view_line(v, "  Version: " STR_FMT, STR_ARG(version));
 	view_line(v, "  Registered: " STR_FMT " (" STR_FMT ")", STR_ARG(view_age(v, at)),
@@ -354,9 +349,7 @@ void bb_view_summary(struct view *v, const struct value *data)
 	if (blocked->count) {
 		bb_view_section(v, "\nBlocked", blocked->count);
 		for (size_t i = 0; i < blocked->count; i++)
-			view_line(v, "  " STR_FMT ": " STR_FMT,
-				  STR_ARG(value_str(&blocked->item[i], "id")),
-				  STR_ARG(value_str(&blocked->item[i], "blockers")));
+			view_say(v, &blocked->item[i], "  {id}: {blockers}");
 	}
 	bb_view_section(v, "\nHigh priority", high->count);
 	bb_view_log(v, high);

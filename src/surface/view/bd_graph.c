@@ -28,7 +28,7 @@ static void bd_graph_quoted(struct view *v, const struct value *bead, const char
 {
 	struct str title = value_str(bead, "title");
 
-	buf_fmt(&v->out, "\"" STR_FMT ": ", STR_ARG(value_str(bead, "id")));
+	view_put(v, bead, "\"{id}: ");
 	for (size_t i = 0; i < title.n; i++)
 		if (title.p[i] == '"')
 			buf_put(&v->out, str_of(quote));
@@ -82,7 +82,7 @@ static void mermaid_edge(struct view *v, struct str from, struct str to, struct 
 
 static void dot_node(struct view *v, const struct value *bead)
 {
-	buf_fmt(&v->out, "  \"" STR_FMT "\" [label=", STR_ARG(value_str(bead, "id")));
+	view_put(v, bead, "  \"{id}\" [label=");
 	bd_graph_quoted(v, bead, "\\\"");
 	view_line(v, "%s];", str_is(value_str(bead, "status"), "closed") ? ", style=dashed" : "");
 }
@@ -167,7 +167,7 @@ static void bd_graph_bead_text(struct view *v, const struct value *n)
 	bool closed = str_is(status, "closed");
 
 	view_paint(v, PAINT_BOLD, value_str(n, "id"));
-	buf_fmt(&v->out, " P%" PRId64 " ", view_number(n, "priority"));
+	view_put(v, n, " P{priority} ");
 	view_paint(v, closed ? PAINT_DIM : PAINT_NONE, status);
 	buf_char(&v->out, ' ');
 	buf_put(&v->out, bd_graph_title(v, value_str(n, "title")));
@@ -319,7 +319,7 @@ void bd_view_cycles(struct view *v, const struct value *data)
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *ids = value_find(&data->item[i], "ids");
 
-		buf_fmt(&v->out, STR_FMT ":", STR_ARG(value_str(&data->item[i], "kind")));
+		view_put(v, &data->item[i], "{kind}:");
 		for (size_t k = 0; ids && k < ids->count; k++)
 			buf_fmt(&v->out, " " STR_FMT " →", STR_ARG(ids->item[k].text));
 		view_line(v, " " STR_FMT, ids && ids->count ? (int)ids->item[0].text.n : 0,

@@ -239,13 +239,9 @@ static void list_put_plain(struct view *v, const struct value *data, int format)
 		const struct value *bead = &data->item[i];
 
 		if (format == FORMAT_IDS)
-			view_line(v, STR_FMT, STR_ARG(value_str(bead, "id")));
+			view_say(v, bead, "{id}");
 		else
-			view_line(v, STR_FMT " [P%" PRId64 "] [" STR_FMT "] " STR_FMT " - " STR_FMT,
-				  STR_ARG(value_str(bead, "id")), view_number(bead, "priority"),
-				  STR_ARG(value_str(bead, "type")),
-				  STR_ARG(value_str(bead, "status")),
-				  STR_ARG(value_str(bead, "title")));
+			view_say(v, bead, "{id} [P{priority}] [{type}] {status} - {title}");
 	}
 }
 

@@ -6,20 +6,17 @@
 void bd_view_init(struct view *v, const struct value *data)
 {
 	if (str_is(value_str(data, "result"), "exists")) {
-		view_line(v, "Beads are already set up: " STR_FMT " (prefix " STR_FMT ")",
-			  STR_ARG(value_str(data, "store")), STR_ARG(value_str(data, "prefix")));
+		view_say(v, data, "Beads are already set up: {store} (prefix {prefix})");
 		return;
 	}
 	if (str_is(value_str(data, "result"), "updated")) {
-		view_line(v, "New ids begin with '" STR_FMT "-' from now on; existing ids stay.",
-			  STR_ARG(value_str(data, "prefix")));
+		view_say(v, data, "New ids begin with '{prefix}-' from now on; existing ids stay.");
 		return;
 	}
 	if (str_is(value_str(data, "result"), "joined"))
 		view_line(v, "Joined the existing beads of this project, from its Git ref.");
-	view_line(v, "Beads are stored in " STR_FMT, STR_ARG(value_str(data, "store")));
-	view_line(v, "Ids begin with '" STR_FMT "-'. No file of yours was changed.\n",
-		  STR_ARG(value_str(data, "prefix")));
+	view_say(v, data, "Beads are stored in {store}");
+	view_say(v, data, "Ids begin with '{prefix}-'. No file of yours was changed.\n");
 	view_line(v, "For the agents that work here, add this to AGENTS.md:\n");
 	view_lines(v, value_str(data, "agents_md"));
 	view_line(v, str_is(value_str(data, "result"), "joined") ?
@@ -59,7 +56,7 @@ void bd_view_count(struct view *v, const struct value *data)
 			  STR_ARG(name.p ? name : STR("(none)")));
 	}
 	if (!list)
-		view_line(v, "%" PRId64, view_number(data, "count"));
+		view_say(v, data, "{count}");
 }
 
 void bd_view_all_labels(struct view *v, const struct value *data)
@@ -80,14 +77,12 @@ void bd_view_validate(struct view *v, const struct value *data)
 		bool error = str_is(value_str(f, "severity"), "error");
 
 		view_paint(v, error ? PAINT_RED : PAINT_YELLOW, value_str(f, "severity"));
-		buf_fmt(&v->out, " " STR_FMT " " STR_FMT, STR_ARG(value_str(f, "code")),
-			STR_ARG(value_str(f, "file")));
+		view_put(v, f, " {code} {file}");
 		if (view_number(f, "line"))
-			buf_fmt(&v->out, ":%" PRId64, view_number(f, "line"));
-		view_line(v, ": " STR_FMT, STR_ARG(value_str(f, "message")));
+			view_put(v, f, ":{line}");
+		view_say(v, f, ": {message}");
 	}
-	view_line(v, "%" PRId64 " errors, %" PRId64 " warnings", view_number(data, "errors"),
-		  view_number(data, "warnings"));
+	view_say(v, data, "{errors} errors, {warnings} warnings");
 }
 
 void bd_view_doctor(struct view *v, const struct value *data)
@@ -99,10 +94,9 @@ void bd_view_doctor(struct view *v, const struct value *data)
 		struct str status = value_str(k, "status");
 
 		view_paint(v, str_is(status, "ok") ? PAINT_GREEN : PAINT_YELLOW, status);
-		view_line(v, " " STR_FMT ": " STR_FMT, STR_ARG(value_str(k, "code")),
-			  STR_ARG(value_str(k, "message")));
+		view_say(v, k, " {code}: {message}");
 		if (value_str(k, "fix").p)
-			view_line(v, "   → " STR_FMT, STR_ARG(value_str(k, "fix")));
+			view_say(v, k, "   → {fix}");
 	}
 }
 
@@ -111,25 +105,25 @@ void bd_view_where(struct view *v, const struct value *data)
 	struct str store = value_str(data, "store");
 
 	view_line(v, STR_FMT, STR_ARG(store.p ? store : STR("none")));
-	view_line(v, "  repository: " STR_FMT, STR_ARG(value_str(data, "repository")));
+	view_say(v, data, "  repository: {repository}");
 	if (!store.p) {
-		view_line(v, "  " STR_FMT, STR_ARG(value_str(data, "why")));
+		view_say(v, data, "  {why}");
 		return;
 	}
-	view_line(v, "  published to: " STR_FMT, STR_ARG(value_str(data, "ref")));
-	view_line(v, "  " STR_FMT, STR_ARG(value_str(data, "why")));
+	view_say(v, data, "  published to: {ref}");
+	view_say(v, data, "  {why}");
 	if (!view_yes(data, "exists"))
 		view_line(v, "  It does not exist yet: 'bd init' creates it.");
 }
 
 void bd_view_info(struct view *v, const struct value *data)
 {
-	view_line(v, "bd version " STR_FMT, STR_ARG(value_str(data, "version")));
-	view_line(v, "  store:   " STR_FMT, STR_ARG(value_str(data, "store")));
-	view_line(v, "  prefix:  " STR_FMT, STR_ARG(value_str(data, "prefix")));
-	view_line(v, "  you are: " STR_FMT, STR_ARG(value_str(data, "actor")));
-	view_line(v, "  beads:   %" PRId64 ", including deleted ones", view_number(data, "beads"));
-	view_line(v, "  journal: %" PRId64 " bytes", view_number(data, "journal_bytes"));
+	view_say(v, data, "bd version {version}");
+	view_say(v, data, "  store:   {store}");
+	view_say(v, data, "  prefix:  {prefix}");
+	view_say(v, data, "  you are: {actor}");
+	view_say(v, data, "  beads:   {beads}, including deleted ones");
+	view_say(v, data, "  journal: {journal_bytes} bytes");
 }
 
 void bd_view_version(struct view *v, const struct value *data)

@@ -71,14 +71,10 @@ void bd_view_sync(struct view *v, const struct value *data)
 	}
 	sync_put_counts(v, data, value_find(data, "dry_run")->yes);
 	for (size_t i = 0; moved && i < moved->count; i++)
-		view_line(v,
-			  "Two beads were given the id " STR_FMT ": the later one is " STR_FMT
-			  " now.",
-			  STR_ARG(value_str(&moved->item[i], "from")),
-			  STR_ARG(value_str(&moved->item[i], "to")));
+		view_say(v, &moved->item[i],
+			 "Two beads were given the id {from}: the later one is {to} now.");
 	for (size_t i = 0; lost && i < lost->count; i++)
-		view_line(v, "Claim lost: " STR_FMT ".",
-			  STR_ARG(value_str(&lost->item[i], "message")));
+		view_say(v, &lost->item[i], "Claim lost: {message}.");
 	if (warning.p)
 		view_line(v, "Note: " STR_FMT, STR_ARG(warning));
 }
@@ -128,15 +124,13 @@ static void repair_put_journal(struct view *v, const struct value *journal)
 				  str_is(action, "set_aside") ? "set aside" : action.p,
 				  STR_ARG(value_str(one, "why")));
 		else
-			view_line(v, "  " STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "text")),
-				  STR_ARG(value_str(one, "why")));
+			view_say(v, one, "  {text}: {why}");
 		if (str_is(action, "set_aside") || str_is(action, "unverified"))
 			view_line(v, "    " STR_FMT,
 				  STR_ARG(utf8_shorten(v->out.mem, value_str(one, "text"),
 						       v->width > 8 ? v->width - 4 : 8)));
 	}
-	view_line(v, "%" PRId64 " records saved, %" PRId64 " lost.",
-		  view_number(journal, "salvaged"), view_number(journal, "lost"));
+	view_say(v, journal, "{salvaged} records saved, {lost} lost.");
 	if (kept.p)
 		view_line(v, "The damaged files were kept as " STR_FMT ".", STR_ARG(kept));
 	else
@@ -152,8 +146,7 @@ static void repair_put_stamps(struct view *v, const struct value *data)
 		const struct value *one = &list->item[i];
 		struct str copy = value_str(one, "copy");
 
-		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "id")),
-			  STR_ARG(value_str(one, "title")));
+		view_say(v, one, "{id}: {title}");
 		view_line(
 			v, "  it, or a dependency of it, was last written at " STR_FMT "%s" STR_FMT,
 			STR_ARG(value_str(one, "at")), copy.p ? "; copied to " : "", STR_ARG(copy));
@@ -346,12 +339,8 @@ void bd_view_blame(struct view *v, const struct value *data)
 static void history_put_edges(struct view *v, const struct value *edges)
 {
 	for (size_t i = 0; i < edges->count; i++)
-		view_line(v,
-			  STR_FMT " dependency: " STR_FMT " depends on " STR_FMT " (" STR_FMT ")",
-			  STR_ARG(value_str(&edges->item[i], "change")),
-			  STR_ARG(value_str(&edges->item[i], "from")),
-			  STR_ARG(value_str(&edges->item[i], "to")),
-			  STR_ARG(value_str(&edges->item[i], "kind")));
+		view_say(v, &edges->item[i],
+			 "{change} dependency: {from} depends on {to} ({kind})");
 }
 
 static void history_put_beads(struct view *v, const struct value *beads)
@@ -359,9 +348,9 @@ static void history_put_beads(struct view *v, const struct value *beads)
 	for (size_t i = 0; i < beads->count; i++) {
 		const struct value *one = &beads->item[i];
 
-		buf_fmt(&v->out, STR_FMT " ", STR_ARG(value_str(one, "change")));
+		view_put(v, one, "{change} ");
 		view_paint(v, PAINT_BOLD, value_str(one, "id"));
-		view_line(v, ": " STR_FMT, STR_ARG(value_str(one, "title")));
+		view_say(v, one, ": {title}");
 		history_put_fields(v, one);
 	}
 }

@@ -17,7 +17,7 @@ static void bead_put_line(struct view *v, const char *what, const struct value *
 {
 	buf_fmt(&v->out, "%s ", what);
 	view_paint(v, PAINT_BOLD, value_str(bead, "id"));
-	view_line(v, ": " STR_FMT, STR_ARG(value_str(bead, "title")));
+	view_say(v, bead, ": {title}");
 }
 
 /* "lease ends in 2h", "lease ended 5m ago"; exact with --long. */
@@ -38,7 +38,7 @@ static void bead_put_claim(struct view *v, const struct value *bead)
 
 	if (!value_str(bead, "assignee").p)
 		return;
-	buf_fmt(&v->out, "  claimed by " STR_FMT, STR_ARG(value_str(bead, "assignee")));
+	view_put(v, bead, "  claimed by {assignee}");
 	if (end.p)
 		buf_fmt(&v->out, ", %s", bead_lease(v, end).p);
 	if (epoch && epoch->count == 2)
@@ -72,8 +72,7 @@ void bd_view_created(struct view *v, const struct value *data)
 static void bead_put_change(struct view *v, const char *word, const struct value *bead)
 {
 	bead_put_line(v, word, bead);
-	view_line(v, "  " STR_FMT ", priority %" PRId64, STR_ARG(value_str(bead, "status")),
-		  view_number(bead, "priority"));
+	view_say(v, bead, "  {status}, priority {priority}");
 	bead_put_claim(v, bead);
 }
 
@@ -321,11 +320,10 @@ static void bead_put_page(struct view *v, const struct value *bead)
 	if (v->out.n)
 		buf_char(&v->out, '\n');
 	view_paint(v, PAINT_BOLD, value_str(bead, "id"));
-	view_line(v, "  " STR_FMT, STR_ARG(value_str(bead, "title")));
+	view_say(v, bead, "  {title}");
 	buf_put(&v->out, STR("  "));
 	view_paint(v, bd_view_status_paint(status), status);
-	view_line(v, " · P%" PRId64 " · " STR_FMT, view_number(bead, "priority"),
-		  STR_ARG(value_str(bead, "type")));
+	view_say(v, bead, " · P{priority} · {type}");
 	bead_put_fact(v, "assignee",
 		      end.p ? arena_fmt(mem, STR_FMT ", %s", STR_ARG(value_str(bead, "assignee")),
 					bead_lease(v, end).p) :
@@ -369,14 +367,14 @@ void bd_view_why(struct view *v, const struct value *data)
 	view_paint(v, PAINT_BOLD, value_str(data, "id"));
 	buf_put(&v->out, STR(" is "));
 	view_paint(v, ready ? PAINT_GREEN : PAINT_YELLOW, ready ? STR("ready") : STR("not ready"));
-	view_line(v, ": " STR_FMT, STR_ARG(value_str(data, "title")));
+	view_say(v, data, ": {title}");
 	for (size_t i = 0; reasons && i < reasons->count; i++)
-		view_line(v, "  " STR_FMT, STR_ARG(value_str(&reasons->item[i], "message")));
+		view_say(v, &reasons->item[i], "  {message}");
 }
 
 void bd_view_comment(struct view *v, const struct value *data)
 {
-	view_line(v, "Added a comment to " STR_FMT, STR_ARG(value_str(data, "issue_id")));
+	view_say(v, data, "Added a comment to {issue_id}");
 }
 
 void bd_view_comments(struct view *v, const struct value *data)

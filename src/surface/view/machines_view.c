@@ -11,8 +11,7 @@ static void view_share_on(struct view *v, const struct value *data)
 {
 	int64_t others = view_number(data, "others"), waiting = view_number(data, "waiting");
 
-	view_line(v, "Sharing is on. This machine is '" STR_FMT "' (" STR_FMT ").",
-		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "machine")));
+	view_say(v, data, "Sharing is on. This machine is '{name}' ({machine}).");
 	view_line(v, "Everybody who can read the repository at the Git remote can read the "
 		     "messages, reservations, posts, statuses, artifacts, memory and events of "
 		     "this project.");
@@ -106,15 +105,12 @@ void view_machine(struct view *v, const struct value *data)
 
 void view_machine_forgotten(struct view *v, const struct value *data)
 {
-	view_line(v,
-		  "Deleted the log of '" STR_FMT "' (" STR_FMT
-		  ") at the remote. Other clones keep what they have received; if that machine "
-		  "still shares, it sends its log again.",
-		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "id")));
+	view_say(v, data,
+		 "Deleted the log of '{name}' ({id}) at the remote. Other clones keep what they "
+		 "have received; if that machine still shares, it sends its log again.");
 }
 
 void view_machine_trusted(struct view *v, const struct value *data)
 {
-	view_line(v, "The next sync reads the log of '" STR_FMT "' (" STR_FMT ") as it is now.",
-		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "id")));
+	view_say(v, data, "The next sync reads the log of '{name}' ({id}) as it is now.");
 }

@@ -194,7 +194,7 @@ static void put_item(struct view *v, const struct value *item)
 	const struct value *inner = value_member(item, kind), *to = value_find(item, "recipients");
 
 	view_paint(v, PAINT_DIM, view_age(v, value_str(item, "at")));
-	buf_fmt(&v->out, "  " STR_FMT "  ", STR_ARG(value_str(item, "by")));
+	view_put(v, item, "  {by}  ");
 	if (str_is(kind, "change")) {
 		session_view_put_change(v, item);
 		return;
@@ -221,8 +221,7 @@ void view_conversation(struct view *v, const struct value *data)
 
 	if (bead && bead->type == VALUE_OBJECT) {
 		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
-		view_line(v, ": " STR_FMT " (" STR_FMT ")", STR_ARG(value_str(bead, "title")),
-			  STR_ARG(value_str(bead, "status")));
+		view_say(v, bead, ": {title} ({status})");
 	}
 	for (size_t i = 0; i < items->count; i++)
 		put_item(v, &items->item[i]);

@@ -44,6 +44,33 @@ void view_line(struct view *v, const char *fmt, ...)
 	buf_char(&v->out, '\n');
 }
 
+static struct str view_member(struct view *v, const struct value *of, struct str key)
+{
+	bool age = str_ends(key, STR("~"));
+	const struct value *member = value_member(of, str_head(key, key.n - age));
+
+	if (member && member->type == VALUE_NUMBER)
+		return member->text;
+	return age ? view_age(v, value_text(member)) : value_text(member);
+}
+
+void view_put(struct view *v, const struct value *of, const char *text)
+{
+	struct str rest = str_of(text), part, key;
+
+	while (str_next(&rest, '{', &part)) {
+		buf_put(&v->out, part);
+		if (str_next(&rest, '}', &key))
+			buf_put(&v->out, view_member(v, of, key));
+	}
+}
+
+void view_say(struct view *v, const struct value *of, const char *text)
+{
+	view_put(v, of, text);
+	buf_char(&v->out, '\n');
+}
+
 /* The text from here on has this colour. */
 struct view_mark {
 	size_t at;

@@ -58,6 +58,13 @@ void view_each(struct view *v, const struct value *data,
 	       void (*show)(struct view *v, const struct value *one));
 
 void view_line(struct view *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Puts a text in which {key} stands for that member of `of`, a text or a number, and {key~} for the
+ * age of a time. view_say() also ends the line.
+ */
+void view_put(struct view *v, const struct value *of, const char *text);
+void view_say(struct view *v, const struct value *of, const char *text);
 void view_paint(struct view *v, enum paint paint, struct str text);
 
 /* The name of an agent: "amber-otter", or "amber-otter@laptop" if that is another machine. */

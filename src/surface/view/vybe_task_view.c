@@ -44,13 +44,13 @@ void vybe_show_task(struct view *v, const struct value *task)
 		   project = value_str(task, "project_id");
 
 	view_paint(v, PAINT_BOLD, value_str(task, "id"));
-	view_line(v, ": " STR_FMT, STR_ARG(value_str(task, "title")));
+	view_say(v, task, ": {title}");
 	buf_put(&v->out, STR("  "));
 	view_paint(v, task_paint(status), status);
 	buf_fmt(&v->out, ", priority " STR_FMT, STR_ARG(task_priority_text(v, task)));
 	if (assignee.n)
 		buf_fmt(&v->out, ", assigned to " STR_FMT, STR_ARG(assignee));
-	view_line(v, ", updated " STR_FMT, STR_ARG(view_age(v, value_str(task, "updated_at"))));
+	view_say(v, task, ", updated {updated_at~}");
 	if (project.n)
 		view_line(v, "  project " STR_FMT, STR_ARG(project));
 	if (reason.n)
@@ -104,7 +104,7 @@ void vybe_view_tasks(struct view *v, const struct value *data)
 
 void vybe_view_message(struct view *v, const struct value *data)
 {
-	view_line(v, STR_FMT, STR_ARG(value_str(data, "message")));
+	view_say(v, data, "{message}");
 }
 
 void vybe_view_deleted(struct view *v, const struct value *data)
@@ -135,11 +135,9 @@ void vybe_view_loop(struct view *v, const struct value *data)
 	}
 	if (t.rows)
 		table_print(&t);
-	view_line(v,
-		  "%" PRId64 " completed, %" PRId64 " failed, in %" PRId64
-		  " s. The loop ended because of: " STR_FMT,
-		  view_number(data, "completed"), view_number(data, "failed"),
-		  view_number(data, "duration_sec"), STR_ARG(value_str(data, "stopped_by")));
+	view_say(v, data,
+		 "{completed} completed, {failed} failed, in {duration_sec} s. "
+		 "The loop ended because of: {stopped_by}");
 }
 
 void vybe_view_loops(struct view *v, const struct value *data)

@@ -149,7 +149,7 @@ void vybe_view_push(struct view *v, const struct value *data)
 			   *status = value_find(data, "task_status");
 
 	if (value_find(data, "event_id"))
-		view_line(v, "Recorded event %" PRId64 ".", view_number(data, "event_id"));
+		view_say(v, data, "Recorded event {event_id}.");
 	if (memories)
 		view_line(v, "Stored %zu memor%s.", memories->count,
 			  memories->count == 1 ? "y" : "ies");
@@ -192,8 +192,7 @@ static void resume_show_next(struct view *v, const struct value *brief)
 	const struct value *next = resume_title(v, brief, "pipeline", "Next tasks");
 
 	for (size_t i = 0; next && i < next->count; i++)
-		view_line(v, "  " STR_FMT ": " STR_FMT, STR_ARG(value_str(&next->item[i], "id")),
-			  STR_ARG(value_str(&next->item[i], "title")));
+		view_say(v, &next->item[i], "  {id}: {title}");
 }
 
 void vybe_view_resume(struct view *v, const struct value *data)
@@ -217,7 +216,7 @@ void vybe_view_resume(struct view *v, const struct value *data)
 
 void vybe_view_hooks(struct view *v, const struct value *data)
 {
-	view_line(v, STR_FMT, STR_ARG(value_str(data, "message")));
+	view_say(v, data, "{message}");
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *host = &data->item[i];
 
@@ -251,16 +250,12 @@ void vybe_view_status(struct view *v, const struct value *data)
 
 	view_line(v, "Store:   " STR_FMT "%s", STR_ARG(value_str(db, "path")),
 		  view_yes(db, "ok") ? "" : " (cannot be read)");
-	view_line(v,
-		  "Tasks:   %" PRId64 " pending, %" PRId64 " in progress, %" PRId64
-		  " blocked, %" PRId64 " completed",
-		  view_number(tasks, "pending"), view_number(tasks, "in_progress"),
-		  view_number(tasks, "blocked"), view_number(tasks, "completed"));
-	view_line(v,
-		  "Stored:  events %" PRId64 ", memories %" PRId64 ", artifacts %" PRId64
-		  ", agents %" PRId64,
-		  view_number(counts, "events"), view_number(counts, "memory"),
-		  view_number(counts, "artifacts"), view_number(counts, "agents"));
+	view_say(
+		v, tasks,
+		"Tasks:   {pending} pending, {in_progress} in progress, {blocked} blocked, {completed} completed");
+	view_say(
+		v, counts,
+		"Stored:  events {events}, memories {memory}, artifacts {artifacts}, agents {agents}");
 	status_show_hooks(v, value_find(data, "hooks"));
 	if (agent) {
 		struct str focus = value_str(agent, "focus_task_id");
@@ -270,17 +265,14 @@ void vybe_view_status(struct view *v, const struct value *data)
 			  STR_ARG(focus.n ? focus : STR("none")));
 	}
 	for (size_t i = 0; problems && i < problems->count; i++)
-		view_line(v, "Problem: " STR_FMT "\n  " STR_FMT,
-			  STR_ARG(value_str(&problems->item[i], "message")),
-			  STR_ARG(value_str(&problems->item[i], "suggested_action")));
+		view_say(v, &problems->item[i], "Problem: {message}\n  {suggested_action}");
 }
 
 void vybe_view_upgrade(struct view *v, const struct value *data)
 {
 	const struct value *commands = value_find(data, "commands");
 
-	view_line(v, "Version " STR_FMT ". " STR_FMT, STR_ARG(value_str(data, "version")),
-		  STR_ARG(value_str(data, "message")));
+	view_say(v, data, "Version {version}. {message}");
 	for (size_t i = 0; commands && i < commands->count; i++)
 		view_line(v, "  " STR_FMT, STR_ARG(commands->item[i].text));
 }

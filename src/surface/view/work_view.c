@@ -13,7 +13,7 @@ static void work_view_learned(struct view *v, const struct value *one)
 {
 	int64_t commits = view_number(one, "commits"), reserved = view_number(one, "reservations");
 
-	buf_fmt(&v->out, "  learned   " STR_FMT " (", STR_ARG(value_str(one, "path")));
+	view_put(v, one, "  learned   {path} (");
 	if (commits)
 		work_view_count(v, "", commits, "commit");
 	if (reserved)
@@ -29,14 +29,12 @@ void work_view_touches(struct view *v, const struct value *data)
 	struct str id = value_str(data, "id");
 
 	view_paint(v, PAINT_BOLD, id);
-	view_line(v, " " STR_FMT, STR_ARG(value_str(data, "title")));
+	view_say(v, data, " {title}");
 	for (size_t i = 0; i < declared->count; i++)
 		view_line(v, "  declared  " STR_FMT, STR_ARG(declared->item[i].text));
 	for (size_t i = 0; i < reserved->count; i++)
-		view_line(v, "  reserved  " STR_FMT " by " STR_FMT ", ends " STR_FMT,
-			  STR_ARG(value_str(&reserved->item[i], "scope")),
-			  STR_ARG(value_str(&reserved->item[i], "agent_id")),
-			  STR_ARG(view_age(v, value_str(&reserved->item[i], "expires_at"))));
+		view_say(v, &reserved->item[i],
+			 "  reserved  {scope} by {agent_id}, ends {expires_at~}");
 	for (size_t i = 0; i < learned->count; i++)
 		work_view_learned(v, &learned->item[i]);
 	if (!declared->count && !reserved->count && !learned->count)
@@ -52,7 +50,7 @@ static void work_view_side(struct view *v, const struct value *side)
 
 	buf_put(&v->out, STR("   "));
 	view_paint(v, PAINT_BOLD, value_str(side, "id"));
-	buf_fmt(&v->out, " " STR_FMT, STR_ARG(value_str(side, "title")));
+	view_put(v, side, " {title}");
 	if (view_yes(side, "in_progress"))
 		buf_fmt(&v->out, " (in progress%s" STR_FMT ")", agent.p ? ", " : "",
 			STR_ARG(agent));
@@ -65,7 +63,7 @@ static void work_view_conflict(struct view *v, const struct value *one)
 
 	view_paint(v, score >= 80 ? PAINT_RED : PAINT_YELLOW,
 		   arena_fmt(v->out.mem, "%lld%%", (long long)score));
-	view_line(v, " " STR_FMT, STR_ARG(value_str(one, "reason")));
+	view_say(v, one, " {reason}");
 	work_view_side(v, value_find(one, "a"));
 	work_view_side(v, value_find(one, "b"));
 }
@@ -95,7 +93,7 @@ void work_view_current(struct view *v, const struct value *data)
 	if (ended)
 		view_line(v, " is " STR_FMT, STR_ARG(result));
 	else
-		view_line(v, ": " STR_FMT, STR_ARG(value_str(data, "title")));
+		view_say(v, data, ": {title}");
 	if (str_is(result, "unfinished"))
 		view_line(v, "  begun, but not completed; complete it: abacus work " STR_FMT,
 			  STR_ARG(id));
@@ -109,7 +107,7 @@ void work_view_current(struct view *v, const struct value *data)
 	if (branch.p)
 		view_line(v, "  branch    " STR_FMT, STR_ARG(branch));
 	if (!ended)
-		view_line(v, "  worktree  " STR_FMT, STR_ARG(value_str(data, "worktree")));
+		view_say(v, data, "  worktree  {worktree}");
 }
 
 static void work_view_resource(struct view *v, const struct value *one)
@@ -148,7 +146,7 @@ static void work_view_rule(struct view *v, const struct value *one)
 
 	view_paint(v, PAINT_BOLD,
 		   arena_fmt(v->out.mem, "%lld", (long long)view_number(one, "rule")));
-	buf_fmt(&v->out, "  on " STR_FMT, STR_ARG(value_str(one, "event")));
+	view_put(v, one, "  on {event}");
 	for (size_t i = 0; i < labels->count; i++)
 		buf_fmt(&v->out, " --label " STR_FMT, STR_ARG(labels->item[i].text));
 	buf_put(&v->out, STR(" --"));
