@@ -8,7 +8,7 @@
 enum liveness { LIVENESS_ACTIVE, LIVENESS_STALE, LIVENESS_EVICTED };
 extern const struct names liveness_words;
 
-/* Stale after so many minutes, evicted after twice as many. */
+/* The minutes after which an agent is stale; after twice as many it is evicted. */
 enum { STALE_MINUTES = 15, STALE_MOST = 100000 }; /* default; maximum */
 enum liveness liveness_of(int64_t last_seen_ms, int64_t now_ms, int64_t stale_minutes);
 

@@ -15,9 +15,9 @@ enum err mail_choose(struct call *c, struct agent_files *f, struct str agent, st
 		     enum mail_state to, struct str *id);
 
 /*
- * The whole id of the bead that a message is about: NOT_FOUND, DELETED, AMBIGUOUS_ID, and then the
- * id as it was given. A project without beads accepts every id. If the beads cannot be read, the id is accepted with a warning:
- * a damaged store must not stop messages about it.
+ * Completes the id of the bead that a message is about. NOT_FOUND, DELETED, AMBIGUOUS_ID: `id` is
+ * the text as it was given. A project without beads accepts every id. If the beads cannot be read,
+ * the id is accepted with a warning, because a damaged store must not stop messages about it.
  */
 enum err mail_check_bead(struct call *c, struct str text, struct str *id);
 

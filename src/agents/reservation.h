@@ -68,8 +68,10 @@ enum err reservation_make(struct call *c, struct agent_files *f, const struct re
 enum err reservation_release(struct call *c, struct agent_files *f, struct str agent,
 			     struct str scope, int64_t epoch, struct reservation **out);
 
-/* Gives the reservations of `from` to `to`, with new epochs and at least so many minutes left; those
- * for `bead`, or all if it is absent. The caller has made sure that `from` has ended. */
+/*
+ * Gives the reservations of `from` to `to`, with new epochs and at least `minutes` left: those for
+ * `bead`, or all if it is absent. The caller has made sure that `from` has ended.
+ */
 enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from, struct str to,
 			   struct str bead, int64_t minutes, struct reservation **out);
 

@@ -17,10 +17,10 @@
 #include "store/db/vybe_rows.h"
 
 enum {
-	EVENTS_MOST = 100, /* of an agent that are looked at */
-	HELD_MOST = 500,   /* beads */
+	EVENTS_MOST = 100, /* events of one agent that are read */
+	HELD_MOST = 500,   /* beads in progress that are read */
 	TOOL_MOST = 120,   /* bytes of a failing call in a sentence */
-	MINUTES = 120,     /* left of a reservation that is taken over, at least */
+	MINUTES = 120,     /* minimum time left of a reservation that is taken over */
 };
 
 static const char *const report_words[] = {
@@ -49,7 +49,9 @@ struct str stuck_wait(struct call *c, int64_t until_ms)
 	return json_text(&j);
 }
 
-/* Silence counts from here on: the time of the report, or the end of the wait that it announces. */
+/*
+ * The time from which silence counts: that of the report, or the end of the wait that it announces.
+ */
 static int64_t stuck_reported(struct call *c, const struct event_row *e, struct stuck *out)
 {
 	int report = names_exact(&reports, e->kind);
@@ -64,7 +66,9 @@ static int64_t stuck_reported(struct call *c, const struct event_row *e, struct 
 	return until > e->created ? until : e->created;
 }
 
-/* The equal failing calls at the end; another call, or a person's word, ends the row. */
+/*
+ * Counts the newest calls, as long as they fail and are equal. A prompt of a person ends the count.
+ */
 static void stuck_count(const struct event_row *events, struct stuck *out)
 {
 	for (; events; events = events->next) {
@@ -320,7 +324,7 @@ static void stuck_tell_one(struct call *c, struct agent_files *f, const struct s
 			     STR_ARG(s->agent), STR_ARG(text), STR_ARG(id)));
 }
 
-/* The agent itself has a mailbox from now on; nobody else is registered by this. */
+/* Registers the agent, so that it has a mailbox. */
 static void stuck_register(struct call *c, struct agent_files *f, struct str agent)
 {
 	struct registered *a;

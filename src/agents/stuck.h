@@ -25,11 +25,11 @@ enum report {
 	REPORT_TOOL_FAILED,
 	REPORT_CHECKPOINT,
 	REPORT_OTHER,
-	REPORT_WAITS, /* for the reset of the host's rate limit; see stuck_wait() */
+	REPORT_WAITS, /* the agent waits for the end of the host's rate limit; see stuck_wait() */
 };
 extern const struct names reports;
 
-/* The metadata of REPORT_WAITS: until then, silence is no sign. */
+/* The metadata of REPORT_WAITS. An agent that is silent until that time is not stuck. */
 struct str stuck_wait(struct call *c, int64_t until_ms);
 
 enum stuck_reason { STUCK_SILENT, STUCK_REPEATS };
@@ -50,8 +50,9 @@ struct stuck {
 };
 
 /*
- * The rule: judges the newest events of an agent, newest first. `out` has agent, bead and epoch, and
- * gets the rest. False: the agent is not stuck, and `seen_ms` is its last report; 0: there is none.
+ * Decides whether an agent is stuck, from its newest events, newest first. The caller sets agent,
+ * bead and epoch of `out`. False: the agent is not stuck, and only `seen_ms` is set, to the time of
+ * its last report; 0: there is none.
  */
 bool stuck_judge(struct call *c, const struct event_row *events, int64_t after_ms,
 		 struct stuck *out);

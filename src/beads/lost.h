@@ -47,8 +47,10 @@ void lost_keep_scope(struct call *c, struct str home, struct str actor, struct s
 /* May there be something for lost_take() to take? Only looks, and opens nothing. */
 bool lost_waits(struct call *c, struct str home, struct str actor);
 
-/* What an actor has lost and was not told yet, as a list in JSON; absent: nothing. It is told
- * now. */
+/*
+ * The claims that the actor has lost and was not told about, as a JSON list; absent: none. They
+ * count as told from now on.
+ */
 struct str lost_take(struct call *c, struct str home, struct str actor);
 
 /* The lost claims that their actors were not notified of yet, as a JSON list; notifies nobody. */

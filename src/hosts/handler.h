@@ -16,7 +16,7 @@ struct handler_ask {
 };
 
 struct handler_answer {
-	struct str event;   /* the host's name of it; absent: the input has none */
+	struct str event;   /* the event's name in the host's words; or absent */
 	struct str text;    /* for the model; or absent */
 	struct str refusal; /* why the tool must not run; or absent */
 };

@@ -29,10 +29,10 @@ static void tool_list_add(struct tool_list *list, struct str path)
 
 /* --- shell commands --- */
 
-/* A word of a command; not plain: it has something that only a shell can expand. */
+/* A word of a command. A word that only a shell can expand, such as "$x", is not plain. */
 struct shell_word {
 	struct str text;
-	bool plain, writes; /* writes: `>` stands before it */
+	bool plain, writes; /* `writes`: it is the target of a `>` */
 };
 
 struct shell_command {
@@ -100,7 +100,7 @@ static void shell_change_dir(struct tool_list *list, const struct shell_word *co
 		list->dir = STR_NONE;
 }
 
-/* Words that stand before a command, and are none. */
+/* Words before the name of the command: "sudo", "then", "A=1", or the target of a redirection. */
 static bool shell_is_prefix(const struct shell_word *w)
 {
 	static const char *const words[] = { "sudo", "env",   "command", "builtin", "exec", "nohup",

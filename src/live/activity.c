@@ -1,7 +1,7 @@
 /*
- * Every source is read from its end, as far as needed. Acts that are older than the oldest entry of
- * a source that has more entries may be missing from the list, so they do not count: if too few are
- * left, all sources are read again, further back.
+ * Every source is read backwards from its end, as far as needed. A source of which a part is unread
+ * may have acts older than its oldest entry that was read. So acts before that time are dropped,
+ * and if too few are left, all sources are read again, further back.
  */
 #include "live/activity_parts.h"
 
@@ -93,7 +93,7 @@ static int act_order(const void *a, const void *b)
 	return order ? order : str_cmp(x->key, y->key);
 }
 
-/* The acts that were asked for and that no unread entry may precede, oldest first. */
+/* The acts that were asked for, oldest first, without those that unread entries may lie between. */
 static size_t activity_sort(struct activity *a, struct act ***out)
 {
 	struct act **list = arena_array(&a->c->mem, a->acts.count + 1, sizeof *list);
@@ -138,7 +138,7 @@ enum err activity_read(struct call *c, const struct activity_ask *ask, struct ac
 	struct activity a = { .c = c, .ask = ask, .most = ask->limit > LEAST ? ask->limit : LEAST };
 	enum err e;
 
-	if (ask->agent.p || ask->bead.p) /* their acts are few, and may be anywhere */
+	if (ask->agent.p || ask->bead.p) /* their acts are few, and may be far back */
 		a.most = MOST;
 	a.part = ask->agent.p ? activity_json(c, ask->agent) : STR_NONE;
 	if (ask->quick)

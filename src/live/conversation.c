@@ -303,9 +303,11 @@ static void conversation_put_mail(struct thread *t, const struct mail_item *sent
 	conversation_add(t, (struct stamp){ .ms = m->created_ms }, &j);
 }
 
-/* Whether the message may be the one of an event at this time to `to`. Both are stored together, and
- * the message is never older: if the clock was set back, it has the time of the recipient's last
- * message. */
+/*
+ * Whether the message may be the one that an event at this time reports. Both are stored together,
+ * and the message is never older: if the clock was set back, it has the time of the recipient's
+ * last message.
+ */
 static bool may_tell(const struct mail_item *sent, struct str to, int64_t at)
 {
 	struct str role;

@@ -80,7 +80,7 @@ static struct str *rule_read_list(struct call *c, const struct value *v, size_t 
 	return list;
 }
 
-/* False: another program has written it, or half of it. */
+/* False: the file is incomplete, or another program wrote it. */
 static bool rule_decode(struct call *c, struct str text, struct rule *out)
 {
 	const struct value *v = text.p ? value_read(&c->mem, text) : NULL;
@@ -99,7 +99,7 @@ static bool rule_decode(struct call *c, struct str text, struct rule *out)
 struct rule_numbers {
 	int64_t n[RULES_MOST];
 	size_t count;
-	int64_t last; /* the highest that was ever run: its lock file stays */
+	int64_t last; /* the highest number ever used: its lock file is kept */
 };
 
 static void rule_see(void *arg, struct str name)
@@ -162,7 +162,7 @@ enum err rule_add(struct call *c, struct rule *r)
 	r->added_ms = c->now_ms;
 	sources_begin(c, &now);
 	rule_encode(&j, r);
-	/* The place first: a rule without one would begin with the past. */
+	/* The place is written first: a rule without a place would run for all past changes. */
 	if (!(e = rule_put_place(c, folder, r->n, &now, c->now_ms)))
 		e = file_own_replace(c, rule_file(c, folder, r->n, "json"), json_text(&j), 0600);
 	arena_release(&now.mem);

@@ -5,10 +5,10 @@
 #include "live/feed_sources.h"
 
 /*
- * Rules: when something changes in the project, a command is run. They are files in the user's
- * folder for state, not in the store: a program in a sandbox may write to the store, and must not
- * be able to choose a command that is run outside of it. Only the command line writes them. Beside
- * each rule stands its place: up to there, its command has been run for every change.
+ * A rule runs a command when something changes in the project. Rules are files in the user's state
+ * folder, not in the store: a program in a sandbox may write to the store, and must not be able to
+ * choose a command that is run outside of the sandbox. Only the command line writes them. A second
+ * file keeps the rule's place: its command has been run for every change before that place.
  */
 enum { RULES_MOST = 100 };
 
@@ -26,7 +26,7 @@ struct rule {
 
 extern const struct names rule_events; /* the events that a rule can name */
 
-/* Adds the rule, and sets its number; its place is the present. */
+/* Adds the rule and sets its number. The rule starts with the next change. */
 enum err rule_add(struct call *c, struct rule *r);
 enum err rule_remove(struct call *c, int64_t n);       /* NOT_FOUND */
 enum err rule_each(struct call *c, struct rule **out); /* by number */
@@ -35,8 +35,10 @@ enum err rule_each(struct call *c, struct rule **out); /* by number */
 enum err rule_folder(struct call *c, struct str *out);
 struct str rule_lock(struct call *c, struct str folder, int64_t n);
 
-/* Where a rule is: the places of all sources, and a time before which every change was seen. False:
- * the rule has no place that can be read. */
+/*
+ * The rule's place: a position in each source, and a time before which every change was handled.
+ * False: there is no place that can be read.
+ */
 bool rule_place(struct call *c, struct str folder, int64_t n, struct sources *out, int64_t *at_ms);
 enum err rule_put_place(struct call *c, struct str folder, int64_t n, const struct sources *s,
 			int64_t at_ms);

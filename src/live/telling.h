@@ -4,7 +4,7 @@
 #include "base/text/json.h"
 #include "live/feed_sources.h"
 
-/* One round of sources_collect(), as the readers of the sources share it. */
+/* The state of one round of sources_collect(), shared by the readers of the sources. */
 struct telling {
 	struct call *c; /* of the round */
 	struct sources *s;
@@ -14,15 +14,20 @@ struct telling {
 	struct source *at;
 };
 
-enum { TELLING_IDS = 64 }; /* in one event; with more, clients read all beads again */
+enum {
+	TELLING_IDS = 64
+}; /* maximum ids in one event; if there are more, clients read all beads
+			    * again */
 
-enum { TELLING_ROUND = 2000 }; /* maximum records of a source in one round */
+enum { TELLING_ROUND = 2000 }; /* maximum records of one source in one round */
 
 /* Chooses the current source. */
 void telling_choose(struct telling *t, struct str name);
 
-/* The data of an event, as an open object; then the event itself, with the place of the current
- * source. */
+/*
+ * Begins the data of an event, an open JSON object; telling_end() sends the event, with the place
+ * of the current source.
+ */
 struct json telling_begin(struct call *c);
 void telling_end(struct telling *t, const char *type, struct json *j);
 
@@ -32,11 +37,13 @@ void telling_reset(struct telling *t);
 /* A store was removed, and with it all sources whose names begin with one of `heads`. */
 void telling_gone(struct telling *t, const char *const *heads);
 
-/* Keeps the text of a key; false if it is the text that was kept before. */
+/* Remembers the text of a key; false if it has not changed. */
 bool telling_has_changed(struct map *map, struct arena *mem, struct str key, struct str now);
 
-/* The readers: feed_beads.c, feed_agents.c, feed_board.c. `look`: also compare last_seen_at and
- * statuses; `first`: only keep them. */
+/*
+ * The readers: feed_beads.c, feed_agents.c, feed_board.c. `look`: also compare last_seen_at and
+ * statuses; `first`: only remember them.
+ */
 void feed_collect_beads(struct telling *t);
 void feed_collect_agents(struct telling *t, bool look, bool first);
 void feed_collect_board(struct telling *t, bool look, bool first);

@@ -41,7 +41,7 @@ static const struct fact *apply_last(const struct fact *list)
 	return last;
 }
 
-/* The last writer wins; a value that was set here is there already. */
+/* The last writer wins. If that is this machine, the value is stored already. */
 static enum err apply_last_of(struct applying *k, struct str kind, struct str subject,
 			      apply_register *each, void *arg)
 {
@@ -77,7 +77,7 @@ enum err apply_registers(struct applying *k, const char *kind, bool by_kind, app
 	return e;
 }
 
-/* Without a value here, one that is remembered was deleted here. */
+/* A value that is remembered but no longer stored was deleted here. */
 static enum err apply_is_known(struct applying *k, struct str kind, struct str key, struct str here,
 			       bool *out)
 {
@@ -197,8 +197,8 @@ static enum err apply_more(struct applying *k)
 }
 
 /*
- * Is there anything to do: new facts, local reservations, or the end of one that contests another?
- * Reservations that had ended live again if the clock was set back.
+ * Is there anything to do: new facts, new local reservations, or the end of a reservation that
+ * contests another? If the clock was set back, reservations that had ended are valid again.
  */
 static enum err apply_is_due(struct call *c, struct machines *m, bool *out)
 {
@@ -217,8 +217,8 @@ static enum err apply_is_due(struct call *c, struct machines *m, bool *out)
 }
 
 /*
- * One transaction: if the process dies in it, the stores have some of the facts, which are joined
- * once more, with the same result.
+ * If the process dies in this transaction, some facts are in the stores already. They are joined
+ * again, with the same result.
  */
 static enum err apply_pass(struct applying *k, bool first)
 {

@@ -5,7 +5,7 @@
 #include "machines/registrations.h"
 #include "store/agent_files.h"
 
-/* What is joined in several passes, each of which takes the lock of the agents' files. */
+/* Subjects that are joined in several passes, each under the lock of the agents' files. */
 struct apply_list {
 	struct str *item;
 	size_t count, next;
@@ -19,18 +19,19 @@ struct applying {
 	struct machine_row *rows;
 	struct registrations agents;
 	struct agent_files files;
-	struct map again;   /* messages to join once more: their sender has another name now */
+	struct map again;   /* messages to join again, because their sender was renamed */
 	size_t renames;     /* the number of those */
 	struct map history; /* of registrations */
 	struct apply_list roster, mail; /* names of agents and ids of messages with open facts */
 	size_t registered; /* the first names of the roster were registered, the others seen */
 	struct map done; /* of "machine:seq" of the facts that are in the stores: struct fact_row */
 	int64_t applied;
-	bool renamed;   /* rows of the board may bear the old name of a renamed agent */
-	bool postponed; /* the last register was set here since the collection: it is joined later */
+	bool renamed;   /* rows of the board may have the old name of a renamed agent */
+	bool postponed; /* the last register was set here after the collection, so it is joined
+			 * later */
 };
 
-/* The name by which people call a machine here; absent: this one. */
+/* The name of a machine as people see it here; absent: it is this machine. */
 struct str apply_machine(struct applying *k, struct str id);
 
 /* The facts of one subject, parsed: of all machines, or only those that are not done. */
@@ -40,7 +41,7 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 /* Notes that a fact is in the local stores. */
 void apply_done(struct applying *k, const struct fact *f);
 
-/* Calls `each` for every registration that has another name than it was registered with. */
+/* Calls `each` for every registration that was renamed. */
 typedef enum err renamed_each(struct applying *k, void *arg, const struct registration *one);
 enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg);
 
@@ -54,7 +55,7 @@ enum err apply_events(struct applying *k);
 enum err apply_board(struct applying *k);
 enum err apply_vybe(struct applying *k);
 
-/* How far a source was collected, or what else was noted under this name, as a number; 0: nothing. */
+/* The number that is stored under this name, such as how far a source was collected; 0: none. */
 enum err apply_place(struct call *c, struct machines *m, struct str source, int64_t *out);
 
 /*

@@ -6,7 +6,7 @@
 #include "machines/apply.h"
 #include "machines/log.h"
 
-/* So that commands that want the lock need not wait for long. */
+/* Small, so that commands that wait for the lock get it soon. */
 enum { AGENTS_AT_ONCE = 100, MAIL_AT_ONCE = 50 };
 
 /* Adds subjects to a list: those in `all`, then those of open facts of these kinds. */
@@ -33,7 +33,7 @@ static enum err apply_list_open(struct applying *k, const char *const *kinds, st
 
 /* --- registry --- */
 
-/* Clocks are wrong by days. A time that none can have shown would keep a dead agent alive. */
+/* Clocks may be wrong by a day. A time further in the future would keep a dead agent alive. */
 static bool apply_is_possible(const struct applying *k, int64_t seen_ms)
 {
 	return seen_ms <= k->c->now_ms + LOG_CURRENT_DAYS * INT64_C(86400000);
@@ -62,7 +62,7 @@ static enum err apply_registration(struct applying *k, const struct registration
 	return e == ERR_INVALID_INPUT ? call_forgive(k->c) : e;
 }
 
-/* Several registrations of one machine may have the same name now: the earliest counts. */
+/* If several registrations of one machine have the same name now, the earliest one counts. */
 static enum err apply_registrations(struct applying *k, struct str name)
 {
 	void **at = map_find(&k->agents.names, name);
@@ -99,7 +99,7 @@ static enum err apply_seen(struct applying *k, struct str name, int64_t seen)
 	return place_row_put(k->c, &k->m->db, key, arena_fmt(&k->c->mem, "%lld", (long long)seen));
 }
 
-/* The latest time of each agent that some machine calls by this name. */
+/* The last-seen time of each agent that any machine knows by this name. */
 static enum err apply_all_seen(struct applying *k, struct str subject)
 {
 	struct map latest = { .mem = &k->c->mem };
@@ -134,7 +134,7 @@ static enum err apply_agent(struct applying *k, struct str name)
 	return e;
 }
 
-/* All registrations come first: only an agent that is known can be seen. */
+/* All registrations are joined first, because a last-seen time needs a known agent. */
 enum err apply_registry_next(struct applying *k)
 {
 	struct apply_list *l = &k->roster;
@@ -217,8 +217,8 @@ static bool fact_is_about_message(const struct fact *f)
 }
 
 /*
- * Joins all facts about one message; once more when the message itself arrives after its ack. A
- * message waits for the registration of its recipient.
+ * Joins all facts about one message, and again if the message arrives after its ack. A message is
+ * joined only once the registration of its recipient is known.
  */
 static enum err apply_message(struct applying *k, struct str id, size_t *joined)
 {

@@ -1,4 +1,4 @@
-/* Names that were registered on two machines apart: the later agent gets another one. */
+/* Renames agents: if two machines registered the same name, the later agent gets another one. */
 #include "agents/agent_names.h"
 #include "agents/mailbox.h"
 #include "agents/registry.h"
@@ -102,7 +102,7 @@ enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg)
 	return e;
 }
 
-/* Done once for each registration that had to take another name. */
+/* Runs once for each registration that was renamed. */
 static enum err rename_once(struct applying *k, void *arg, const struct registration *one)
 {
 	struct map *renamed = arg;

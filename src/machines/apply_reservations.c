@@ -1,7 +1,7 @@
 /*
- * Reservations of all machines. Where two that were made apart overlap, the earlier one holds and
- * the later one is contested, until the earlier one ends: a function of the facts and the time, so
- * every machine finds the same.
+ * Reservations of all machines. If two machines reserved overlapping scopes, the earlier
+ * reservation holds, and the later one is contested until the earlier one ends. That depends only
+ * on the facts and the time, so every machine comes to the same result.
  */
 #include <stdlib.h>
 
@@ -19,8 +19,8 @@
 
 struct holding {
 	struct reservation r;
-	struct str machine; /* the one that made it */
-	struct stamp at;    /* of the act that made it: a renewal keeps it */
+	struct str machine; /* the machine that made it */
+	struct stamp at;    /* when it was made; a renewal does not change it */
 	struct fact last;   /* the last fact that set its end */
 	bool made, ended;
 	const struct holding *by; /* the earlier one that contests it; or NULL */
@@ -42,8 +42,10 @@ static struct holding *holding_of(struct applying *k, struct holding_set *h, str
 	return *at;
 }
 
-/* Anybody who can push chooses the times. A reservation is made for a day at most, and clocks differ
- * by days: one that ends later than that does not count. */
+/*
+ * Anybody who can push can write any time. A reservation lasts at most a day, and clocks differ by
+ * at most a day; a reservation that ends later than that does not count.
+ */
 static bool holding_times_valid(const struct applying *k, const struct reservation *r)
 {
 	const int64_t day_ms = INT64_C(24) * 3600 * 1000;
@@ -129,8 +131,10 @@ static int holding_cmp(const void *x, const void *y)
 	return order ? order : str_cmp(a->r.id, b->r.id);
 }
 
-/* Of one machine, the earliest ones count, so that comparing each with each stays cheap. Those made
- * here are always compared. */
+/*
+ * Only the earliest reservations of each machine count, so that comparing all pairs stays cheap.
+ * Those of this machine are always compared.
+ */
 static void holdings_limit(struct applying *k, struct holding_set *h)
 {
 	enum { MACHINE_MOST = 1000, ALL_MOST = 10000 };
@@ -331,7 +335,7 @@ static enum err holdings_join(struct applying *k, struct holding_set *h)
 	*tail = NULL;
 	if (e || (e = reservation_join(k->c, &k->files, list, changed, &missed)))
 		return e;
-	until = missed ? 1 : until; /* again in the next round, which knows that one */
+	until = missed ? 1 : until; /* in the next round, which knows the new reservation */
 	if ((e = place_row_put(k->c, &k->m->db, STR("contested until"),
 			       arena_fmt(&k->c->mem, "%lld", (long long)until))))
 		return e;

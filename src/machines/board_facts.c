@@ -18,7 +18,7 @@ static const char post_kind[] = "post";
 
 /* --- posts --- */
 
-/* The global name of a post here; absent: it is not one. */
+/* The global name of a local post; absent: the post is not shared. */
 static enum err post_global(struct collecting *k, struct board *b, int64_t id, struct str *out)
 {
 	struct str machine, name;
@@ -41,7 +41,10 @@ static enum err post_is_sent(struct collecting *k, struct str global, bool *out)
 	return e;
 }
 
-/* A reply goes with what it answers: `since_ms` is 0 for posts that are sent for its sake. */
+/*
+ * A reply is sent together with the post that it answers, however old: `since_ms` is 0 for that
+ * post.
+ */
 static enum err collect_post(struct collecting *k, struct board *b, const struct message *m,
 			     int64_t since_ms)
 {
@@ -102,7 +105,10 @@ static struct str board_digest(struct arena *mem, struct json *j)
 	return str_head(sha256_hex(mem, json_text(j)), 32);
 }
 
-/* An agent goes offline by time, on every machine by itself: that is no change of its status. */
+/*
+ * Every machine finds out by itself that an agent is offline, so that is not a change of its
+ * status.
+ */
 static struct json status_data(struct call *c, const struct agent *a)
 {
 	struct json j = json_new(&c->mem);
@@ -296,7 +302,7 @@ static enum err apply_thread(struct applying *k, struct board *b, struct map *wa
 	return e;
 }
 
-/* Replies may come before their posts. Each is looked at twice at most. */
+/* A reply may arrive before its post. Each post is read at most twice. */
 static enum err apply_posts(struct applying *k, struct board *b)
 {
 	struct map waiting = { .mem = &k->c->mem };
@@ -369,7 +375,7 @@ static enum err apply_artifact(struct applying *k, void *arg, const struct fact 
 	return e || k->postponed ? e : artifact_put(k->c, b, &a);
 }
 
-/* The last status of an agent, whatever it was called then. */
+/* The last status of an agent, also under an earlier name. */
 static enum err status_last(struct applying *k, struct str name, const struct fact **out)
 {
 	struct str names[] = { name, registrations_before(&k->agents, name) };
@@ -388,7 +394,7 @@ static enum err status_last(struct applying *k, struct str name, const struct fa
 	return e;
 }
 
-/* What stands under this name is the status of an agent that has another name now. */
+/* The status under this name belongs to an agent that was renamed. */
 static enum err status_clear(struct applying *k, struct board *b, struct str name)
 {
 	struct agent *here, none = { .id = name, .current_task = STR(""), .status = AGENT_IDLE };

@@ -45,7 +45,7 @@ enum err collect_is_known(struct collecting *k, const char *kind, struct str key
 	return value_row_put(k->c, db, str_of(kind), key, value);
 }
 
-/* Rows that were made under the old name of a renamed agent get the new one with the next round. */
+/* The next round renames the rows that were written under the old name of a renamed agent. */
 static enum err collect_note_aliases(struct collecting *k)
 {
 	struct value_row *renamed;

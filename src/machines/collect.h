@@ -13,7 +13,7 @@ struct collecting {
 	struct call *c;
 	struct machines *m;
 	struct fact_draft *first, **tail;
-	int64_t since_ms; /* what was settled before this is not exported */
+	int64_t since_ms; /* facts that were settled before this time are not exported */
 	bool moved;       /* a place has changed */
 };
 
@@ -25,13 +25,16 @@ void collect_add(struct collecting *k, enum fact_kind kind, int64_t act_ms, stru
 enum err collect_place(struct collecting *k, struct str source, int64_t *out);
 enum err collect_set_place(struct collecting *k, struct str source, int64_t at);
 
-/* Is this the value of a register that was exported or received last? If not, it is now. */
+/*
+ * Is this the value that was last exported or received for the register? If not, it is remembered
+ * as such.
+ */
 enum err collect_is_known(struct collecting *k, const char *kind, struct str key, struct str value,
 			  bool *out);
 
 /*
  * Calls `each` for every new line of a record. A record that has become shorter was repaired, and
- * is read again: the same fact twice is one.
+ * is read again from the start: a fact that is added twice counts once.
  */
 typedef void collect_line(struct collecting *k, struct agent_files *f, const struct value *v,
 			  void *arg);

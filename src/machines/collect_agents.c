@@ -93,8 +93,8 @@ static void collect_mail_state(struct collecting *k, struct agent_files *f, cons
 }
 
 /*
- * Mail that was settled long ago is not exported when sharing begins. A message that others know
- * is settled for them, too, however old it is.
+ * Mail that was settled long ago is not exported when sharing begins. But if other machines know a
+ * message, they are told that it is settled, however old it is.
  */
 static bool collect_mail_is_old(struct collecting *k, const struct collect_box *box, struct str id)
 {
@@ -233,7 +233,7 @@ static enum err collect_seen_one(struct collecting *k, const struct registered *
 	return collect_set_place(k, key, a->seen_ms);
 }
 
-/* Beside other facts, or alone at most every five minutes. */
+/* Sent together with other facts; alone, at most every five minutes. */
 enum err collect_seen(struct collecting *k)
 {
 	int64_t least = k->first ? SEEN_BESIDE_MS : SEEN_ALONE_MS, looked;

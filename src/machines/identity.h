@@ -27,8 +27,8 @@ struct str identity_host(struct call *c);
 enum err identity_check_name(struct call *c, struct str name);
 
 /*
- * The names by which people call machines here, in the order of `rows`: unique, the given ones
- * first. `own` is not taken again.
+ * The names of the machines for people, in the order of `rows`. They are unique; names that were
+ * set here take precedence. No machine gets the name `own`.
  */
 struct str identity_shown(struct call *c, const struct machine_row *rows, struct str own,
 			  const struct machine_row *one);

@@ -43,8 +43,10 @@ static bool lease_decode(const struct value *v, struct lease *out)
 	       value_int(v, "epoch", &out->epoch) && out->epoch > 0 && out->epoch < INT64_MAX / 2;
 }
 
-/* Anybody who can push chooses the times in the file. So a lease counts only if it lasts a day at
- * most, and begins a day from now at the latest: clocks differ. */
+/*
+ * Anybody who can push can write any time into the file. So a lease counts only if it lasts at most
+ * a day, and begins at most a day from now, because clocks differ.
+ */
 static bool lease_is_live(const struct call *c, const struct lease *l)
 {
 	return l->until_ms > c->now_ms && l->at_ms <= c->now_ms + DAY_MS &&
@@ -214,7 +216,7 @@ static enum err lease_may_take(struct call *c, struct agent_files *f, const stru
 	return call_step(c, "Work on something else: 'bd ready --claim' claims another bead.");
 }
 
-/* The agent may have got another name since: its own reservation has the epoch of the lease. */
+/* The agent may have been renamed since. Its own reservation has the same epoch as the lease. */
 static bool lease_is_own(const struct lease *l, const struct lease_ask *ask)
 {
 	return str_eq(l->machine, ask->lease.machine) &&

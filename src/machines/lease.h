@@ -47,9 +47,9 @@ struct str leases_encode(struct call *c, const struct leases *l);
 struct lease_ask {
 	struct lease lease; /* without `epoch`; `id` is new */
 	int64_t epoch;      /* of the agent's own reservation of this scope, or the highest here */
-	bool own;           /* it is the former */
+	bool own;           /* `epoch` is that of the agent's own reservation */
 	bool takeover;
-	struct str (*name)(void *arg, struct str machine); /* how people call a machine */
+	struct str (*name)(void *arg, struct str machine); /* a machine's name for people */
 	void *arg;
 };
 

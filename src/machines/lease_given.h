@@ -17,8 +17,10 @@ enum err lease_reserve(struct call *c, const struct reserve_ask *ask,
 		       const struct reservation_outlook *outlook, int64_t timeout_ms,
 		       struct lease_given *out);
 
-/* The agents' files have the reservation, or have refused it: the next round removes it from the
- * remote once it is not there any more. Never fails. */
+/*
+ * Called when the reservation was made in the agents' files, or refused there. From then on, a
+ * round removes the lease from the remote if there is no such reservation. Never fails.
+ */
 void lease_given_settle(struct call *c, const struct lease_given *given);
 
 #endif

@@ -74,7 +74,10 @@ static enum err log_open_bytes(struct call *c, struct machine_db *db,
 	return e;
 }
 
-/* After a rename the mail of an agent is read once more; a post may have several replies. */
+/*
+ * After a rename, the mail of an agent is read again; and a post may be collected for several
+ * replies.
+ */
 static enum err log_has(struct call *c, struct machine_db *db, const struct fact *f, bool *out)
 {
 	struct fact_filter same = { .kind = str_of(names_word(&fact_kinds, (int)f->kind)),
@@ -134,8 +137,8 @@ static enum err log_replaced(struct call *c, struct machine_db *db, const struct
 }
 
 /*
- * Stamps a fact; its line is absent if there is nothing to add. A renewal bears the time of its
- * reservation, which a fast clock may have made: an act is not later than now.
+ * Stamps a fact; its line is absent if there is nothing to add. A renewal has the time of its
+ * reservation, which may be in the future if a fast clock made it: such a time counts as now.
  */
 static enum err log_make(struct call *c, struct machine_db *db, struct machine_self *self,
 			 const struct fact_draft *d, struct fact *out)
@@ -275,8 +278,8 @@ static void log_note(struct call *c, struct map *subjects, const struct fact_row
 }
 
 /*
- * This machine's last value of a register stays, whatever others have written; a message or a
- * reservation goes 30 days after it was settled.
+ * This machine's last value of a register is kept, whatever others have written; a message or a
+ * reservation is removed 30 days after it was settled.
  */
 static bool log_is_settled(const struct log_subject *s, const struct fact_row *row, int64_t before)
 {
@@ -295,7 +298,7 @@ static bool log_is_settled(const struct log_subject *s, const struct fact_row *r
 		       row->seq < s->last[FACT_MEMORY_DELETED];
 	case FACT_MESSAGE_READ:
 	case FACT_MESSAGE_ACKED:
-		/* they leave only after their message: without them it would be unread again */
+		/* kept as long as their message: without them it would be unread again */
 		return (s->ended || read) && row->ms < before && s->made_ms < before && !s->listed;
 	case FACT_MESSAGE_SENT:
 		return (s->ended || read) && row->ms < before && s->made_ms < before;
@@ -547,7 +550,9 @@ static const char *log_take_all(struct call *c, struct machine_db *db, struct ma
 	return why;
 }
 
-/* No more of a segment is read than it claims to have: the sum of that is limited. */
+/*
+ * Reads at most the size that meta.json claims for the segment; the sum of those sizes is limited.
+ */
 static enum err log_list_segment(struct call *c, const struct value *segment, log_read *read,
 				 void *arg, struct map *listed)
 {
@@ -568,7 +573,7 @@ static enum err log_list_segment(struct call *c, const struct value *segment, lo
 	return call_part_end(c, &part, e);
 }
 
-/* The machine has compacted its log: which facts have left it? */
+/* The machine has compacted its log. Finds the facts that were removed. */
 static enum err log_unlist(struct call *c, struct machine_db *db, const struct machine_row *row,
 			   const struct log_claim *claim, log_read *read, void *arg)
 {

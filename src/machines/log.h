@@ -6,8 +6,8 @@
 
 /*
  * A machine's log as it is published: `meta.json`, which is signed, and `log/NNNNNN.jsonl`, the
- * segments. A sealed segment never changes, except that facts leave it when they are settled; so a
- * push carries the last segment and little else.
+ * segments. A sealed segment changes only when settled facts are removed, so a push sends little
+ * more than the last segment.
  */
 enum {
 	LOG_FORMAT = 1,
@@ -15,7 +15,7 @@ enum {
 	LOG_META_MOST = 1 << 20,  /* bytes of meta.json */
 	LOG_MOST = 64 << 20,      /* bytes of all segments */
 	LOG_MACHINES_MOST = 1000, /* logs that one clone follows */
-	LOG_CURRENT_DAYS = 30,    /* settled facts stay for so long */
+	LOG_CURRENT_DAYS = 30,    /* settled facts are kept for this long */
 	LOG_ID = 16,              /* hex digits of a machine's id */
 };
 

@@ -8,7 +8,7 @@
 
 /*
  * Anybody who can push may register any number of names, any number of times. So every question is
- * one lookup, and nothing walks through the registrations of one name for each of them.
+ * answered by one lookup in a map, and no list is walked for each of its items.
  */
 
 static struct str registration_key(const struct registrations *r, int64_t number, struct str name)
@@ -44,7 +44,7 @@ struct str registrations_before(const struct registrations *r, struct str shown)
 	return one ? one->name : STR_NONE;
 }
 
-/* A machine may already use the name that a registration has now. */
+/* The machine may know the agent by its first name, or by the one that it was given later. */
 struct registration *registrations_find(const struct registrations *r, struct str name,
 					int64_t created_ms)
 {
@@ -54,7 +54,7 @@ struct registration *registrations_find(const struct registrations *r, struct st
 	return one ? one : registrations_at(&r->shown, key);
 }
 
-/* The machine of a registration is the one that its earliest fact names, or else is from. */
+/* The earliest fact of a registration names its machine; if not, it is the machine of that fact. */
 static void registrations_add(struct call *c, struct registrations *r, const struct fact *f)
 {
 	struct str machine = value_str(f->data, "machine");

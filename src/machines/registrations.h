@@ -12,10 +12,10 @@
  */
 struct registration {
 	struct str name;  /* as it was registered */
-	struct str shown; /* the name that it has */
+	struct str shown; /* the name that it has now */
 	struct str machine;
 	int64_t created_ms;
-	struct fact last;          /* the fact that its fields are from */
+	struct fact last;          /* the newest fact, which has its fields */
 	struct stamp at;           /* of its first fact */
 	struct registration *next; /* of the same name, the earlier one first */
 };
@@ -23,8 +23,8 @@ struct registration {
 struct registrations {
 	struct map names;   /* by name: struct registration */
 	struct map made;    /* by time and name */
-	struct map shown;   /* of those that have another name now: by time and that name */
-	struct map renamed; /* the first of those that have this name now */
+	struct map shown;   /* renamed registrations, by time and new name */
+	struct map renamed; /* renamed registrations, by new name */
 	struct map own;     /* by machine and name: the earliest one of that machine */
 };
 

@@ -85,8 +85,10 @@ void share_changed(struct call *c)
 		return;
 	before = call_save(c);
 	if (!share_home(c, &home, &gitdir) && share_runs_by_itself(c, home)) {
-		/* the process watches this file, so it is written before the process is looked
-		 * for: a process that ends reads the file once more after it dropped its lock */
+		/*
+		 * Written before checking for the process: a running process watches this file, and
+		 * one that ends reads it again after it has released its lock.
+		 */
 		share_touch(c, home, "changed");
 		share_start(c, home, gitdir);
 	}

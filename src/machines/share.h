@@ -38,8 +38,8 @@ void share_wait_end(struct share_wait *w);
 bool share_is_waited_for(struct call *c, struct str home);
 
 /*
- * In a clone that does not share, a sync notes that other machines do; share_hint() is true for the
- * first question after that.
+ * In a clone that does not share, a sync notes that other machines do. After that, share_hint() is
+ * true once.
  */
 void share_note_others(struct call *c, struct str store);
 bool share_hint(struct call *c, struct str store);

@@ -14,7 +14,7 @@ enum { VALUE_MOST = 1 << 20, NAME_MOST = 500, ROUND_MOST = 1000 };
 static const char event_kind[] = "event";
 static const char memory_kind[] = "memory";
 
-/* A project outside of the repository is named by a path of this machine. */
+/* A project outside of the repository is a path on this machine, and is not shared. */
 static bool vybe_travels(struct str project)
 {
 	return !project.n || project.p[0] != '/';
@@ -41,7 +41,7 @@ static struct json memory_data(struct call *c, const struct memory_row *m)
 	return j;
 }
 
-/* The end is part of the value, so that an entry that expired is not taken for a deleted one. */
+/* The expiry is part of the value, so that an expired entry is not taken for a deleted one. */
 static struct str memory_digest(struct call *c, const struct memory_row *m)
 {
 	struct json j = memory_data(c, m);
@@ -109,7 +109,10 @@ static enum err collect_memory(struct collecting *k, struct continuity *v)
 
 /* --- events --- */
 
-/* Changes of tasks and memory travel by themselves, and every machine notes their events. */
+/*
+ * Changes to tasks and memory are shared in other ways, and every machine records their events
+ * itself.
+ */
 static bool event_travels(const struct event_row *row)
 {
 	static const char *const local[] = { "task_", "memory_", "events_summary", "agent_" };

@@ -39,7 +39,7 @@ struct workers *workers_open(const char *const *argv, size_t most);
 /* False if the queue is full. */
 bool workers_put(struct workers *w, struct job *job);
 
-/* Ends all workers. Running jobs get so many milliseconds to finish. */
+/* Ends all workers. Running jobs get `ms` milliseconds to finish. */
 void workers_close(struct workers *w, int64_t ms);
 
 /* --- Markdown, in a process of its own: a main() of abacus-serve --- */

@@ -33,7 +33,7 @@ bool home_in_workspace(struct str home)
 	return str_is(path_name(home), ".abacus");
 }
 
-/* A failed check counts as "there": opening the folder reports the reason. */
+/* If the check fails, the folder counts as existing: opening it then reports the reason. */
 static bool home_is_there(struct call *c, struct str path)
 {
 	struct stat st;

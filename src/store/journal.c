@@ -148,7 +148,7 @@ static bool journal_identify(struct call *c, struct str dir, int64_t segment, in
 }
 
 /*
- * Is the journal the one of the place? A missing journal counts as the same, so that its loss is
+ * Does the place belong to this journal? A missing journal counts as the same, so that its loss is
  * reported.
  */
 static bool same_journal(struct call *c, struct str dir, struct journal_place place)

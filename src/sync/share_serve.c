@@ -12,7 +12,7 @@ enum {
 	PUSH_MS = 2000,    /* least time between two pushes */
 	WAITED_MS = 2000,  /* between looks while a command waits */
 	ACTIVE_MS = 15000, /* between looks while somebody is active */
-	STAY_MS = 60000,   /* an agent that acted so recently is active */
+	STAY_MS = 60000,   /* an agent is active for this long after its last action */
 	RETRY_MS = 30000,  /* longest pause after failures */
 	PROBE_MS = 200,    /* longer than a check for a running process holds its lock */
 };
@@ -105,7 +105,10 @@ enum err share_serve(struct call *c)
 	if (e)
 		return e;
 	path = share_file(c, p.home, "share.lock");
-	/* a change after the last look still saw the lock, and started no process */
+	/*
+	 * A command that changed something just before lock_drop() saw the lock, and started no
+	 * process.
+	 */
 	while (again && !lock_held(c, path) && !lock_take(c, path, PROBE_MS, &lock)) {
 		while (share_process_wait(&p))
 			share_process_round(&p);

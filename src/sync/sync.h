@@ -37,8 +37,8 @@ struct exclusive {
 };
 
 /*
- * Carries it out. SYNC_FAILED, SYNC_TIMEOUT: nothing was claimed here, and the next step says so
- * if the remote may have the claim. A repeat finds out.
+ * Makes the change. SYNC_FAILED, SYNC_TIMEOUT: nothing was claimed here. If the remote may have the
+ * claim, the next step says so; repeating the command finds out.
  */
 enum err sync_run_exclusive(struct call *c, const struct sync_wants *wants, struct exclusive *x);
 

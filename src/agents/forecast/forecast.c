@@ -8,10 +8,11 @@
 enum {
 	CHANCE_LEARNED = 80,
 	CHANCE_NAMED = 50,
-	CHANCE_LEAST = 5,             /* of a file that is expected because of history */
-	CHANCE_FOLDER = 40,           /* that two beads meet which change files of one folder */
+	CHANCE_LEAST = 5,             /* minimum for a file that is expected because of history */
+	CHANCE_FOLDER = 40,           /* that two beads collide if they change files of one
+				       * folder */
 	BORROWED = 2 * COMMIT_WEIGHT, /* see together_chance() */
-	COMMITS_SEEN = 64,            /* of each scope, the newest */
+	COMMITS_SEEN = 64,            /* newest commits of each scope that are read */
 	ITEMS_MOST = 300,
 	WORDS_MOST = 40,
 	LEARN_TIMEOUT_MS = 60000,
@@ -77,7 +78,7 @@ void forecast_close(struct forecast *f)
 
 /* --- what a bead is expected to change --- */
 
-/* The likeliest reason for a scope counts. */
+/* Keeps the likeliest reason for each scope. */
 static void prospect_add(struct call *c, struct prospect *p, struct expected one)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -341,7 +342,7 @@ static void collision_add(struct collision *x, struct shared_scope one)
 	x->shared[i] = one;
 }
 
-/* The likeliest two files of one folder, which no other rule brings together; false: there are none. */
+/* The likeliest two files of one folder that collide by no other rule; false: there are none. */
 static bool forecast_neighbours(const struct prospect *a, const struct prospect *b,
 				struct shared_scope *out)
 {
@@ -364,7 +365,7 @@ static bool forecast_neighbours(const struct prospect *a, const struct prospect 
 void forecast_compare(const struct prospect *a, const struct prospect *b, struct collision *out)
 {
 	enum { ONE = 100 * 100, FINE = 100000 };
-	int64_t apart = (int64_t)ONE * FINE; /* the chance that they never meet */
+	int64_t apart = (int64_t)ONE * FINE; /* the chance that they do not collide */
 	struct shared_scope near;
 
 	*out = (struct collision){ .a = a, .b = b };

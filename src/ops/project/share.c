@@ -65,7 +65,10 @@ static enum err share_put_state(struct call *c, bool changed, const struct value
 	return ERR_OK;
 }
 
-/* If the remote cannot be reached now, sharing stays off: then nobody is told what would happen. */
+/*
+ * If the remote cannot be reached, sharing stays off, because the user could not be told what will
+ * be shared.
+ */
 static enum err share_on_run(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	struct str text;

@@ -9,7 +9,7 @@
 /* A bead that was looked at, and, unless it was chosen, the bead that it collides with. */
 struct candidate_bead {
 	struct prospect one;
-	struct collision why; /* `b` is NULL: it was chosen */
+	struct collision why; /* `b` is NULL if the bead was chosen */
 	struct candidate_bead *next;
 };
 
@@ -54,7 +54,7 @@ static enum err choice_consider(struct call *c, struct choice *ch, struct bead_r
 	return ERR_OK;
 }
 
-/* Reads as many beads as it takes, in parts, because most of the ready ones are not needed. */
+/* Reads the ready beads in batches until enough are chosen, because most are not needed. */
 static enum err choice_make(struct call *c, struct choice *ch, const struct bead_filter *filter)
 {
 	struct bead_filter part = *filter;
@@ -81,7 +81,7 @@ static enum err choice_make(struct call *c, struct choice *ch, const struct bead
 
 /* --- claims --- */
 
-/* All claims are one change. Each is made in the name of its agent, whose it then is. */
+/* All claims are one change. Each is written in the name of the agent that gets the bead. */
 static enum err choice_claim(struct call *c, struct choice *ch, const struct parallel *ask)
 {
 	struct state *change = state_new(&c->mem);

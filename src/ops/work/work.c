@@ -121,7 +121,7 @@ static enum err work_release_scope(struct work *w, struct str scope)
 			(const struct work_argument[]){ { "scope", scope }, { 0 } }, NULL);
 }
 
-/* Gives everything back; what fails now does not replace the reason for giving up. */
+/* Undoes what was done. A failure of the undo does not replace the first failure. */
 static void work_undo(struct work *w)
 {
 	struct call before = call_save(w->c);
@@ -278,7 +278,8 @@ static enum err work_check_other(struct work *w)
 	if (e || !old.bead.p)
 		return e;
 	if (str_eq(old.bead, w->now.bead)) {
-		w->held = w->held && old.begun; /* else the claim is a part of what is unfinished */
+		w->held = w->held && old.begun; /* otherwise the claim belongs to the unfinished
+						 * command */
 		return ERR_OK;
 	}
 	call_fail(w->c, ERR_ALREADY_CLAIMED, "you work on '" STR_FMT "' already",

@@ -11,8 +11,9 @@
 enum { REPO_HAVES = 2 };
 
 /*
- * Commits and trees of a history of ours have some hundred bytes. Larger ones are read up to this
- * many bytes in all, because a few bytes of a pack can stand for a folder of a million names.
+ * Commits and trees of our histories have a few hundred bytes. Of larger ones, at most
+ * REPO_LARGE_MOST bytes are read in all, because a few bytes of a pack can stand for a folder of a
+ * million names.
  */
 static const size_t REPO_LARGE = (size_t)8 << 10, REPO_LARGE_MOST = (size_t)64 << 20;
 
@@ -52,7 +53,8 @@ int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 
 /*
  * Like repo_copy_from(), between object databases, for a commit that has passed repo_check(). If
- * exactly `most` objects are missing, nothing is written and `all` is set.
+ * `most` objects are missing, which is all of them, nothing is written and `all` is set: the caller
+ * can move the pack instead.
  */
 int repo_copy_objects(git_repository *from, git_odb *to, struct str commit, const struct str *known,
 		      size_t count, size_t most, bool *all);

@@ -1,8 +1,8 @@
 /*
- * The runner of rules. It holds the lock of each rule that it runs. Every rule reads the changes by
- * itself, into a queue; when the commands for all changes before a place have ended, the place is
- * stored. So a runner that is killed leaves a place behind which nothing is missing, and the next one
- * runs the commands after it, some of them for the second time.
+ * The runner of rules. It holds the lock of each rule that it runs. Every rule reads the changes
+ * into a queue of its own. When the commands for all changes before a place have ended, that place
+ * is stored. So if a runner is killed, the next one continues from the stored place: no change is
+ * missed, but some commands may run twice.
  */
 #include "surface/cli/on.h"
 
@@ -86,7 +86,7 @@ struct on_reading {
 	bool reset;
 };
 
-/* Has the bead all labels of the rule? As it is now; a deleted bead has none. */
+/* Does the bead have all labels of the rule now? A deleted bead has none. */
 static bool on_labelled(struct call *c, const struct rule *r, struct str bead)
 {
 	struct str id[] = { bead };
@@ -133,7 +133,7 @@ static void on_read(void *arg, const char *type, struct str data)
 	on_push(g->r)->learn = arena_copy(&g->r->batch, data);
 }
 
-/* The records are gone, or were too many: the beads themselves tell what was done last to each. */
+/* The records are gone, or are too many. So the last change is taken from each bead itself. */
 static void on_catch_up(struct on_reading *g)
 {
 	struct call *c = g->run->c;
@@ -212,7 +212,7 @@ static void on_start(struct on_runner *run, struct on_rule *r, struct on_entry *
 	out_say("%s: runs %s", on_named(c, r, one).p, argv[0]);
 }
 
-/* The place moves behind the entries at the head of the queue that are done. */
+/* Moves the place past the entries at the head of the queue that are done. */
 static void on_advance(struct on_runner *run, struct on_rule *r)
 {
 	for (; r->first && r->first->done; r->first = r->first->next) {

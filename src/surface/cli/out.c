@@ -64,7 +64,7 @@ static struct str out_escaped(struct arena *mem, struct str json)
 
 int out_json(struct arena *mem, struct str json, int status)
 {
-	/* an exported table is no JSON, and may have control characters of a title in it */
+	/* an exported table is not JSON, and its titles may contain control characters */
 	return out_print(isatty(STDOUT_FILENO) ? utf8_safe(mem, out_escaped(mem, json)) : json,
 			 status);
 }

@@ -201,7 +201,7 @@ static void lock_goes_to_a_process_that_waits(void **state)
 	lock_drop(&lock);
 }
 
-/* Whoever waited for a file that is gone has to hold the one that is there now. */
+/* A process that waited for a removed lock file must hold the lock of the new file. */
 static void lock_is_not_on_a_file_that_was_removed(void **state)
 {
 	struct place *at = *state;
