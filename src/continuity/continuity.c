@@ -9,15 +9,11 @@
 #include "base/text/json.h"
 #include "beads/find.h"
 #include "continuity/named.h"
+#include "store/user_folder.h"
 
 enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };
 
 /* --- where --- */
-
-static struct str user_store_path(struct call *c)
-{
-	return path_join(&c->mem, path_data(&c->mem), STR("abacus/user.git"));
-}
 
 static enum err user_store_need_home(struct call *c)
 {
@@ -67,9 +63,10 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 		return e;
 	if (!repo.tree.p) {
 		out->source = STR("user");
-		if ((e = user_store_need_home(c)))
+		if ((e = user_store_need_home(c)) ||
+		    (e = user_folder_data(c, STR("user.git"), &dir)))
 			return e;
-		return user_store_locate(c, out, user_store_path(c));
+		return user_store_locate(c, out, dir);
 	}
 	if ((e = beads_home(c, &b)))
 		return e;

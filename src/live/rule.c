@@ -9,6 +9,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
+#include "store/user_folder.h"
 
 static const char *const event_words[] = {
 	"bead.created", "bead.claimed", "bead.commented", "bead.opened", "bead.closed",
@@ -23,7 +24,7 @@ const struct names rule_events = { event_words, sizeof event_words / sizeof *eve
 enum err rule_folder(struct call *c, struct str *out)
 {
 	enum { DIGITS = 32 };
-	struct str state = path_state(&c->mem), key;
+	struct str key;
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 
@@ -31,12 +32,8 @@ enum err rule_folder(struct call *c, struct str *out)
 		return e;
 	key = path_real(&c->mem, b.repo.common.p ? b.repo.common : b.home);
 	beads_close(&b);
-	*out = arena_fmt(&c->mem, STR_FMT "/abacus/on/" STR_FMT, STR_ARG(state),
-			 STR_ARG(str_head(sha256_hex(&c->mem, key), DIGITS)));
-	if (state.p)
-		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
-	return call_step(c, "Set HOME or XDG_STATE_HOME to a folder of yours.");
+	key = str_head(sha256_hex(&c->mem, key), DIGITS);
+	return user_folder_state(c, path_join(&c->mem, STR("on"), key), out);
 }
 
 static struct str rule_file(struct call *c, struct str folder, int64_t n, const char *what)

@@ -115,6 +115,13 @@ enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid)
 			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
 }
 
+enum err owner_refuse_user(struct call *c, struct str path, uid_t uid, const char *variable)
+{
+	owner_fail(c, path, uid);
+	return call_step(c, "Set HOME, or %s, to a folder of yours, then run the command again.",
+			 variable);
+}
+
 /* A container may have a home directory that cannot be written. */
 static bool owner_may_configure(struct call *c)
 {

@@ -23,4 +23,7 @@ enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir
 /* DUBIOUS_OWNERSHIP, for a path inside a folder of the user; the hint is to move it away. */
 enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid);
 
+/* DUBIOUS_OWNERSHIP, for a folder that HOME or the variable names; the hint is to set it. */
+enum err owner_refuse_user(struct call *c, struct str path, uid_t uid, const char *variable);
+
 #endif

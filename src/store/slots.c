@@ -12,9 +12,11 @@
 #include "base/system/path.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "store/user_folder.h"
 
 enum {
 	RECORD = 512,  /* bytes of a slot's text, which says who holds it */
+	TURN = 20,     /* digits of the counter of tickets */
 	PAUSE_MS = 10, /* between two looks of a waiting process */
 	TICKETS = 1,   /* the first ticket's byte; byte 0 is the lock of the counter */
 	COMMAND_MOST = 200,
@@ -25,11 +27,7 @@ enum {
 /* The folder of this user's resources: they belong to the machine, not to a project. */
 static enum err slots_folder(struct call *c, struct str *out)
 {
-	*out = path_join(&c->mem, path_state(&c->mem), STR("abacus/slots"));
-	if (path_state(&c->mem).p)
-		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
-	return call_step(c, "Set HOME or XDG_STATE_HOME to a folder of yours.");
+	return user_folder_state(c, STR("slots"), out);
 }
 
 bool slots_name_valid(struct str name)
@@ -77,13 +75,13 @@ enum err slots_set(struct call *c, struct str name, int64_t count)
 /* --- locked bytes --- */
 
 /* False: another process has the byte. */
-static bool slot_lock(int fd, off_t byte, short type, bool wait)
+static bool slot_lock(int fd, off_t byte, short type)
 {
 	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
 	int done;
 
 	do
-		done = fcntl(fd, wait ? F_SETLKW : F_SETLK, &lock);
+		done = fcntl(fd, F_SETLK, &lock);
 	while (done && errno == EINTR);
 	return !done;
 }
@@ -114,6 +112,7 @@ static int64_t slot_count_locked(int fd, off_t from, off_t to, int depth)
 	       slot_count_locked(fd, at + 1, to, depth + 1);
 }
 
+/* Without O_CLOEXEC: the command that the process becomes keeps the locks. */
 static enum err slot_open(struct call *c, struct str path, int *fd)
 {
 	*fd = open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
@@ -150,25 +149,42 @@ static enum err slot_pause(const struct slot_turn *turn, const struct slot_need 
 	return ERR_OK;
 }
 
-/* Takes a number, in the order of arrival; its byte is locked as long as the process waits. */
-static enum err slot_ticket(struct call *c, int fd, off_t *ticket)
+/*
+ * The number of the next ticket. A damaged counter continues at the milliseconds of the clock, which
+ * no counter reaches by counting: behind everybody who waits.
+ */
+static off_t slot_next_ticket(const struct slot_turn *turn, int fd)
 {
-	char text[24] = "";
+	char text[TURN + 1];
+	ssize_t got = pread(fd, text, sizeof text, 0);
 	int64_t n = 0;
-	struct str next;
-	ssize_t got;
-	bool written;
 
-	if (!slot_lock(fd, 0, F_WRLCK, true))
-		return call_fail(c, ERR_INTERNAL_ERROR, "cannot lock: %s", strerror(errno));
-	got = pread(fd, text, sizeof text - 1, 0);
-	if (got > 0)
-		number_int(str_trim((struct str){ text, (size_t)got }), &n);
-	*ticket = TICKETS + (off_t)n;
-	next = arena_fmt(&c->mem, "%020lld\n", (long long)n + 1);
-	written = slot_lock(fd, *ticket, F_WRLCK, false) &&
-		  pwrite(fd, next.p, next.n, 0) == (ssize_t)next.n;
-	slot_lock(fd, 0, F_UNLCK, false);
+	if (got && (got < 0 || !number_int(str_trim((struct str){ text, (size_t)got }), &n) ||
+		    n < 0 || n > INT64_MAX / 2))
+		n = turn->c->now_ms;
+	return TICKETS + (off_t)n;
+}
+
+/* Takes a number, in the order of arrival; its byte is locked as long as the process waits. */
+static enum err slot_ticket(const struct slot_turn *turn, const struct slot_need *need, int fd,
+			    off_t *ticket)
+{
+	struct call *c = turn->c;
+	struct str next;
+	bool written;
+	enum err e = ERR_OK;
+
+	while (!e && !slot_lock(fd, 0, F_WRLCK))
+		e = errno == EAGAIN || errno == EACCES ?
+			    slot_pause(turn, need) :
+			    call_fail(c, ERR_INTERNAL_ERROR, "cannot lock: %s", strerror(errno));
+	if (e)
+		return e;
+	*ticket = slot_next_ticket(turn, fd);
+	next = arena_fmt(&c->mem, "%0*lld\n", TURN, (long long)(*ticket - TICKETS + 1));
+	written =
+		slot_lock(fd, *ticket, F_WRLCK) && pwrite(fd, next.p, next.n, 0) == (ssize_t)next.n;
+	slot_lock(fd, 0, F_UNLCK);
 	return written ? ERR_OK :
 			 call_fail(c, ERR_INTERNAL_ERROR, "cannot take a ticket: %s",
 				   strerror(errno));
@@ -217,7 +233,7 @@ static enum err slot_take_free(const struct slot_turn *turn, const struct slot_n
 	while (!e && have < need->count) {
 		e = slots_count(turn->c, turn->folder, need->name, &count);
 		for (int64_t slot = 0; !e && slot < count && have < need->count; slot++)
-			if (!slot_mine(mine, have, slot) && slot_lock(fd, slot, F_WRLCK, false)) {
+			if (!slot_mine(mine, have, slot) && slot_lock(fd, slot, F_WRLCK)) {
 				slot_write_holder(turn, fd, slot);
 				mine[have++] = slot;
 			}
@@ -238,7 +254,7 @@ static enum err slot_wait_turn(const struct slot_turn *turn, const struct slot_n
 
 	if (e)
 		return e;
-	e = slot_ticket(turn->c, fd, &ticket);
+	e = slot_ticket(turn, need, fd, &ticket);
 	while (!e && slot_locked(fd, TICKETS, ticket, NULL) >= 0)
 		e = slot_pause(turn, need);
 	if (!e)
@@ -272,6 +288,19 @@ static enum err slot_check(struct call *c, struct str folder, const struct slot_
 			 STR_ARG(need->name), (long long)need->count);
 }
 
+/* Adds up needs of the same resource: a process could lock its own slots a second time. */
+static size_t slot_merge(struct slot_need *needs, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (kept && str_eq(needs[kept - 1].name, needs[i].name))
+			needs[kept - 1].count += needs[i].count;
+		else
+			needs[kept++] = needs[i];
+	return kept;
+}
+
 /* Resources are taken in the order of their names, so that no two processes wait for each other. */
 enum err slots_take(struct call *c, struct slot_need *needs, size_t count, int64_t wait_ms,
 		    struct str what)
@@ -281,10 +310,11 @@ enum err slots_take(struct call *c, struct slot_need *needs, size_t count, int64
 				  .deadline = wait_ms ? slot_clock() + wait_ms : 0 };
 	enum err e = slots_folder(c, &turn.folder);
 
-	for (size_t i = 0; !e && i < count; i++)
-		e = slot_check(c, turn.folder, &needs[i]);
 	if (count)
 		qsort(needs, count, sizeof *needs, slot_need_cmp);
+	count = slot_merge(needs, count);
+	for (size_t i = 0; !e && i < count; i++)
+		e = slot_check(c, turn.folder, &needs[i]);
 	for (size_t i = 0; !e && i < count; i++)
 		e = slot_wait_turn(&turn, &needs[i]);
 	return e;
@@ -316,8 +346,9 @@ static void slot_read_holder(struct call *c, int fd, int64_t slot, int64_t pid,
 
 static void slot_read_resource(struct call *c, struct str folder, struct slot_resource *out)
 {
+	enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC };
 	int64_t pid = 0;
-	int fd = open(arena_cstr(&c->mem, slots_path(c, folder, out->name, ".held")), O_RDWR);
+	int fd = open(arena_cstr(&c->mem, slots_path(c, folder, out->name, ".held")), FLAGS);
 
 	for (int64_t slot = 0; fd >= 0 && slot < SLOTS_MOST; slot++) {
 		off_t at = slot_locked(fd, (off_t)slot, SLOTS_MOST, NULL);
@@ -329,7 +360,7 @@ static void slot_read_resource(struct call *c, struct str folder, struct slot_re
 	}
 	if (fd >= 0)
 		close(fd);
-	fd = open(arena_cstr(&c->mem, slots_path(c, folder, out->name, ".queue")), O_RDWR);
+	fd = open(arena_cstr(&c->mem, slots_path(c, folder, out->name, ".queue")), FLAGS);
 	if (fd < 0)
 		return;
 	/* the first of the queue waits for slots, the others for their turn */

@@ -1,4 +1,5 @@
 """abacus run, abacus slots: counted resources of a machine, first come first served, freed when the process dies"""
+import fcntl
 import json
 import signal
 import subprocess
@@ -108,3 +109,28 @@ def test_of_fifty_processes_never_more_than_two_have_one_of_two_slots_and_none_s
 
 def test_slots_are_given_in_the_order_in_which_the_processes_came(machine):
     assert crowd(machine, 1, 16) == [f"{sign}{n}" for n in range(16) for sign in "+-"]
+
+
+def test_needs_of_the_same_resource_are_added_up(machine):
+    machine("slots", "set", "build", "3").check_returncode()
+    assert "'build' has 3 slots, not 4" in machine("run", "--need", "build:2", "--need", "build:2", "--", "true").stderr
+    machine.start("run", "--need", "build:2", "--need", "build", "--", "sleep", "60")
+    wait_until(lambda: len(slots(machine)["held"]) == 3, "three slots")
+
+
+@pytest.mark.parametrize("counter", ["9223372036854775807", "-7", "x", "99999999999999999999999"])
+def test_a_damaged_counter_of_tickets_does_not_stop_the_queue(machine, counter):
+    machine("slots", "set", "build", "1").check_returncode()
+    machine("run", "--need", "build", "--", "true").check_returncode()
+    (machine.path / "state/abacus/slots/build.queue").write_text(counter + "\n")
+    for _ in range(2):
+        machine("run", "--need", "build", "--", "true").check_returncode()
+
+
+def test_the_timeout_counts_while_another_process_keeps_the_counter(machine):
+    machine("slots", "set", "build", "1").check_returncode()
+    machine("run", "--need", "build", "--", "true").check_returncode()
+    with open(machine.path / "state/abacus/slots/build.queue", "r+b") as queue:
+        fcntl.lockf(queue, fcntl.LOCK_EX, 1, 0)
+        late = machine("run", "--need", "build", "--timeout", "1s", "--", "true")
+    assert late.returncode == 1 and "did not become free in time" in late.stderr

@@ -13,6 +13,7 @@
 #include "base/system/peer.h"
 #include "store/home.h"
 #include "store/place.h"
+#include "store/user_folder.h"
 #include "surface/service/service.h"
 
 enum { SOCKET_MOST = 100 }; /* bytes of a socket's path; macOS allows 103 */
@@ -104,33 +105,31 @@ static void service_name(struct call *c, struct str home, struct str root,
 	place_page(c, out);
 }
 
-static struct str service_user_home(struct call *c)
-{
-	return path_join(&c->mem, path_data(&c->mem), STR("abacus"));
-}
-
 enum err service_find(struct call *c, struct service_place *out)
 {
 	struct repository repo;
 	struct str root;
+	struct str home;
 	enum err e = service_project(c, &root, &repo);
 
-	if (e)
+	if (!e && repo.common.p)
+		home = home_find(c, repo.common);
+	else if (e || (e = user_folder_data(c, STR_NONE, &home)))
 		return e;
-	service_name(c, repo.common.p ? home_find(c, repo.common) : service_user_home(c), root,
-		     &repo, out);
+	service_name(c, home, root, &repo, out);
 	return ERR_OK;
 }
 
 enum err service_place(struct call *c, struct service_place *out)
 {
-	struct str root, dir, home = service_user_home(c);
+	struct str root, dir, home;
 	struct repository repo;
 	enum err e;
 
 	if ((e = service_project(c, &root, &repo)) ||
 	    (e = repo.common.p ? home_make(c, repo.common, HOME_ANY, &home) :
-				 file_make_dir(c, home, 0700)))
+				 user_folder_data(c, STR_NONE, &home)) ||
+	    (e = file_make_dir(c, home, 0700)))
 		return e;
 	service_name(c, home, root, &repo, out);
 	dir = service_socket_folder(c, out);
