@@ -6,7 +6,7 @@
 #include "base/system/platform.h"
 
 enum {
-	OPEN = crypto_sign_ed25519_PUBLICKEYBYTES,
+	PUBLIC = crypto_sign_ed25519_PUBLICKEYBYTES,
 	SECRET = crypto_sign_ed25519_SECRETKEYBYTES,
 	SIGNATURE = crypto_sign_ed25519_BYTES,
 	SEED = crypto_sign_ed25519_SEEDBYTES,
@@ -33,11 +33,12 @@ static bool sign_decode(struct str text, unsigned char *bytes, size_t n)
 
 struct sign_key sign_key_new(struct arena *mem)
 {
-	unsigned char open[OPEN], secret[SECRET], seed[SEED];
+	unsigned char public[PUBLIC], secret[SECRET], seed[SEED];
 
 	platform_random(seed, sizeof seed);
-	crypto_sign_ed25519_seed_keypair(open, secret, seed);
-	return (struct sign_key){ sign_encode(mem, open, OPEN), sign_encode(mem, secret, SECRET) };
+	crypto_sign_ed25519_seed_keypair(public, secret, seed);
+	return (struct sign_key){ sign_encode(mem, public, PUBLIC),
+				  sign_encode(mem, secret, SECRET) };
 }
 
 struct str sign_make(struct arena *mem, struct str secret, struct str text)
@@ -50,18 +51,18 @@ struct str sign_make(struct arena *mem, struct str secret, struct str text)
 	return sign_encode(mem, made, SIGNATURE);
 }
 
-bool sign_verify(struct str open, struct str signature, struct str text)
+bool sign_verify(struct str public, struct str signature, struct str text)
 {
-	unsigned char key[OPEN], made[SIGNATURE];
+	unsigned char key[PUBLIC], made[SIGNATURE];
 
-	return sign_decode(open, key, OPEN) && sign_decode(signature, made, SIGNATURE) &&
+	return sign_decode(public, key, PUBLIC) && sign_decode(signature, made, SIGNATURE) &&
 	       !crypto_sign_ed25519_verify_detached(made, (const unsigned char *)text.p, text.n,
 						    key);
 }
 
-bool sign_key_valid(struct str open)
+bool sign_key_valid(struct str public)
 {
-	unsigned char key[OPEN];
+	unsigned char key[PUBLIC];
 
-	return sign_decode(open, key, OPEN);
+	return sign_decode(public, key, PUBLIC);
 }

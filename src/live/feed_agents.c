@@ -3,7 +3,7 @@
 #include "agents/registry.h"
 #include "base/moment.h"
 #include "base/text/value.h"
-#include "live/telling.h"
+#include "live/feed_round.h"
 
 /* Copies only the members that say what the line is about. */
 static void feed_put_members(struct json *j, const struct value *v, const char *const *names)
@@ -29,13 +29,13 @@ static struct str feed_mail_act(const struct value *v)
 	return str_of(category_act(names_exact(&categories, value_str(v, "category"))));
 }
 
-static void feed_collect_lines(struct telling *t, struct agent_files *f, struct str file,
+static void feed_collect_lines(struct feed_round *t, struct agent_files *f, struct str file,
 			       const char *type, const char *const *names)
 {
 	struct str text, line;
 	int64_t size, from;
 
-	telling_choose(t, file);
+	feed_round_choose(t, file);
 	if (agent_file_size(t->c, f, file, &size)) {
 		call_forgive(t->c); /* the next round tries again */
 		return;
@@ -47,7 +47,7 @@ static void feed_collect_lines(struct telling *t, struct agent_files *f, struct 
 
 		t->at->at[0] = size;
 		if (lost)
-			telling_reset(t);
+			feed_round_reset(t);
 		return;
 	}
 	from = t->at->at[0];
@@ -58,13 +58,13 @@ static void feed_collect_lines(struct telling *t, struct agent_files *f, struct 
 	while (text.n && str_next(&text, '\n', &line)) {
 		struct arena scratch = { 0 };
 		const struct value *v = agent_line_parse(&scratch, line);
-		struct json j = telling_begin(t->c);
+		struct json j = feed_round_begin(t->c);
 
 		t->at->at[0] += (int64_t)line.n + 1;
 		feed_put_members(&j, v, names);
 		if (names == mail_members)
 			json_put_str(&j, "what", feed_mail_act(v));
-		telling_end(t, type, &j);
+		feed_round_end(t, type, &j);
 		arena_release(&scratch);
 	}
 	t->at->at[0] = from; /* a damaged line may lack its end */
@@ -78,9 +78,9 @@ static const char *const reservation_members[] = {
 static const char *const agent_members[] = { "agent_id", "display_name", "role", NULL };
 
 /* The agents whose last_seen_at has changed. This has no place: a new service begins anew. */
-static void feed_collect_seen(struct telling *t, struct agent_files *f, bool first)
+static void feed_collect_seen(struct feed_round *t, struct agent_files *f, bool first)
 {
-	struct json j = telling_begin(t->c);
+	struct json j = feed_round_begin(t->c);
 	struct registered *a;
 	size_t count = 0;
 
@@ -90,8 +90,8 @@ static void feed_collect_seen(struct telling *t, struct agent_files *f, bool fir
 	for (; a; a = a->next) {
 		struct str now = moment_format(&t->c->mem, a->seen_ms);
 
-		if ((count == TELLING_IDS && !first) ||
-		    !telling_has_changed(&t->s->seen, &t->s->mem, a->id, now))
+		if ((count == FEED_IDS_MOST && !first) ||
+		    !feed_round_has_changed(&t->s->seen, &t->s->mem, a->id, now))
 			continue;
 		json_key(&j, a->id);
 		json_str(&j, now);
@@ -106,7 +106,7 @@ static void feed_collect_seen(struct telling *t, struct agent_files *f, bool fir
 static const char *const agent_sources[] = { "agents/", "reservations/", "events.jsonl",
 					     "messages/", NULL };
 
-void feed_collect_agents(struct telling *t, bool look, bool first)
+void feed_collect_agents(struct feed_round *t, bool look, bool first)
 {
 	struct agent_files f;
 	struct str *agents;
@@ -115,7 +115,7 @@ void feed_collect_agents(struct telling *t, bool look, bool first)
 	if (agent_files_open(t->c, AGENTS_READ, &f))
 		return;
 	if (!f.home.p) {
-		telling_gone(t, agent_sources);
+		feed_round_gone(t, agent_sources);
 		return;
 	}
 	feed_collect_lines(t, &f, STR("agents/history.jsonl"), "agent", agent_members);

@@ -2,8 +2,8 @@
 #include "base/text/value.h"
 #include "beads/beads.h"
 #include "beads/model/record.h"
+#include "live/feed_round.h"
 #include "live/line_act.h"
-#include "live/telling.h"
 
 static struct journal_place feed_journal_place(const struct source *s)
 {
@@ -59,7 +59,7 @@ static void feed_touch_lines(struct touched *t, const struct value *list, struct
 	for (size_t i = 0; list && list->type == VALUE_ARRAY && i < list->count; i++) {
 		const struct value *line = &list->item[i];
 
-		if (i < TELLING_IDS && value_str(line, "id").p)
+		if (i < FEED_IDS_MOST && value_str(line, "id").p)
 			feed_put_act(t, line, what);
 		feed_touch(t, value_str(line, "id"));
 		feed_touch(t, value_str(line, "from"));
@@ -72,16 +72,16 @@ static void feed_touch_lines(struct touched *t, const struct value *list, struct
 static void feed_put_ids(struct json *j, const struct map *ids, bool all)
 {
 	json_put_array(j, "ids");
-	for (size_t i = 0; i < ids->count && i < TELLING_IDS; i++)
+	for (size_t i = 0; i < ids->count && i < FEED_IDS_MOST; i++)
 		json_str(j, ids->entry[i].key);
 	json_end(j);
-	json_put_bool(j, "all", all || ids->count > TELLING_IDS);
+	json_put_bool(j, "all", all || ids->count > FEED_IDS_MOST);
 }
 
 /* The place after a record is known only when the next record, or the end, is reached. So the event
  * of a record is held until then. */
 struct held_record {
-	struct telling *t;
+	struct feed_round *t;
 	const struct journal_place *place;
 	struct str data; /* the held event, without its place; or absent */
 	int count;
@@ -94,13 +94,13 @@ struct held_record {
 
 static void feed_tell_held(struct held_record *p)
 {
-	struct json j = telling_begin(p->t->c);
+	struct json j = feed_round_begin(p->t->c);
 
 	if (!p->data.p)
 		return;
 	feed_set_journal_place(p->t->at, p->place);
 	json_put_members(&j, p->data);
-	telling_end(p->t, "bead", &j);
+	feed_round_end(p->t, "bead", &j);
 	p->data = STR_NONE;
 }
 
@@ -165,7 +165,7 @@ static enum err feed_see_record(struct call *c, const struct journal_record *r, 
 	bool beyond = r->segment > p->limit.segment ||
 		      (r->segment == p->limit.segment && r->offset >= p->limit.offset);
 
-	if ((p->limited && beyond) || p->count++ == TELLING_ROUND)
+	if ((p->limited && beyond) || p->count++ == FEED_RECORDS_MOST)
 		return JOURNAL_STOP;
 	feed_tell_held(p);
 	if (r->segment != p->segment)
@@ -184,7 +184,7 @@ static enum err feed_skip_record(struct call *c, const struct journal_record *r,
 }
 
 /* Sets the place to the end of the journal; false if the journal cannot be read now. */
-static bool feed_learn_journal(struct telling *t, struct str home)
+static bool feed_learn_journal(struct feed_round *t, struct str home)
 {
 	struct journal_place end = { .last = -1 };
 
@@ -194,7 +194,7 @@ static bool feed_learn_journal(struct telling *t, struct str home)
 	return true;
 }
 
-void feed_collect_beads(struct telling *t)
+void feed_collect_beads(struct feed_round *t)
 {
 	struct journal_place place;
 	struct held_record p = { .t = t, .place = &place };
@@ -202,11 +202,11 @@ void feed_collect_beads(struct telling *t)
 	struct beads b;
 	enum err e = beads_home(t->c, &b);
 
-	telling_choose(t, STR("journal"));
+	feed_round_choose(t, STR("journal"));
 	if (e)
 		return;
 	if (!journal_exists(t->c, b.home)) {
-		telling_gone(t, (const char *const[]){ "journal", NULL });
+		feed_round_gone(t, (const char *const[]){ "journal", NULL });
 		return;
 	}
 	place = feed_journal_place(t->at);
@@ -231,5 +231,5 @@ void feed_collect_beads(struct telling *t)
 	feed_tell_held(&p);
 	/* The records after the place are gone. */
 	if (e && !p.count && feed_learn_journal(t, b.home))
-		telling_reset(t);
+		feed_round_reset(t);
 }

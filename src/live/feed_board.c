@@ -1,20 +1,20 @@
 /* Reads the board and the events of continuity for the feed. */
 #include "continuity/continuity.h"
-#include "live/telling.h"
+#include "live/feed_round.h"
 #include "store/board/board_agents.h"
 #include "store/board/board_artifacts.h"
 #include "store/board/board_db.h"
 #include "store/board/board_messages.h"
 
-static void feed_collect_posts(struct telling *t, struct board *b)
+static void feed_collect_posts(struct feed_round *t, struct board *b)
 {
 	struct message_filter filter = { .min_priority = -1,
 					 .oldest_first = true,
-					 .limit = TELLING_ROUND };
+					 .limit = FEED_RECORDS_MOST };
 	struct message *m, *last = NULL;
 	struct message_filter newest = { .min_priority = -1, .limit = 1 };
 
-	telling_choose(t, STR("board/messages"));
+	feed_round_choose(t, STR("board/messages"));
 	if (message_each(t->c, b, &newest, &last))
 		return;
 	if (!last || last->id < t->at->at[0]) {
@@ -22,7 +22,7 @@ static void feed_collect_posts(struct telling *t, struct board *b)
 
 		t->at->at[0] = last ? last->id : 0;
 		if (lost)
-			telling_reset(t);
+			feed_round_reset(t);
 		return;
 	}
 	if (!t->tell) {
@@ -33,13 +33,13 @@ static void feed_collect_posts(struct telling *t, struct board *b)
 	if (last->id == t->at->at[0] || message_each(t->c, b, &filter, &m))
 		return;
 	for (; m; m = m->next) {
-		struct json j = telling_begin(t->c);
+		struct json j = feed_round_begin(t->c);
 
 		t->at->at[0] = m->id;
 		json_put_int(&j, "id", m->id);
 		json_put_str(&j, "by", m->from_agent);
 		json_put_word(&j, "priority", &priorities, m->priority);
-		telling_end(t, "post", &j);
+		feed_round_end(t, "post", &j);
 	}
 }
 
@@ -56,13 +56,13 @@ static void feed_pass_artifact(struct source *at, const struct artifact *a)
 
 /* An artifact that is registered again is an event too, and so is a new one with an older time,
  * after the clock was set back. */
-static void feed_collect_artifacts(struct telling *t, struct board *b)
+static void feed_collect_artifacts(struct feed_round *t, struct board *b)
 {
 	struct artifact_filter filter = { 0 };
 	struct artifact *list, **order;
 	int64_t known, count = 0;
 
-	telling_choose(t, STR("board/artifacts"));
+	feed_round_choose(t, STR("board/artifacts"));
 	filter.since = t->at->at[0];
 	filter.or_after = t->at->at[2];
 	if (artifact_each(t->c, b, &filter, &list))
@@ -75,18 +75,18 @@ static void feed_collect_artifacts(struct telling *t, struct board *b)
 	known = t->at->at[1];
 	for (int64_t i = 0; i < count; i++) {
 		struct artifact *a = order[i];
-		struct json j = telling_begin(t->c);
+		struct json j = feed_round_begin(t->c);
 
 		if (a->created_at == filter.since && known-- > 0)
 			continue;
 		feed_pass_artifact(t->at, a);
 		json_put_str(&j, "path", a->path.n > 1024 ? STR_NONE : a->path);
 		json_put_str(&j, "by", a->produced_by);
-		telling_end(t, "artifact", &j);
+		feed_round_end(t, "artifact", &j);
 	}
 }
 
-static void feed_collect_statuses(struct telling *t, struct board *b, bool first)
+static void feed_collect_statuses(struct feed_round *t, struct board *b, bool first)
 {
 	struct agent *a;
 
@@ -95,9 +95,9 @@ static void feed_collect_statuses(struct telling *t, struct board *b, bool first
 	for (; a; a = a->next) {
 		struct str now = arena_fmt(&t->c->mem, "%d %3lld %lld", a->status,
 					   (long long)a->progress, (long long)a->updated_at);
-		struct json j = telling_begin(t->c);
+		struct json j = feed_round_begin(t->c);
 
-		if (!telling_has_changed(&t->s->status, &t->s->mem, a->id, now) || first ||
+		if (!feed_round_has_changed(&t->s->status, &t->s->mem, a->id, now) || first ||
 		    !t->tell)
 			continue;
 		json_put_str(&j, "agent_id", a->id);
@@ -107,7 +107,7 @@ static void feed_collect_statuses(struct telling *t, struct board *b, bool first
 	}
 }
 
-void feed_collect_board(struct telling *t, bool look, bool first)
+void feed_collect_board(struct feed_round *t, bool look, bool first)
 {
 	struct board b;
 	struct str where;
@@ -115,7 +115,7 @@ void feed_collect_board(struct telling *t, bool look, bool first)
 	if (board_open(t->c, BOARD_READ, &b)) {
 		call_forgive(t->c);
 		if (!place_find(t->c, STR(".bb"), &where) && !where.p)
-			telling_gone(t, (const char *const[]){ "board/", NULL });
+			feed_round_gone(t, (const char *const[]){ "board/", NULL });
 		return;
 	}
 	feed_collect_posts(t, &b);
@@ -125,12 +125,13 @@ void feed_collect_board(struct telling *t, bool look, bool first)
 	board_close(&b);
 }
 
-static enum err feed_read_events(struct telling *t, struct continuity *k, int64_t *last,
+static enum err feed_read_events(struct feed_round *t, struct continuity *k, int64_t *last,
 				 struct event_row **out)
 {
-	struct event_filter filter = {
-		.ascending = true, .archived = true, .since = t->at->at[0], .limit = TELLING_ROUND
-	};
+	struct event_filter filter = { .ascending = true,
+				       .archived = true,
+				       .since = t->at->at[0],
+				       .limit = FEED_RECORDS_MOST };
 	enum err e = vybe_event_last(t->c, &k->db, last);
 
 	*out = NULL;
@@ -139,7 +140,7 @@ static enum err feed_read_events(struct telling *t, struct continuity *k, int64_
 	return vybe_event_each(t->c, &k->db, &filter, out);
 }
 
-void feed_collect_events(struct telling *t)
+void feed_collect_events(struct feed_round *t)
 {
 	struct event_row *row;
 	struct str project = t->c->project,
@@ -152,7 +153,7 @@ void feed_collect_events(struct telling *t)
 	t->c->gitdir = gitdir;
 	if (e)
 		return;
-	telling_choose(t, STR("vybe/events"));
+	feed_round_choose(t, STR("vybe/events"));
 	e = feed_read_events(t, &k, &last, &row);
 	continuity_close(&k);
 	if (e)
@@ -161,16 +162,16 @@ void feed_collect_events(struct telling *t)
 		t->at->at[0] = last;
 	} else if (last < t->at->at[0]) { /* the database was made anew */
 		t->at->at[0] = last;
-		telling_reset(t);
+		feed_round_reset(t);
 	}
 	for (; row; row = row->next) {
-		struct json j = telling_begin(t->c);
+		struct json j = feed_round_begin(t->c);
 
 		t->at->at[0] = row->id;
 		json_put_int(&j, "id", row->id);
 		json_put_str(&j, "kind", row->kind.n > 128 ? STR("other") : row->kind);
 		json_put_str(&j, "by", row->agent);
 		json_put_str(&j, "bead_id", row->task);
-		telling_end(t, "note", &j);
+		feed_round_end(t, "note", &j);
 	}
 }

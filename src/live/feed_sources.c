@@ -6,7 +6,7 @@
 #include "base/text/value.h"
 #include "beads/beads.h"
 #include "live/feed.h"
-#include "live/telling.h"
+#include "live/feed_round.h"
 #include "store/agent_files.h"
 #include "store/board/board_db.h"
 
@@ -88,7 +88,7 @@ enum { LOOK_MS = 1000 }; /* interval at which last_seen_at and statuses are comp
 
 void sources_collect(struct call *c, struct sources *s, source_tell *tell, void *arg)
 {
-	struct telling t = { .c = c, .s = s, .tell = tell, .arg = arg };
+	struct feed_round t = { .c = c, .s = s, .tell = tell, .arg = arg };
 	int64_t now = moment_ticks();
 	bool first = !s->begun, look = first || now - s->looked_ms >= LOOK_MS;
 

@@ -53,10 +53,10 @@ static enum err identity_make(struct call *c, struct str home, struct identity *
 	struct json j = json_new(&c->mem);
 
 	out->self.id = id_random(&c->mem, LOG_ID);
-	out->self.key = key.open;
+	out->self.key = key.public;
 	out->secret = key.secret;
 	json_object(&j);
-	json_put_str(&j, "key", key.open);
+	json_put_str(&j, "key", key.public);
 	json_put_str(&j, "machine", out->self.id);
 	json_put_str(&j, "secret", key.secret);
 	json_end(&j);

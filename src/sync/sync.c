@@ -110,7 +110,8 @@ enum err sync_look_back(struct sync *s, struct str commit, bool *has)
 	if (!str_eq(there, commit) && (e = remote_fetch(c, &s->remote, s->ref, commit, &there)))
 		return e;
 	*has = there.p && repo_reaches(s->repo, there, commit);
-	repo_turn_away(s->repo); /* drop the unchecked fetch; the next sync fetches and checks it */
+	repo_quarantine_drop(
+		s->repo); /* drop the unchecked fetch; the next sync fetches and checks it */
 	return ERR_OK;
 }
 
@@ -289,7 +290,8 @@ enum err sync_fetch(struct sync *s)
 	e = remote_fetch(c, &s->remote, s->ref, s->seen, &s->there);
 	if (s->remote.machines)
 		share_note_others(c, s->b.home);
-	if (e || (!s->repairs && ((e = check_there(s)) || (e = repo_admit(c, s->repo, s->there)))))
+	if (e || (!s->repairs &&
+		  ((e = check_there(s)) || (e = repo_quarantine_admit(c, s->repo, s->there)))))
 		return e;
 	if (s->seen.p && (!s->there.p || !repo_reaches(s->repo, s->there, s->seen)))
 		return sync_replaced(s);
@@ -477,7 +479,8 @@ enum err sync_commit_own(struct sync *s)
 
 	own.pull = own.push = own.dry = false;
 	s->wants = &own;
-	repo_turn_away(s->repo); /* leave the quarantine, where new objects would not be kept */
+	repo_quarantine_drop(
+		s->repo); /* leave the quarantine, where new objects would not be kept */
 	if (!(e = sync_attempt(s, &commit, &lost)) && !lost)
 		e = sync_settle(s, commit);
 	s->wants = asked;

@@ -137,7 +137,7 @@ enum err sync_reset_remote(struct sync *s, struct str object, struct str *commit
 	if (s->remote.shared.p)
 		return remote_refuse_shared(c, &s->remote, s->ref);
 	if ((e = sync_refs_choose(s, object, commit)) || !commit->p ||
-	    (e = repo_admit(c, s->repo, *commit)) || (e = sync_backup(s, *commit)))
+	    (e = repo_quarantine_admit(c, s->repo, *commit)) || (e = sync_backup(s, *commit)))
 		return e;
 	s->remote.replaces = true;
 	e = remote_push(c, &s->remote,

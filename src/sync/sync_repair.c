@@ -76,7 +76,7 @@ static enum err check_remote_history(struct repair *r)
 	enum err e = check_history(r, s->there, STR_NONE, "remote", &r->there);
 
 	if (!e && !r->there.why.p)
-		return s->there.p ? repo_admit(s->c, s->repo, s->there) : ERR_OK;
+		return s->there.p ? repo_quarantine_admit(s->c, s->repo, s->there) : ERR_OK;
 	if (e || !str_eq(r->there.commit, s->there))
 		return e;
 	if ((e = reset_remote(r, s->there)) || r->ended)
@@ -392,7 +392,8 @@ static enum err publish_repaired(struct repair *r)
 	bool moved = true;
 	enum err e;
 
-	if ((e = repo_admit(s->c, s->repo, r->made)) || (e = sync_move_here(s, r->made, &moved)))
+	if ((e = repo_quarantine_admit(s->c, s->repo, r->made)) ||
+	    (e = sync_move_here(s, r->made, &moved)))
 		return e;
 	if (moved && s->remote.url.p &&
 	    (e = remote_push(s->c, &s->remote, s->ref, s->ref, r->made, s->there, &moved)))

@@ -91,7 +91,7 @@ void repo_forget(struct repo *r)
 void repo_close(struct repo *r)
 {
 	repo_forget(r);
-	repo_turn_away(r);
+	repo_quarantine_drop(r);
 	git_odb_free(r->odb);
 	git_repository_free(r->git);
 	git_libgit2_shutdown();

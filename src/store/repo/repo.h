@@ -178,8 +178,8 @@ enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct 
  *
  * Moves all objects that a commit needs to the user's objects, and drops the rest.
  */
-enum err repo_admit(struct call *c, struct repo *r, struct str commit);
-void repo_turn_away(struct repo *r); /* drops the whole quarantine */
+enum err repo_quarantine_admit(struct call *c, struct repo *r, struct str commit);
+void repo_quarantine_drop(struct repo *r); /* drops the whole quarantine */
 
 /* Removes the quarantine of a process that was killed. Only one process may fetch at a time. */
 void repo_sweep_fetched(struct call *c, struct repo *r);

@@ -111,7 +111,7 @@ static enum err fetch_from_folder(struct call *c, struct remote *m, struct repo 
 				  struct str ref, const struct str haves[REPO_HAVES],
 				  struct str commit)
 {
-	enum err e = repo_keep_apart(c, m->repo, haves);
+	enum err e = repo_quarantine_begin(c, m->repo, haves);
 	int code;
 
 	if (e)
@@ -133,7 +133,7 @@ static enum err fetch_by_wire(struct call *c, struct remote *m, struct str ref,
 	if (e)
 		return e;
 	if (!(e = remote_find(c, m, remote, ref, commit)) && !repo_fetch_has(m, *commit) &&
-	    !(e = repo_keep_apart(c, m->repo, haves)))
+	    !(e = repo_quarantine_begin(c, m->repo, haves)))
 		e = repo_fetch_fetch(c, m, &remote, &calls, ref, haves, commit);
 	if (remote)
 		git_remote_disconnect(remote);

@@ -76,7 +76,7 @@ static void repo_folder_fetch_tagged(struct call *c, struct remote *m, struct re
 	struct str commit = repo_peel(c, there, tag);
 	struct call before = call_save(c);
 
-	if (commit.p && !repo_keep_apart(c, m->repo, haves) &&
+	if (commit.p && !repo_quarantine_begin(c, m->repo, haves) &&
 	    !repo_copy_from(there, m->repo, commit, NULL, 0))
 		m->leads_to = commit;
 	call_restore(c, &before);

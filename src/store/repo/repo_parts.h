@@ -32,8 +32,8 @@ struct repo {
 /* Git's objects folder. */
 struct str repo_objects(struct call *c, struct repo *r);
 
-/* Opens the quarantine: objects are written there until repo_admit() or repo_turn_away(). */
-enum err repo_keep_apart(struct call *c, struct repo *r, const struct str haves[REPO_HAVES]);
+/* Opens the quarantine: objects are written there until repo_quarantine_admit() or repo_quarantine_drop(). */
+enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES]);
 
 /*
  * Makes libgit2 see only refs at these commits, until repo_show_all(), which must always be called

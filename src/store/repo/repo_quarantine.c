@@ -32,7 +32,7 @@ void repo_sweep_fetched(struct call *c, struct repo *r)
 	call_restore(c, &before); /* the next fetch reports the error */
 }
 
-enum err repo_keep_apart(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])
+enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])
 {
 	struct str folder = repo_quarantine_folder(c, r);
 	git_odb *apart = NULL;
@@ -59,7 +59,7 @@ enum err repo_keep_apart(struct call *c, struct repo *r, const struct str haves[
 	return ERR_OK;
 }
 
-void repo_turn_away(struct repo *r)
+void repo_quarantine_drop(struct repo *r)
 {
 	if (!r->own)
 		return;
@@ -159,7 +159,7 @@ static enum err repo_quarantine_move_packs(struct call *c, struct repo *r)
  * The packs are moved as they are only if every object in them is needed: a server may have sent
  * unchecked objects, which no commit leads to. Otherwise the needed objects are copied.
  */
-enum err repo_admit(struct call *c, struct repo *r, struct str commit)
+enum err repo_quarantine_admit(struct call *c, struct repo *r, struct str commit)
 {
 	size_t new;
 	bool all;
@@ -173,7 +173,7 @@ enum err repo_admit(struct call *c, struct repo *r, struct str commit)
 		return repo_quarantine_fail(c, r, "take over what is in");
 	if (all)
 		e = repo_quarantine_move_packs(c, r);
-	repo_turn_away(r);
+	repo_quarantine_drop(r);
 	if (!e && git_odb_refresh(r->odb))
 		e = repo_quarantine_fail(c, r, "read what was in");
 	return e;

@@ -44,7 +44,7 @@ enum err remote_look(struct call *c, struct remote *m, struct str ref, struct st
 
 /*
  * Like remote_look(), but also fetches the commit with its history, unless it equals `known`. The
- * fetched objects are in quarantine: see repo_admit().
+ * fetched objects are in quarantine: see repo_quarantine_admit().
  */
 enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
 		      struct str *commit);

@@ -7,8 +7,8 @@
 #include "store/place.h"
 #include "surface/cli/bead_edit.h"
 #include "surface/cli/face.h"
+#include "surface/upstream/compat.h"
 #include "surface/upstream/dialect.h"
-#include "surface/upstream/habits.h"
 #include "surface/view/bd_view.h"
 #include "surface/view/work_view.h"
 
@@ -50,10 +50,10 @@ static const struct field globals[] = {
 };
 
 /* A command for users of upstream bd. */
-#define HABIT(words, operation, ...) { words, &op_##operation, __VA_ARGS__ },
-#define HIDDEN                       (COMMAND_ALIAS | COMMAND_HABIT)
-#define LOOSE                        (HIDDEN | COMMAND_LOOSE)
-#define GROUP                        .group = "For users of upstream bd"
+#define COMPAT(words, operation, ...) { words, &op_##operation, __VA_ARGS__ },
+#define HIDDEN                        (COMMAND_ALIAS | COMMAND_COMPAT)
+#define LOOSE                         (HIDDEN | COMMAND_LOOSE)
+#define GROUP                         .group = "For users of upstream bd"
 
 /* The members of a bead that a table row shows. */
 #define ROW                                                                      \
@@ -133,7 +133,7 @@ static const struct command commands[] = {
 	{ "validate", &op_bead_validate, .view = bd_view_validate, .flags = COMMAND_CHECKS },
 	{ "repair", &op_bead_repair, .view = bd_view_repair },
 	{ "version", &op_bead_version, .view = bd_view_version },
-#include "surface/upstream/habits.def"
+#include "surface/upstream/compat.def"
 	{ 0 },
 };
 

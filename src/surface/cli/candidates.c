@@ -139,7 +139,7 @@ static void candidates_add_commands(struct candidates *k)
 	for (const struct command *cmd = face->commands; cmd->words; cmd++) {
 		struct str rest = str_of(cmd->words), next;
 
-		if (cmd->flags & (COMMAND_ALIAS | COMMAND_HABIT))
+		if (cmd->flags & (COMMAND_ALIAS | COMMAND_COMPAT))
 			continue;
 		if (words.n) {
 			if (!str_starts(rest, words) || rest.n == words.n || rest.p[words.n] != ' ')

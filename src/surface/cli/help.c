@@ -183,7 +183,7 @@ static bool help_begins(const struct command *cmd, struct str words, bool all)
 {
 	struct str full = str_of(cmd->words);
 
-	if ((cmd->flags & COMMAND_HABIT) ? !all : (cmd->flags & COMMAND_ALIAS) != 0)
+	if ((cmd->flags & COMMAND_COMPAT) ? !all : (cmd->flags & COMMAND_ALIAS) != 0)
 		return false;
 	return !words.n ||
 	       (str_starts(full, words) && (full.n == words.n || full.p[words.n] == ' '));
@@ -213,7 +213,7 @@ static void help_commands(struct view *v, const struct face *face, struct str wo
 static bool help_hides(const struct face *face)
 {
 	for (const struct command *cmd = face->commands; cmd->words; cmd++)
-		if (cmd->flags & COMMAND_HABIT)
+		if (cmd->flags & COMMAND_COMPAT)
 			return true;
 	return false;
 }

@@ -1,6 +1,6 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "surface/upstream/habits.h"
+#include "surface/upstream/compat.h"
 #include "surface/view/view.h"
 
 /* Commands of upstream's bd that have no counterpart here. */
@@ -9,8 +9,8 @@
 	"not needed: every command reads and writes the store itself, and changes are published " \
 	"in the background"
 
-static enum err habit_daemon_run(struct call *c, struct stores *s, const void *body,
-				 struct json *reply)
+static enum err compat_daemon_run(struct call *c, struct stores *s, const void *body,
+				  struct json *reply)
 {
 	(void)c, (void)s, (void)body;
 	json_object(reply);
@@ -26,20 +26,20 @@ static const struct prop daemon_props[] = {
 	{ 0 },
 };
 
-const struct op op_habit_daemon = {
+const struct op op_compat_daemon = {
 	.name = "upstream daemon",
 	.help = "Not needed: commands work without a daemon",
 	.reply = &(const struct prop){ "daemon", daemon_props },
-	.run = habit_daemon_run,
+	.run = compat_daemon_run,
 };
 
-void habit_view_daemon(struct view *v, const struct value *data)
+void compat_view_daemon(struct view *v, const struct value *data)
 {
 	view_say(v, data, "A daemon is {message}.");
 }
 
 /* The paragraph of an absent operation is the error, a sentence, and the next step. */
-int habit_absent_start(struct call *c, const struct request *r)
+int compat_absent_start(struct call *c, const struct request *r)
 {
 	struct str step = str_of(r->op->more), error;
 	const char *end = str_find(step, STR(". "));
@@ -52,7 +52,7 @@ int habit_absent_start(struct call *c, const struct request *r)
 }
 
 #define NOT_HERE(id, text, paragraph)           \
-	const struct op op_habit_##id = {       \
+	const struct op op_compat_##id = {      \
 		.name = "upstream " #id,        \
 		.help = "Not available: " text, \
 		.more = paragraph,              \

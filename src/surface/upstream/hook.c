@@ -5,7 +5,7 @@
 #include "base/text/value.h"
 #include "ops/upstream/upstream_ops.h"
 #include "surface/cli/out.h"
-#include "surface/upstream/habits.h"
+#include "surface/upstream/compat.h"
 #include "surface/view/view.h"
 
 /* Becomes the user's own hook, which gets the arguments and the input of Git. */
@@ -23,7 +23,7 @@ static void hook_become(struct call *c, struct str path, const struct value *rep
 	execv(argv[0], (char *const *)argv);
 }
 
-int habit_hook_start(struct call *c, const struct request *r)
+int compat_hook_start(struct call *c, const struct request *r)
 {
 	struct json reply = json_new(&c->mem);
 	const struct value *data;
@@ -38,7 +38,7 @@ int habit_hook_start(struct call *c, const struct request *r)
 	return 0;
 }
 
-int habit_prime_start(struct call *c, const struct request *r)
+int compat_prime_start(struct call *c, const struct request *r)
 {
 	struct json reply = json_new(&c->mem);
 	struct str answer;
@@ -54,7 +54,7 @@ int habit_prime_start(struct call *c, const struct request *r)
 	return 0;
 }
 
-void habit_view_merge(struct view *v, const struct value *data)
+void compat_view_merge(struct view *v, const struct value *data)
 {
 	(void)v, (void)data; /* Git shows the output of a merge driver, and a merge needs none */
 }
@@ -67,7 +67,7 @@ static void hook_view_one(struct view *v, const struct value *one)
 		  change.p ? "" : "calls ", STR_ARG(change.p ? change : calls));
 }
 
-void habit_view_hooks(struct view *v, const struct value *data)
+void compat_view_hooks(struct view *v, const struct value *data)
 {
 	view_each(v, data, hook_view_one);
 }

@@ -1,20 +1,20 @@
 #include "base/text/value.h"
-#include "surface/upstream/habits.h"
+#include "surface/upstream/compat.h"
 #include "surface/view/view.h"
 
-/* What people read of the operations in habits.def. */
+/* What people read of the operations in compat.def. */
 
-void habit_view_text(struct view *v, const struct value *data)
+void compat_view_text(struct view *v, const struct value *data)
 {
 	view_lines(v, value_str(data, "text"));
 }
 
-void habit_view_message(struct view *v, const struct value *data)
+void compat_view_message(struct view *v, const struct value *data)
 {
 	view_wrap(v, value_str(data, "message"), 0);
 }
 
-void habit_view_memory(struct view *v, const struct value *data)
+void compat_view_memory(struct view *v, const struct value *data)
 {
 	struct str value = value_str(data, "value"), action = value_str(data, "action");
 
@@ -25,7 +25,7 @@ void habit_view_memory(struct view *v, const struct value *data)
 		view_line(v, STR_FMT, STR_ARG(value));
 }
 
-void habit_view_memories(struct view *v, const struct value *data)
+void compat_view_memories(struct view *v, const struct value *data)
 {
 	if (!data->count)
 		view_line(v, "Nothing is remembered. Use 'bd remember TEXT'.");
@@ -34,7 +34,7 @@ void habit_view_memories(struct view *v, const struct value *data)
 			  STR_ARG(data->item[i].text));
 }
 
-static void habit_view_twins(struct view *v, const struct value *group)
+static void compat_view_twins(struct view *v, const struct value *group)
 {
 	const struct value *ids = value_find(group, "ids");
 
@@ -44,16 +44,16 @@ static void habit_view_twins(struct view *v, const struct value *group)
 	view_say(v, group, "  → {command}");
 }
 
-void habit_view_duplicates(struct view *v, const struct value *data)
+void compat_view_duplicates(struct view *v, const struct value *data)
 {
 	const struct value *groups = value_find(data, "groups");
 
 	if (!groups->count)
 		view_line(v, "No open beads have the same content.");
-	view_each(v, groups, habit_view_twins);
+	view_each(v, groups, compat_view_twins);
 }
 
-void habit_view_setup(struct view *v, const struct value *data)
+void compat_view_setup(struct view *v, const struct value *data)
 {
 	const struct value *list = value_find(data, "hosts");
 	bool there = view_yes(data, "installed");

@@ -255,7 +255,7 @@ def test_sync_flush_only_and_import_only_do_no_harm(repo, empty):
     assert repo.bd("sync", "--full", "-m", "message").ok()
 
 
-def test_help_lists_habits_only_with_all(repo):
+def test_help_lists_upstream_commands_only_with_all(repo):
     assert "hooks run" not in repo.bd("--help").out and "bd help --all" in repo.bd("--help").out
     assert "hooks run" in repo.bd("help", "--all").ok().out
     assert repo.bd("create", "x", "--all").code == 2

@@ -1,6 +1,6 @@
-#include "live/telling.h"
+#include "live/feed_round.h"
 
-struct json telling_begin(struct call *c)
+struct json feed_round_begin(struct call *c)
 {
 	struct json j = json_new(&c->mem);
 
@@ -8,7 +8,7 @@ struct json telling_begin(struct call *c)
 	return j;
 }
 
-void telling_end(struct telling *t, const char *type, struct json *j)
+void feed_round_end(struct feed_round *t, const char *type, struct json *j)
 {
 	json_put_object(j, "from");
 	json_put_str(j, "source", t->name);
@@ -20,20 +20,20 @@ void telling_end(struct telling *t, const char *type, struct json *j)
 		t->tell(t->arg, type, json_text(j));
 }
 
-void telling_choose(struct telling *t, struct str name)
+void feed_round_choose(struct feed_round *t, struct str name)
 {
 	t->name = name;
 	t->at = source_of(t->s, name);
 }
 
-void telling_reset(struct telling *t)
+void feed_round_reset(struct feed_round *t)
 {
-	struct json j = telling_begin(t->c);
+	struct json j = feed_round_begin(t->c);
 
-	telling_end(t, "reset", &j);
+	feed_round_end(t, "reset", &j);
 }
 
-void telling_gone(struct telling *t, const char *const *heads)
+void feed_round_gone(struct feed_round *t, const char *const *heads)
 {
 	static const struct source nowhere;
 	bool lost = false;
@@ -45,15 +45,15 @@ void telling_gone(struct telling *t, const char *const *heads)
 			if (!str_starts(one->key, str_of(*heads)) ||
 			    !memcmp(one->value, &nowhere, sizeof nowhere))
 				continue;
-			telling_choose(t, one->key);
+			feed_round_choose(t, one->key);
 			*t->at = nowhere;
 			lost = true;
 		}
 	if (lost)
-		telling_reset(t);
+		feed_round_reset(t);
 }
 
-bool telling_has_changed(struct map *map, struct arena *mem, struct str key, struct str now)
+bool feed_round_has_changed(struct map *map, struct arena *mem, struct str key, struct str now)
 {
 	void **at = map_find(map, key);
 	struct str *was;
