@@ -213,12 +213,15 @@ def test_a_server_that_calls_everything_a_race_is_not_asked_until_the_deadline(w
         assert sync(world.anna)["durability"] == "remote"
 
 
-@pytest.mark.parametrize("name", [REF, "packed-refs", "objects/info/alternates", "HEAD", "config"])
+@pytest.mark.parametrize("name", [REF, "packed-refs", "objects/info/alternates", "objects/pack/multi-pack-index",
+                                  "HEAD", "config"])
 def test_a_fifo_in_a_folder_is_not_waited_for(world, name):
     aside, file = world.path / "aside", world.remote / name
     if file.exists():
         file.rename(aside)
     os.mkfifo(file)
+    told = world.anna.run("doctor", "--json", timeout=30)
+    assert f"'{file}' of 'origin' is not a file" in told.out, told.out
     error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s", timeout=30), "corrupt")
     assert f"'{file}' of 'origin' is not a file" in error["message"] and not error["retryable"], error
     file.unlink()

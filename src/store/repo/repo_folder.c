@@ -20,22 +20,6 @@ static enum err repo_folder_check_owner(struct call *c, struct str gitdir)
 	return owner_refuse(c, gitdir, st.st_uid, gitdir);
 }
 
-enum err remote_open_folder(struct call *c, struct str path, struct repo **out)
-{
-	struct stat st;
-	bool bare = !stat(arena_cstr(&c->mem, path_join(&c->mem, path, STR("HEAD"))), &st);
-	struct str gitdir = bare ? path : path_join(&c->mem, path, STR(".git")), real;
-	enum err e;
-
-	if ((e = repo_folder_check_owner(c, gitdir)) || (e = repo_open(c, gitdir, out)))
-		return e;
-	/* `.git` may be a file that names another folder */
-	real = path_real(&c->mem, str_of(git_repository_path(repo_git(*out))));
-	if (real.p && (e = repo_folder_check_owner(c, real)))
-		repo_close(*out);
-	return e;
-}
-
 /* libgit2 would block for ever on a FIFO. */
 static enum err repo_folder_check_file(struct call *c, const struct remote *m, struct str path)
 {
@@ -49,8 +33,8 @@ static enum err repo_folder_check_file(struct call *c, const struct remote *m, s
 			    "is not needed.");
 }
 
-enum err remote_check_files(struct call *c, const struct remote *m, struct str folder,
-			    struct str ref)
+static enum err repo_folder_check_files(struct call *c, const struct remote *m, struct str folder,
+					struct str ref)
 {
 	const struct str names[] = { STR("HEAD"),
 				     STR("config"),
@@ -58,6 +42,7 @@ enum err remote_check_files(struct call *c, const struct remote *m, struct str f
 				     STR("shallow"),
 				     STR("commondir"),
 				     STR("objects/info/alternates"),
+				     STR("objects/pack/multi-pack-index"),
 				     ref };
 	struct str inner = path_join(&c->mem, folder, STR(".git"));
 	enum err e = repo_folder_check_file(c, m, inner);
@@ -65,6 +50,26 @@ enum err remote_check_files(struct call *c, const struct remote *m, struct str f
 	for (size_t i = 0; !e && i < sizeof names / sizeof *names; i++)
 		if (!(e = repo_folder_check_file(c, m, path_join(&c->mem, folder, names[i]))))
 			e = repo_folder_check_file(c, m, path_join(&c->mem, inner, names[i]));
+	return e;
+}
+
+enum err remote_open_folder(struct call *c, const struct remote *m, struct str path, struct str ref,
+			    struct repo **out)
+{
+	struct stat st;
+	bool bare = !stat(arena_cstr(&c->mem, path_join(&c->mem, path, STR("HEAD"))), &st);
+	struct str gitdir = bare ? path : path_join(&c->mem, path, STR(".git")), real;
+	enum err e;
+
+	if ((e = repo_folder_check_files(c, m, path, ref)) ||
+	    (e = repo_folder_check_owner(c, gitdir)))
+		return e;
+	if (repo_open(c, gitdir, out))
+		return remote_unreachable(c, m, 0, "reach");
+	/* `.git` may be a file that names another folder */
+	real = path_real(&c->mem, str_of(git_repository_path(repo_git(*out))));
+	if (real.p && (e = repo_folder_check_owner(c, real)))
+		repo_close(*out);
 	return e;
 }
 
@@ -91,11 +96,9 @@ enum err remote_look_at_folder(struct call *c, struct remote *m, struct str ref,
 	*there = NULL;
 	if (!m->from.p)
 		return ERR_OK;
-	if ((e = remote_check_files(c, m, m->from, ref)))
-		return e;
-	if ((e = remote_open_folder(c, m->from, there))) {
+	if ((e = remote_open_folder(c, m, m->from, ref, there))) {
 		*there = NULL;
-		return e == ERR_DUBIOUS_OWNERSHIP ? e : call_forgive(c);
+		return e == ERR_DUBIOUS_OWNERSHIP || e == ERR_REMOTE_DAMAGED ? e : call_forgive(c);
 	}
 	repo_set_umask(*there); /* a killed sync may have left a private ref */
 	repo_sweep_locks(c, *there, ref);
@@ -121,7 +124,7 @@ bool remote_ref_locked(struct call *c, struct remote *m, struct str ref, struct 
 
 	if (!m->to.p)
 		return false;
-	if (remote_open_folder(c, m->to, &there)) {
+	if (remote_open_folder(c, m, m->to, ref, &there)) {
 		call_forgive(c);
 		return false;
 	}

@@ -170,13 +170,10 @@ enum err logs_fetch(struct call *c, struct remote *m, struct log_fetch *f)
 	f->there = NULL;
 	if (!m->from.p)
 		return logs_fetch_wire(c, m, f);
-	if ((e = remote_check_files(c, m, m->from, STR("packed-refs"))))
-		return e;
-	if ((e = remote_open_folder(c, m->from, &f->there))) {
-		f->there = NULL;
-		return e == ERR_DUBIOUS_OWNERSHIP ? e : remote_unreachable(c, m, 0, "reach");
-	}
-	return logs_list_folder(c, f);
+	if (!(e = remote_open_folder(c, m, m->from, STR("packed-refs"), &f->there)))
+		return logs_list_folder(c, f);
+	f->there = NULL;
+	return e;
 }
 
 void logs_fetch_end(struct log_fetch *f)
@@ -289,10 +286,10 @@ enum err logs_push(struct call *c, struct remote *m, struct str ref, struct str 
 static enum err logs_delete_in_folder(struct call *c, struct remote *m, struct str ref)
 {
 	struct repo *there;
-	enum err e = remote_open_folder(c, m->to, &there);
+	enum err e = remote_open_folder(c, m, m->to, ref, &there);
 
 	if (e)
-		return e == ERR_DUBIOUS_OWNERSHIP ? e : remote_unreachable(c, m, 0, "push to");
+		return e;
 	repo_set_umask(there);
 	e = repo_ref_drop(c, there, ref);
 	repo_set_umask(m->repo);

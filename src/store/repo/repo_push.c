@@ -131,12 +131,10 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 	struct repo *there;
 	struct str other;
 	git_oid tip;
-	enum err e = remote_check_files(c, m, m->to, ref);
+	enum err e = remote_open_folder(c, m, m->to, ref, &there);
 
 	if (e)
 		return e;
-	if ((e = remote_open_folder(c, m->to, &there)))
-		return e == ERR_DUBIOUS_OWNERSHIP ? e : remote_unreachable(c, m, 0, "push to");
 	repo_set_umask(there);
 	git_oid_fromstrn(&tip, commit.p, commit.n);
 	git_error_clear();

@@ -51,13 +51,11 @@ bool remote_unreadable(void);
 
 /*
  * Opens a folder that is a repository, or has one in `.git`. DUBIOUS_OWNERSHIP: it belongs to
- * another user.
+ * another user. REMOTE_DAMAGED: one of its files, or the ref's own, is a FIFO or a device, on which
+ * libgit2 would block for ever.
  */
-enum err remote_open_folder(struct call *c, struct str path, struct repo **out);
-
-/* Checks the files that libgit2 reads: it would block for ever on a FIFO. */
-enum err remote_check_files(struct call *c, const struct remote *m, struct str folder,
-			    struct str ref);
+enum err remote_open_folder(struct call *c, const struct remote *m, struct str path, struct str ref,
+			    struct repo **out);
 
 /*
  * Reads the ref of a remote that is a folder. libgit2 would omit a ref that it cannot read from its
