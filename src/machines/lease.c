@@ -14,11 +14,8 @@ enum { VALUES_MOST = 40000, TEXT_MOST = 4096, DAY_MS = 24 * 3600 * 1000 };
 
 static enum err leases_refuse(struct call *c, const char *why)
 {
-	call_fail(c, ERR_REMOTE_DAMAGED,
-		  "the exclusive reservations at the remote can't be read: %s", why);
-	return call_step(c,
-			 "Ask for a newer version of Abacus, or delete them all, if nobody works "
-			 "with them: git push --delete origin " LEASES_REF);
+	return call_fail(c, ERR_REMOTE_DAMAGED,
+			 "the exclusive reservations at the remote can't be read: %s", why);
 }
 
 /* One line that can be shown. */

@@ -138,7 +138,13 @@ static enum err lease_read(struct lease_file *f)
 		return call_fail(f->c, ERR_SYNC_FAILED,
 				 "cannot fetch '" LEASES_REF "' (%.10s…) from '" STR_FMT "'",
 				 f->there.p, STR_ARG(f->remote.name));
-	return e ? e : leases_parse(f->c, text, &f->now);
+	if (e || !(e = leases_parse(f->c, text, &f->now)))
+		return e;
+	return call_step(f->c,
+			 "Ask for a newer version of Abacus, or delete them all, if nobody works "
+			 "with them; the command stops if the server reports that the ref is "
+			 "symbolic: " STR_FMT,
+			 STR_ARG(remote_delete_command(f->c, &f->remote, STR(LEASES_REF))));
 }
 
 static enum err lease_write(struct lease_file *f, bool *moved)

@@ -11,6 +11,7 @@ import pytest
 from bead_harness import faulty
 from conftest import BUILD, environment, git
 from harness import patience
+from hints import command_of, run_command
 from remotes import at, clone, hook, http_remote, point
 from test_exclusive_claims import THOROUGH, folder, remote, remote_by
 
@@ -235,10 +236,27 @@ def test_a_reservation_killed_at_any_step_is_made_once(folder, remote, faulty):
 def test_leases_that_cannot_be_read_are_refused_and_nothing_else_stops(folder, remote, data):
     ann = machine(folder, "ann", remote)
     write_leases(remote, data)
-    refused(reserve(ann, "src"), "IO_READ_FAILED", f"git push --delete origin {LEASES}")
+    git(ann.path, "remote", "rename", "origin", "hub")
+    ann.bd("config", "set", "sync.remote", "hub").ok()
+    hint = refused(reserve(ann, "src"), "IO_READ_FAILED")["hint"]
     assert reserved_here(ann) == []
     ann.bd("sync").ok()
-    git(ann.path, "push", "-q", "--delete", "origin", LEASES)
+    run_command(ann, command_of(hint, "refs=")).ok()
+    mine(ann, "src")
+
+
+@pytest.mark.parametrize("target", ["refs/beads/store", "refs/heads/main"])
+def test_the_command_that_deletes_leases_deletes_no_other_ref(folder, remote, target):
+    """A push that deletes a symbolic ref deletes the ref that it points to."""
+    ann = machine(folder, "ann", remote)
+    ann.create("published")
+    ann.bd("sync").ok()
+    git(remote, "update-ref", "refs/heads/main", at(remote))
+    git(remote, "symbolic-ref", LEASES, target)
+    hint = refused(reserve(ann, "src"), "IO_READ_FAILED")["hint"]
+    assert run_command(ann, command_of(hint, "refs=")).code == 1
+    assert at(remote) and at(remote, "refs/heads/main")
+    git(remote, "symbolic-ref", "--delete", LEASES)
     mine(ann, "src")
 
 

@@ -95,6 +95,29 @@ struct str remote_force_command(struct call *c, const struct remote *m, struct s
 			 STR_ARG(spawn_word(&c->mem, ref)));
 }
 
+/*
+ * The command, run only if the server reports no symbolic ref: a push to a symbolic ref changes the
+ * ref that it points to.
+ */
+static struct str remote_unless_symbolic(struct call *c, const struct remote *m, struct str ref,
+					 struct str command)
+{
+	return arena_fmt(&c->mem,
+			 "refs=$(git ls-remote --symref " STR_FMT " " STR_FMT
+			 ") && ! echo \"$refs\" | grep ^ref: && " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, m->name)), STR_ARG(spawn_word(&c->mem, ref)),
+			 STR_ARG(command));
+}
+
+struct str remote_delete_command(struct call *c, const struct remote *m, struct str ref)
+{
+	struct str push = repo_remote_push_command(c, m, "--delete ");
+
+	return remote_unless_symbolic(c, m, ref,
+				      arena_fmt(&c->mem, STR_FMT " " STR_FMT, STR_ARG(push),
+						STR_ARG(spawn_word(&c->mem, ref))));
+}
+
 enum err remote_refuse_broken(struct call *c, struct remote *m, struct str ref, struct str at,
 			      struct str fault)
 {
@@ -126,10 +149,8 @@ enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str
 		"Your own work is safe. Check in the repository there whether "
 		"that ref is symbolic; if so, remove it there. If not, replace it with "
 		"this command, which stops if the server reports a symbolic ref (with "
-		"Git's protocol 2; older servers do not report it): refs=$(git ls-remote --symref " STR_FMT
-		" " STR_FMT ") && ! echo \"$refs\" | grep ^ref: && " STR_FMT,
-		STR_ARG(spawn_word(&c->mem, m->name)), STR_ARG(spawn_word(&c->mem, ref)),
-		STR_ARG(remote_force_command(c, m, ref)));
+		"Git's protocol 2; older servers do not report it): " STR_FMT,
+		STR_ARG(remote_unless_symbolic(c, m, ref, remote_force_command(c, m, ref))));
 }
 
 enum err remote_refuse_room(struct call *c, struct remote *m, struct str ref, struct str other)

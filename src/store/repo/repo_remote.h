@@ -56,6 +56,9 @@ enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct 
 /* REMOTE_DAMAGED: our ref may be symbolic, so that a push would write to another ref (`shared`). */
 enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str ref);
 
+/* A shell command that deletes the ref, unless the server reports that it is symbolic. */
+struct str remote_delete_command(struct call *c, const struct remote *m, struct str ref);
+
 /*
  * Moves the remote's ref from `old` (absent: it must not exist) to the commit that our ref `from`
  * points to. `moved` is false if another client was faster.
