@@ -99,8 +99,9 @@ static enum err sync_exclusive_unknown(struct call *c, enum err e)
 {
 	if (e != ERR_SYNC_TIMEOUT || c->step.p)
 		return e;
-	return call_step(c, "The remote may have the claim or not. Run the same command again: it "
-			    "finds out, and claims nothing twice.");
+	return call_step(c,
+			 "The remote may or may not have the claim. Run the same command again: it "
+			 "finds out, and claims nothing twice.");
 }
 
 enum err sync_exclusive(struct call *c, struct beads *b, struct str request, int64_t timeout_ms,

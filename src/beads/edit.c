@@ -18,7 +18,8 @@ enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row, struc
 
 	*out = (struct edit){ .c = c, .b = b, .row = row, .mark = beads_mark(c, b) };
 	if (!line || !line_decode(&c->mem, line, &out->now, &why))
-		return call_fail(c, ERR_DAMAGED, "the cache has '" STR_FMT "' wrong: " STR_FMT,
+		return call_fail(c, ERR_DAMAGED,
+				 "the cache has a wrong entry for '" STR_FMT "': " STR_FMT,
 				 STR_ARG(row->id), STR_ARG(why));
 	out->change.id = out->now.id;
 	out->change.created = out->now.created;

@@ -52,7 +52,7 @@ enum err lease_reserve(struct call *c, const struct reserve_ask *ask,
 	h.words[3] = arena_fmt(&c->mem, "%lld", (long long)timeout_ms).p;
 	e = git_process_run(c, &h);
 	if (e == ERR_SYNC_TIMEOUT && !c->step.p)
-		call_step(c, "The remote may have the reservation or not. Run the same command "
+		call_step(c, "The remote may or may not have the reservation. Run the same command "
 			     "again: it finds out.");
 	if (e)
 		return e;

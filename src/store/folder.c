@@ -158,7 +158,7 @@ enum err folder_check_git(struct call *c, struct str gitdir)
 			continue;
 		call_fail(c, ERR_UNSAFE_PATH, "every user may write to '" STR_FMT "'",
 			  STR_ARG(path));
-		return call_step(c, "Take that permission away: chmod -R o-w " STR_FMT,
+		return call_step(c, "Remove that permission: chmod -R o-w " STR_FMT,
 				 STR_ARG(spawn_word(&c->mem, gitdir)));
 	}
 	return ERR_OK;
@@ -402,7 +402,7 @@ static enum err refuse_tracked(struct call *c, const struct worktree *w, struct 
 			"tracks, then run the command again, and commit the removal: " STR_FMT,
 			STR_ARG(command));
 	return call_step(c,
-			 "Have it taken out of the repository; until that is committed, choose "
+			 "Remove it from the repository; until that is committed, choose "
 			 "another project with --dir. Move it away first: " STR_FMT,
 			 STR_ARG(command));
 }

@@ -278,13 +278,13 @@ static enum err slot_check(struct call *c, struct str folder, const struct slot_
 	if (!count) {
 		call_fail(c, ERR_NOT_FOUND, "there is no resource '" STR_FMT "'",
 			  STR_ARG(need->name));
-		return call_step(c, "Say how many slots it has: abacus slots set " STR_FMT " %lld",
+		return call_step(c, "Set how many slots it has: abacus slots set " STR_FMT " %lld",
 				 STR_ARG(need->name), (long long)need->count);
 	}
 	call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' has %lld slot%s, not %lld",
 		  STR_ARG(need->name), (long long)count, count == 1 ? "" : "s",
 		  (long long)need->count);
-	return call_step(c, "Need fewer, or change it: abacus slots set " STR_FMT " %lld",
+	return call_step(c, "Ask for fewer slots, or add some: abacus slots set " STR_FMT " %lld",
 			 STR_ARG(need->name), (long long)need->count);
 }
 

@@ -21,8 +21,8 @@ static enum err user_folder_check(struct call *c, struct str path, const char *v
 		return ERR_OK;
 	call_fail(c, ERR_UNSAFE_PATH, "other users may write to '" STR_FMT "'", STR_ARG(path));
 	return call_step(c,
-			 "Look whether all that is in it is yours, then take that permission "
-			 "away: chmod 700 " STR_FMT,
+			 "Check that everything in it is yours, then remove that "
+			 "permission: chmod 700 " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 

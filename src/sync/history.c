@@ -117,7 +117,7 @@ static enum err find_at(struct call *c, struct repo *r, struct str ref, int64_t 
 	}
 	call_fail(c, ERR_NOT_FOUND, "nothing was published before %s",
 		  moment_format(&c->mem, ms).p);
-	return call_step(c, "The first commit is of %s.", moment_format(&c->mem, first_ms).p);
+	return call_step(c, "The first commit was made at %s.", moment_format(&c->mem, first_ms).p);
 }
 
 enum err history_find(struct call *c, struct repo *r, struct str ref, int64_t at_ms,
@@ -147,8 +147,8 @@ enum err history_read(struct call *c, struct repo *r, struct str commit, struct 
 	if (e || out->file[FILE_META].p || out->file[FILE_STATE].p)
 		return e;
 	call_fail(c, ERR_NOT_FOUND, "there are no beads in commit '%.10s'", commit.p);
-	return call_step(c,
-			 "It is one of another ref; 'bd history ID' lists those that have beads.");
+	return call_step(
+		c, "It belongs to another ref; 'bd history ID' lists commits that have beads.");
 }
 
 /* --- one bead --- */
@@ -268,7 +268,7 @@ static enum err history_look_back(struct call *c, struct repo *r, struct str ref
 		p->changed[p->changes++] = 0;
 	if (p->changes)
 		return ERR_OK;
-	call_fail(c, ERR_NOT_FOUND, "no commit of '" STR_FMT "' knows '" STR_FMT "'", STR_ARG(ref),
+	call_fail(c, ERR_NOT_FOUND, "no commit of '" STR_FMT "' has '" STR_FMT "'", STR_ARG(ref),
 		  STR_ARG(id));
 	return call_step(c, "If it is new, run 'bd sync' to put it into a commit.");
 }

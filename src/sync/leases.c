@@ -272,7 +272,7 @@ static enum err lease_failed(struct lease_take *t, enum err e)
 		return e;
 	}
 	if (t->lease)
-		return call_step(c, "The remote may have the reservation or not. Run the same "
+		return call_step(c, "The remote may or may not have the reservation. Run the same "
 				    "command again: it finds out.");
 	return call_step(c, "Nothing was reserved. " STR_FMT, STR_ARG(call_next_step(c)));
 }

@@ -453,7 +453,8 @@ static enum err sync_main_run(struct sync_main_request *r, const char *act)
 		if (!strcmp(act, acts[i].name)) {
 			for (int k = 0; k < acts[i].words; k++)
 				if (!r->words[k])
-					return call_fail(r->c, ERR_USAGE, "'%s' wants more", act);
+					return call_fail(r->c, ERR_USAGE,
+							 "'%s' needs more arguments", act);
 			r->c->dir = r->c->gitdir = str_of(r->words[0]);
 			return acts[i].run(r);
 		}

@@ -382,7 +382,7 @@ static enum err exclusive_failed(struct exclusive_sync *x, enum err e)
 		return e;
 	if (x->mine)
 		return call_step(x->s->c,
-				 "The remote may have the claim or not. Run the same command "
+				 "The remote may or may not have the claim. Run the same command "
 				 "again: it finds out, and claims nothing twice.");
 	return call_step(x->s->c, "Nothing was claimed. " STR_FMT,
 			 STR_ARG(call_next_step(x->s->c)));

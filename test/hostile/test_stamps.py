@@ -159,7 +159,7 @@ def undeleted(repo, *ids):
     done = repo.bd("undelete", *ids, "--json").ok()
     copies = [bead["id"] for bead in done.json]
     for id, copy in zip(ids, copies):
-        assert f"'{id}' was deleted at the end of time" in done.err and f"'{copy}'" in done.err, done.err
+        assert f"'{id}' was deleted with the latest possible time stamp" in done.err and f"'{copy}'" in done.err, done.err
     return copies
 
 

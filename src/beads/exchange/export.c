@@ -98,7 +98,8 @@ static bool export_see(void *arg, const struct bead_row *row)
 	struct bead bead;
 
 	if (!line_decode(&part.mem, value_read(&part.mem, row->line), &bead, &why))
-		r->failed = call_fail(&part, ERR_DAMAGED, "the cache has '" STR_FMT "' wrong",
+		r->failed = call_fail(&part, ERR_DAMAGED,
+				      "the cache has a wrong entry for '" STR_FMT "'",
 				      STR_ARG(row->id));
 	if (!r->failed)
 		r->failed = export_bead(r, &part, &bead, row);
@@ -117,7 +118,8 @@ static enum err export_buried(struct export_run *r, const struct buried *one)
 	enum err e = ERR_OK;
 
 	if (!state_read_tombstone(s, value_read(&part.mem, one->line), &why))
-		e = call_fail(&part, ERR_DAMAGED, "the cache has '" STR_FMT "' wrong: " STR_FMT,
+		e = call_fail(&part, ERR_DAMAGED,
+			      "the cache has a wrong entry for '" STR_FMT "': " STR_FMT,
 			      STR_ARG(one->id), STR_ARG(why));
 	slot = e ? NULL : state_find(s, one->id);
 	if (slot && slot->bead && !bead_live(slot->bead)) {

@@ -76,8 +76,8 @@ static enum err batch_look(struct import_batch *x, struct str id, struct slot **
 	if ((line.p && !state_read_tombstone(found, value_read(mem, line), &why)) ||
 	    (row && !state_read_bead(found, value_read(mem, row->line), &why)))
 		return call_fail(&x->part, ERR_DAMAGED,
-				 "the cache has '" STR_FMT "' wrong: " STR_FMT, STR_ARG(id),
-				 STR_ARG(why));
+				 "the cache has a wrong entry for '" STR_FMT "': " STR_FMT,
+				 STR_ARG(id), STR_ARG(why));
 	*out = state_find(found, id);
 	return ERR_OK;
 }

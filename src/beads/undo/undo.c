@@ -495,7 +495,7 @@ static enum err undo_check_expected(struct undo *u, struct stamp at)
 {
 	if (u->options->expected.ms == INT64_MIN || !stamp_cmp(u->options->expected, at))
 		return ERR_OK;
-	call_fail(u->c, ERR_CAS_MISMATCH, "your last change is another one now, of %s",
+	call_fail(u->c, ERR_CAS_MISMATCH, "your last change is now a different one, made at %s",
 		  moment_format(&u->c->mem, at.ms).p);
 	return call_step(u->c, "See what would be undone: bd undo --dry-run");
 }

@@ -49,8 +49,9 @@ static enum err undelete_copy(struct undeleting *u, size_t count)
 
 	for (; !e && one; one = one->next) {
 		call_warn(u->c,
-			  "'" STR_FMT "' was deleted at the end of time, so it cannot have its id "
-			  "again: it is '" STR_FMT "' now",
+			  "'" STR_FMT
+			  "' was deleted with the latest possible time stamp, so it was "
+			  "restored under another id, '" STR_FMT "'",
 			  STR_ARG(one->id), STR_ARG(one->copy));
 		for (size_t i = 0; i < count; i++)
 			if (str_eq(u->id[i], one->id))

@@ -93,9 +93,9 @@ static enum err bead_export_run(struct call *c, struct stores *s, const void *bo
 const struct op op_bead_export = {
 	.name = "bead export",
 	.help = "Write all beads for other programs",
-	.more = "The JSONL is that of upstream's bd: one line per bead, sorted by id; deleted beads "
-		"are tombstones. Everything that an import brought is written again. The same beads "
-		"give the same bytes, and importing them here again changes nothing.",
+	.more = "Writes the JSONL of upstream's bd: one line per bead, sorted by id; deleted "
+		"beads are tombstones. Everything that an import brought is written again. The "
+		"same beads give the same bytes, and importing them here again changes nothing.",
 	.examples = "bd export -o .beads/issues.jsonl\n"
 		    "bd export --format md",
 	.flags = BEAD_READ | OP_HOST,

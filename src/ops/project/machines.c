@@ -298,8 +298,8 @@ static const struct field rename_fields[] = {
 const struct op op_machines_list = {
 	.name = "machines",
 	.help = "List the machines that share here",
-	.more = "Shows each machine with its key, its agents, when something of it last arrived, "
-		"what waits to be sent, and why its log is not applied, if it is not.",
+	.more = "For each machine, shows its key, its agents, when its last change arrived, "
+		"what is waiting to be sent, and, if its log is not applied, why.",
 	.reply = &list_reply,
 	.run = machines_list_run,
 };
@@ -307,8 +307,8 @@ const struct op op_machines_list = {
 const struct op op_machines_rename = {
 	.name = "machines rename",
 	.help = "Name this machine, or another one in this clone",
-	.more = "With one argument, it is the new name of this machine, for everybody. With two, "
-		"the name by which this clone calls another machine.",
+	.more = "With one argument, renames this machine for everybody. With two, sets the name "
+		"that this clone shows for another machine.",
 	.examples = "abacus machines rename laptop\n"
 		    "abacus machines rename 4f3a office",
 	.flags = OP_WRITE | OP_HOST,
@@ -321,7 +321,7 @@ const struct op op_machines_rename = {
 const struct op op_machines_forget = {
 	.name = "machines forget",
 	.help = "Delete a machine's log at the remote",
-	.more = "What other clones have received stays with them. A machine that still shares "
+	.more = "Other clones keep what they have received. A machine that still shares "
 		"publishes its log again with its next change.",
 	.flags = OP_WRITE | OP_HOST | OP_WAITS,
 	.body_size = sizeof(struct body),
@@ -333,8 +333,8 @@ const struct op op_machines_forget = {
 const struct op op_machines_trust = {
 	.name = "machines trust",
 	.help = "Accept a machine's present key and log",
-	.more = "After a warning that a log is signed with another key, or was set back: check "
-		"with the owner of the machine first.",
+	.more = "Use this after a warning that a machine's log is signed with another key, or "
+		"was rolled back, and only once the owner of the machine has confirmed it.",
 	.flags = OP_WRITE | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = one_fields,

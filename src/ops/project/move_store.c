@@ -72,7 +72,7 @@ const struct op op_move_store = {
 	.name = "move-store",
 	.help = "Move the store into the workspace, or into the Git directory",
 	.more = "Some sandboxes, such as that of Codex, let programs write to the worktree but not "
-		"to .git. Beads, memory and settings then belong into the workspace. Other "
+		"to .git. Beads, memory and settings then belong in the workspace. Other "
 		"commands may run meanwhile: they wait, and continue in the new place. If the move "
 		"is killed, the store is in one of the two places, and complete.",
 	.examples = "abacus move-store workspace\n"

@@ -60,7 +60,7 @@ static enum err upstream_query_run(struct call *c, struct stores *s, const void 
 	if (why) {
 		call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not an expression: %s",
 			  STR_ARG(in->text), why);
-		return call_step(c, "An expression is such as: status=open AND (priority<=1 OR "
+		return call_step(c, "Write an expression such as: status=open AND (priority<=1 OR "
 				    "label=urgent)");
 	}
 	if (!in->all && !str_has(in->text, STR("closed")))

@@ -53,7 +53,7 @@ static const struct field list_fields[] = { WHERE_FIELDS, { 0 } };
 static const struct field pin_fields[] = {
 	KEY_FIELD,
 	WHERE_FIELDS,
-	{ "unpin", &kind_bool, AT(unpin), .help = "undo the pinning" },
+	{ "unpin", &kind_bool, AT(unpin), .help = "unpin the memory" },
 	{ 0 },
 };
 static const struct field gc_fields[] = {

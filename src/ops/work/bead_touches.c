@@ -163,10 +163,10 @@ static enum err bead_touches_run(struct call *c, struct stores *s, const void *b
 const struct op op_bead_touches = {
 	.name = "bead touches",
 	.help = "Show the files that a bead touches",
-	.more = "Declared are the scopes of 'bd create --touches' and 'bd update --touches'. "
-		"Reserved are the scopes that agents have reserved for the bead now. Learned are "
-		"the files of commits whose message names the bead (by its id, or by a line "
-		"'Bead: ID' at its end) and all scopes that were ever reserved for it.",
+	.more = "'declared' has the scopes set with 'bd create --touches' and 'bd update "
+		"--touches'; 'reserved' the scopes that agents have reserved for the bead now; "
+		"'learned' the files of commits whose message names the bead (by its id, or by "
+		"a line 'Bead: ID' at its end), and all scopes that were ever reserved for it.",
 	.examples = "bd touches bd-a1b2\n"
 		    "bd update bd-a1b2 --touches 'src/parser/*,doc/parser.md'",
 	.flags = BEAD_READ,

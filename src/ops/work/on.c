@@ -99,18 +99,18 @@ static enum err project_on_run(struct call *c, struct stores *s, const void *bod
 const struct op op_project_on = {
 	.name = "project on",
 	.help = "Run a command when something changes",
-	.more = "With an event and a command, adds a rule; without, lists the rules. 'abacus on --run' "
-		"runs them in the foreground; the service of 'abacus open' does, too. The command "
-		"gets ABACUS_EVENT, ABACUS_BEAD and ABACUS_BY in its environment, and the event as "
-		"JSON on its standard input; it runs in the project's folder, without a shell. "
-		"The event bead.* stands for all that begin with bead. Changes from other machines "
-		"count, too. The command runs at least once for each change since the rule was "
-		"added, also for those while no runner ran: a runner that was killed repeats the "
-		"commands that had not ended. A "
-		"command that fails is not repeated. A rule is run by one process at a time. Rules "
-		"belong to this clone, at the path where it is: they are kept in "
-		"~/.local/state/abacus/on, no pull brings one, and neither HTTP, MCP nor a process in a "
-		"sandbox can add one.",
+	.more = "With an event and a command, adds a rule; without, lists the rules. 'abacus on "
+		"--run' runs them in the foreground; the service of 'abacus open' runs them, "
+		"too. The command gets ABACUS_EVENT, ABACUS_BEAD and ABACUS_BY in its "
+		"environment, and the event as JSON on its standard input; it runs in the "
+		"project's folder, without a shell. The event bead.* stands for every event "
+		"that begins with bead. Changes from other machines count, too. The command "
+		"runs at least once for each change since the rule was added, including changes "
+		"made while no runner was running; a runner that was killed repeats the "
+		"commands that had not ended. A command that fails is not repeated. A rule is "
+		"run by one process at a time. Rules belong to this clone at its present path, "
+		"and are kept in ~/.local/state/abacus/on: no pull can add one, and neither can "
+		"HTTP, MCP or a process in a sandbox.",
 	.examples = "abacus on bead.closed --label release -- ./announce.sh\n"
 		    "abacus on --run\n"
 		    "abacus on --remove 1",

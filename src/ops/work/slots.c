@@ -88,7 +88,7 @@ const struct op op_project_slots_set = {
 	.name = "project slots set",
 	.help = "Set how many slots a resource of this machine has",
 	.more = "The resources are yours, on this machine, and shared by all of your projects. "
-		"Fewer slots take nothing away from those who hold them.",
+		"Running commands keep the slots that they hold.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
 	.body_size = sizeof(struct body),
 	.fields = set_fields,

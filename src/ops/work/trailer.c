@@ -18,7 +18,7 @@ static const struct field fields[] = {
 	{ "file", &kind_path, offsetof(struct body, file), FIELD_PLACE | FIELD_REQUIRED,
 	  .help = "file with the message of the commit" },
 	{ "source", &kind_str, offsetof(struct body, source), FIELD_PLACE, .arg = "SOURCE",
-	  .help = "where Git has the message from" },
+	  .help = "where Git got the message from" },
 	{ 0 },
 };
 

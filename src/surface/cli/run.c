@@ -81,10 +81,10 @@ int run_start(struct call *c, const struct request *r)
 const struct op op_run = {
 	.name = "run",
 	.help = "Run a command when slots of a resource are free",
-	.more = "Waits, first come first served, until all slots that are needed are free, then "
-		"becomes the command: its exit status, its signals and its terminal are those of "
-		"the command. The slots are free again when the command ends, however it ends. "
-		"'abacus slots set NAME N' says how many slots a resource of this machine has.",
+	.more = "Waits, first come, first served, until all needed slots are free, then becomes "
+		"the command: exit status, signals and terminal are those of the command. The "
+		"slots are free again when the command ends, however it ends. 'abacus slots set "
+		"NAME N' sets how many slots a resource of this machine has.",
 	.examples = "abacus run --need build:2 -- make -j8\n"
 		    "abacus run --need gpu --timeout 10m -- ./train",
 	.flags = OP_HOST,
