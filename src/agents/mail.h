@@ -69,13 +69,6 @@ enum err mail_read(struct call *c, struct agent_files *f, struct str agent, stru
 enum err mail_ack(struct call *c, struct agent_files *f, struct str agent, struct str id,
 		  struct mail **out);
 
-/*
- * Joins a message that came from another machine to its recipient's mailbox: it is stored if it is
- * new, and moved forward if its state is later here or there. A message that could not have been
- * sent here is left out.
- */
-enum err mail_join(struct call *c, struct agent_files *f, const struct mail *m, bool *changed);
-
 /* The messages that still have to be acknowledged, newest first, and the number of messages in each
  * state. An absent agent or bead stands for all of them. */
 struct mail_totals {

@@ -1,9 +1,12 @@
-/* Messages that come from other machines. */
-#include "agents/mail.h"
-#include "agents/mailbox.h"
+/*
+ * Messages that come from other machines. However many there are for a mailbox, its record is read
+ * once and appended to once, because every command that sends waits for the lock meanwhile, and
+ * every append waits for the disk.
+ */
+#include "agents/mail_join.h"
+
 #include "base/id.h"
 #include "base/text/utf8.h"
-#include "store/agent_pending.h"
 
 enum { TITLE_MOST = 500, TEXT_MOST = 1024 * 1024 }; /* bytes, as in mail.c */
 
@@ -35,60 +38,178 @@ static struct mail mail_join_states(const struct mail *here, const struct mail *
 	return both;
 }
 
-/* Every line is one step after the line before it, so an acked message has three. */
-static enum err mail_join_steps(struct call *c, struct agent_files *f, struct mailbox *box,
-				const struct mail *from, const struct mail *to)
-{
-	struct mail read = *to, acked = *to;
+/* --- the record --- */
 
-	read.state = MAIL_READ;
-	read.acked_ms = 0;
-	acked.again = to->state == from->state;
-	read.again = acked.again;
-	if (to->state == MAIL_UNREAD)
-		return mailbox_put(c, f, box, &acked, NULL);
-	if (to->state == MAIL_READ)
-		return mailbox_put(c, f, box, &read, NULL);
-	return from->state == MAIL_UNREAD ? mailbox_put(c, f, box, &read, &acked) :
-					    mailbox_put(c, f, box, &acked, NULL);
+/* A member of a line as this program writes it, without escapes; absent: it has none. */
+static struct str mail_member(struct str line, struct str member)
+{
+	const char *at = str_find(line, member), *end;
+	struct str rest;
+
+	if (!at)
+		return STR_NONE;
+	rest = str_skip(line, (size_t)(at - line.p) + member.n);
+	end = memchr(rest.p, '"', rest.n);
+	return end ? str_head(rest, (size_t)(end - rest.p)) : STR_NONE;
 }
 
-static enum err mail_join_new(struct call *c, struct agent_files *f, struct mailbox *box,
-			      const struct mail *m)
+/* The id of a line in the form that this program writes, or else from its JSON. */
+static struct str mail_line_id(struct call *c, struct str line)
 {
-	struct mail sent = *m;
-	struct agent_append line;
+	const struct str first = STR("{\"message_id\":\"");
+	struct mail *m;
+
+	if (str_starts(line, first))
+		return mail_member(line, first);
+	m = mailbox_decode(&c->mem, line);
+	return m ? m->id : STR_NONE;
+}
+
+/* What the messages of one machine take in a mailbox. */
+static int64_t *mail_join_bytes(struct call *c, struct mail_join_box *b, struct str machine)
+{
+	void **at = map_put(&b->bytes, machine);
+
+	if (!*at)
+		*at = arena_new(&c->mem, int64_t);
+	return *at;
+}
+
+/* One pass through the record, whatever the number of messages that are joined. */
+static enum err mail_join_scan(struct call *c, struct agent_files *f, struct mail_join_box *b)
+{
+	struct str text, line;
+	enum err e = agent_file_read(c, f, mailbox_record(c, &b->box), &text);
+
+	b->size = (int64_t)text.n;
+	while (!e && agent_line_next(&text, &line)) {
+		struct str id = mail_line_id(c, line), via;
+		struct str *last;
+		void **at;
+
+		if (!id.n)
+			continue;
+		at = map_put(&b->last, id);
+		if (!*at)
+			*at = arena_new(&c->mem, struct str);
+		last = *at;
+		*last = line;
+		via = mail_member(line, STR(",\"via\":\""));
+		if (via.n)
+			*mail_join_bytes(c, b, via) += (int64_t)line.n;
+	}
+	return e;
+}
+
+static enum err mail_join_box(struct mail_joining *k, struct str agent, struct mail_join_box **out)
+{
+	struct call *c = k->c;
+	struct map none = { .mem = &c->mem };
+	void **at = map_put(&k->boxes, agent);
 	enum err e;
+
+	*out = *at;
+	if (*out)
+		return ERR_OK;
+	*out = arena_new(&c->mem, struct mail_join_box);
+	**out = (struct mail_join_box){ .lines.mem = &c->mem, .last = none, .bytes = none };
+	if ((e = mailbox_open(c, k->files, agent, &(*out)->box)) ||
+	    (e = mail_join_scan(c, k->files, *out)))
+		return e;
+	*at = *out;
+	return ERR_OK;
+}
+
+/* --- joining --- */
+
+/*
+ * One machine may take a third of a mailbox, and all other machines together two thirds: whatever
+ * somebody pushes, the agents of this machine can write to each other.
+ */
+static bool mail_join_fits(const struct mail_join_box *b, int64_t *of_machine, size_t more)
+{
+	enum { THIRD = AGENT_RECORD_FULL / 3 };
+
+	return *of_machine + (int64_t)more <= THIRD &&
+	       b->size + (int64_t)b->lines.n + (int64_t)more <= 2 * (int64_t)THIRD;
+}
+
+/* Every line is one step after the line before it, so an acked message has three. */
+static struct str mail_join_lines(struct call *c, const struct mailbox *box,
+				  const struct mail *from, const struct mail *to)
+{
+	struct mail sent = *to, read = *to, acked = *to;
+	struct buf lines = { .mem = &c->mem };
+	bool same = from && to->state == from->state;
 
 	sent.state = MAIL_UNREAD;
 	sent.read_ms = sent.acked_ms = 0;
-	line = mailbox_line(c, box, &sent);
-	if ((e = agent_files_begin(c, f)) || (e = agent_files_append_all(c, f, &line, 1)) ||
-	    (e = mailbox_settle(c, f, box)))
-		return e;
-	return m->state == MAIL_UNREAD ? ERR_OK : mail_join_steps(c, f, box, &sent, m);
+	read.state = MAIL_READ;
+	read.acked_ms = 0;
+	sent.again = read.again = acked.again = same;
+	if (!from || to->state == MAIL_UNREAD)
+		buf_put(&lines, mailbox_line(c, box, &sent).lines);
+	if (to->state == MAIL_READ ||
+	    (to->state == MAIL_ACKED && (!from || from->state == MAIL_UNREAD)))
+		buf_put(&lines, mailbox_line(c, box, &read).lines);
+	if (to->state == MAIL_ACKED)
+		buf_put(&lines, mailbox_line(c, box, &acked).lines);
+	return buf_str(&lines);
 }
 
-enum err mail_join(struct call *c, struct agent_files *f, const struct mail *m, bool *changed)
+/* As the record has it; NULL: it does not. Adopting other programs' states has changed the box. */
+static const struct mail *mail_join_find(struct call *c, const struct mail_join_box *b,
+					 struct str id)
 {
-	struct mailbox box;
-	struct mail *here, both;
+	void **fresh = map_find(&b->box.fresh, id), **at = map_find(&b->last, id);
+	const struct str *line = at ? *at : NULL;
+
+	return fresh ? *fresh : line ? mailbox_decode(&c->mem, *line) : NULL;
+}
+
+enum err mail_join(struct mail_joining *k, const struct mail *m, bool *left_out)
+{
+	struct call *c = k->c;
+	const struct mail *here;
+	struct mail both = *m;
+	struct mail_join_box *b;
+	struct str lines;
+	int64_t *taken;
 	enum err e;
 
-	*changed = false;
+	*left_out = false;
 	if (!mail_join_valid(m))
 		return ERR_OK;
-	if ((e = mailbox_open(c, f, m->to, &box)) || (e = mailbox_find(c, f, &box, m->id, &here)))
+	if ((e = agent_files_begin(c, k->files)) || (e = mail_join_box(k, m->to, &b)))
 		return e;
-	*changed = !here;
-	if (!here)
-		return mail_join_new(c, f, &box, m);
-	if ((e = mailbox_confirm(c, f, &box, &here)))
-		return e;
-	both = mail_join_states(here, m);
-	if (both.state == here->state && both.read_ms == here->read_ms &&
+	here = mail_join_find(c, b, m->id);
+	if (here)
+		both = mail_join_states(here, m);
+	if (here && both.state == here->state && both.read_ms == here->read_ms &&
 	    both.acked_ms == here->acked_ms && str_eq(both.from, here->from))
 		return ERR_OK;
-	*changed = true;
-	return mail_join_steps(c, f, &box, here, &both);
+	lines = mail_join_lines(c, &b->box, here, &both);
+	taken = mail_join_bytes(c, b, m->via);
+	*left_out = !here && !mail_join_fits(b, taken, lines.n);
+	if (*left_out)
+		return ERR_OK;
+	*taken += (int64_t)lines.n;
+	buf_put(&b->lines, lines);
+	return ERR_OK;
+}
+
+enum err mail_join_end(struct mail_joining *k)
+{
+	struct call *c = k->c;
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < k->boxes.count; i++) {
+		struct mail_join_box *b = k->boxes.entry[i].value;
+
+		if (b && b->lines.n &&
+		    !(e = agent_file_append(c, k->files, mailbox_record(c, &b->box),
+					    buf_str(&b->lines))))
+			e = mailbox_settle(c, k->files, &b->box);
+	}
+	return e;
 }

@@ -29,8 +29,8 @@ static bool decode_moment(const struct value *v, const char *key, int64_t *ms)
 	return !text.p || moment_parse(text, ms);
 }
 
-/* NULL if the line is no message; then no memory is taken, as there may be millions of them. */
-static struct mail *mailbox_decode(struct arena *mem, struct str line)
+/* A line that is no message takes no memory, as there may be millions of them. */
+struct mail *mailbox_decode(struct arena *mem, struct str line)
 {
 	struct arena before = arena_mark(mem);
 	const struct value *v = agent_line_parse(mem, line), *ack = value_find(v, "requires_ack");
@@ -64,6 +64,11 @@ static struct mail *mailbox_decode(struct arena *mem, struct str line)
 static struct str stream_of(struct call *c, struct str agent)
 {
 	return arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agent));
+}
+
+struct str mailbox_record(struct call *c, const struct mailbox *box)
+{
+	return stream_of(c, box->agent);
 }
 
 static struct str index_of(struct call *c, struct str id)

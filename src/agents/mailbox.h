@@ -25,6 +25,12 @@ struct mailbox {
 
 enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, struct mailbox *out);
 
+/* The name of the record. */
+struct str mailbox_record(struct call *c, const struct mailbox *box);
+
+/* A line of a record; NULL: it is no message, and no memory was taken. */
+struct mail *mailbox_decode(struct arena *mem, struct str line);
+
 /* Warns if the record is shorter than its snapshot says. */
 enum err mailbox_check(struct call *c, struct agent_files *f, struct str agent);
 

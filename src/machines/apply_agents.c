@@ -1,13 +1,14 @@
 /* Puts registrations and mail of other machines into the files of the agents. */
-#include "agents/mail.h"
+#include "agents/mail_join.h"
 #include "agents/registry.h"
 #include "base/number.h"
 #include "base/text/value.h"
 #include "machines/apply.h"
 #include "machines/log.h"
 
-/* Small, so that commands that wait for the lock get it soon. */
-enum { AGENTS_AT_ONCE = 100, MAIL_AT_ONCE = 50 };
+/* Small, so that commands that wait for the lock get it soon. A mailbox costs a sync to disk, a message
+ * the replacement of a small file. */
+enum { AGENTS_AT_ONCE = 100, MAIL_AT_ONCE = 200, BOXES_AT_ONCE = 20 };
 
 /* Adds subjects to a list: those in `all`, then those of open facts of these kinds. */
 static enum err apply_list_open(struct applying *k, const char *const *kinds, struct map *all,
@@ -216,16 +217,32 @@ static bool fact_is_about_message(const struct fact *f)
 	       f->kind == FACT_MESSAGE_ACKED;
 }
 
+/* Said once for each machine and mailbox. */
+static enum err apply_leave_out(struct applying *k, const struct mail *m)
+{
+	struct str kind = STR("left out"), machine = m->machine.p ? m->machine : m->via;
+	bool said;
+	enum err e = value_row_find(k->c, &k->m->db, kind, m->via, m->to, &said);
+
+	if (e || said)
+		return e;
+	k->m->left_out = arena_fmt(&k->round->mem,
+				   "the mailbox of '" STR_FMT "' has no room for more messages "
+				   "from the machine '" STR_FMT "': they are left out",
+				   STR_ARG(m->to), STR_ARG(machine));
+	return value_row_put(k->c, &k->m->db, kind, m->via, m->to);
+}
+
 /*
  * Joins all facts about one message, and again if the message arrives after its ack. A message is
  * joined only once the registration of its recipient is known.
  */
-static enum err apply_message(struct applying *k, struct str id, size_t *joined)
+static enum err apply_message(struct applying *k, struct mail_joining *boxes, struct str id)
 {
 	const struct fact *sent = NULL;
 	struct fact *facts;
 	struct mail m;
-	bool changed;
+	bool left_out;
 	enum err e = apply_facts(k, STR_NONE, id, false, &facts);
 
 	for (const struct fact *f = facts; !e && f; f = f->next)
@@ -237,8 +254,8 @@ static enum err apply_message(struct applying *k, struct str id, size_t *joined)
 		for (const struct fact *f = facts; f; f = f->next)
 			if (f->kind == FACT_MESSAGE_READ || f->kind == FACT_MESSAGE_ACKED)
 				apply_step(&m, f);
-		e = mail_join(k->c, &k->files, &m, &changed);
-		++*joined;
+		if (!(e = mail_join(boxes, &m, &left_out)) && left_out)
+			e = apply_leave_out(k, &m);
 	}
 	for (const struct fact *f = facts; !e && f; f = f->next)
 		if (fact_is_about_message(f))
@@ -248,13 +265,17 @@ static enum err apply_message(struct applying *k, struct str id, size_t *joined)
 
 enum err apply_mail_next(struct applying *k)
 {
+	struct mail_joining boxes = { .c = k->c, .files = &k->files, .boxes.mem = &k->c->mem };
 	struct apply_list *l = &k->mail;
 	size_t joined = 0;
 	enum err e = ERR_OK;
 
-	while (!e && l->next < l->count && (joined < MAIL_AT_ONCE || l->next < k->renames))
-		e = apply_message(k, l->item[l->next++], &joined);
-	return e;
+	for (;
+	     !e && l->next < l->count &&
+	     (l->next < k->renames || (joined < MAIL_AT_ONCE && boxes.boxes.count < BOXES_AT_ONCE));
+	     joined++)
+		e = apply_message(k, &boxes, l->item[l->next++]);
+	return e ? e : mail_join_end(&boxes);
 }
 
 enum err apply_mail(struct applying *k)

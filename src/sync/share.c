@@ -407,6 +407,8 @@ static enum err share_steps(struct share_rounds *s, const struct share_wants *wa
 	if ((e = machines_apply(c, &s->m, &s->applied)) ||
 	    (s->m.acted && (e = machines_collect(c, &s->m))))
 		return e;
+	if (s->m.left_out.p)
+		share_warn(s, s->m.left_out);
 	if (leases_settle(c, s->home, s->gitdir))
 		call_forgive(c); /* the next round tries again; the leases end by themselves */
 	s->m.me.self.looked_ms = moment_now();

@@ -2,9 +2,12 @@
 taken for more than it is."""
 import json
 import sqlite3
+import subprocess
 
 import pytest
 
+from conftest import BUILD, environment
+from harness import STRACE, needs_strace
 from machines import machine, settle
 from remotes import bare
 
@@ -153,3 +156,34 @@ def test_a_fact_about_a_message_leaves_other_facts_alone(pair):
     (a.path / "no-board").rename(a.path / ".bb")
     a.exchange()
     assert "post 1" in json.dumps(a.bb("log"))
+
+
+def test_one_machine_cannot_fill_a_mailbox(pair):
+    """What it adds is bounded, and the exchange goes on: for its other facts, and for mail of this machine."""
+    a, b = pair
+    mailbox = a.agents / "messages" / "agent-a.jsonl"
+    plant(b, [message(i, body="x" * 1_000_000) for i in range(40)])
+    plant(b, [message(99, to="agent-b", body="for another")])
+    [warning] = a.exchange()["warnings"]
+    assert "mailbox of 'agent-a' has no room for more messages from the machine 'host-b'" in warning
+    assert 31 << 20 < mailbox.stat().st_size <= 32 << 20
+    assert len((a.agents / "messages" / "agent-b.jsonl").read_text().splitlines()) == 1
+    before = mailbox.read_bytes()
+    plant(b, [message(100, body="x" * 1_000_000)])
+    assert a.exchange()["warnings"] == [] and mailbox.read_bytes() == before
+    a.agent("send", "--from", "agent-b", "--to", "agent-a", "--bead", "bd-1", "--category", "INFO", "--subject", "s",
+            "--body", "local")
+    assert a.agent("inbox", "--agent", "agent-a", "--limit", "1")[0]["body"] == "local"
+
+
+@needs_strace
+def test_a_batch_of_messages_waits_for_the_disk_once(pair, tmp_path):
+    """A command that sends waits for the lock meanwhile; each message took two syncs before."""
+    a, b = pair
+    plant(b, [message(i) for i in range(150)] + [("message.acked", {"id": minted("msg", i), "when": 2}) for i in range(99)])
+    trace = tmp_path / "trace"
+    subprocess.run([STRACE, "-f", "-y", "-o", str(trace), "-e", "trace=fsync,fdatasync",
+                    str(BUILD / "libexec" / "abacus-sync"), "share", str(a.path / ".git"), "--once"],
+                   cwd=a.path, env=environment(**a.env), check=True, capture_output=True, timeout=60)
+    assert len([x for x in trace.read_text().splitlines() if "messages/agent-a.jsonl" in x]) == 1
+    assert len([x for x in a.agent("inbox", "--agent", "agent-a", "--limit", "500", "--state", "acked")]) == 99

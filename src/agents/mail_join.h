@@ -1,0 +1,32 @@
+#ifndef AGENTS_MAIL_JOIN_H
+#define AGENTS_MAIL_JOIN_H
+
+#include "agents/mailbox.h"
+#include "base/buf.h"
+
+/* Joins messages that came from other machines to the mailboxes of their recipients. */
+struct mail_joining {
+	struct call *c;
+	struct agent_files *files; /* of a writer */
+	struct map boxes;          /* by agent: struct mail_join_box */
+};
+
+struct mail_join_box {
+	struct mailbox box;
+	struct map last;  /* by message: its last line in the record */
+	struct map bytes; /* by machine: the size of its lines in the record */
+	int64_t size;     /* of the record */
+	struct buf lines; /* to be appended */
+};
+
+/*
+ * A message is stored if it is new, and moved forward if its state is later here or there; once in
+ * a joining. One that could not have been sent here is ignored. `left_out`: the mailbox has no room
+ * for more messages of that machine.
+ */
+enum err mail_join(struct mail_joining *k, const struct mail *m, bool *left_out);
+
+/* Writes what was joined. */
+enum err mail_join_end(struct mail_joining *k);
+
+#endif
