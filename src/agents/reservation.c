@@ -205,6 +205,8 @@ static struct reservation *reservation_renewed(struct call *c, const struct rese
 	r->state = RESERVATION_ACTIVE;
 	r->bead = ask->bead;
 	r->expires_ms = c->now_ms + ask->minutes * 60000;
+	if (ask->until_ms && r->expires_ms > ask->until_ms)
+		r->expires_ms = ask->until_ms;
 	return r;
 }
 

@@ -45,6 +45,7 @@ struct incursion {
 struct reserve_ask {
 	struct str agent, scope, bead;
 	int64_t minutes;
+	int64_t until_ms; /* the latest end; 0: any. An exclusive one ends with its lease */
 	int64_t epoch; /* that the remote has given to an exclusive reservation; 0: the next one */
 	bool takeover, strict;
 };

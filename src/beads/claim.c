@@ -25,7 +25,8 @@ static bool claim_held(const struct edit *e)
 
 	if (!claim_holder(e).p)
 		return false;
-	return end ? end > e->c->now_ms : bead_status(&e->now) == BEAD_IN_PROGRESS;
+	return end ? end + e->b->margin_ms > e->c->now_ms :
+		     bead_status(&e->now) == BEAD_IN_PROGRESS;
 }
 
 static struct str claim_put_detail(const struct edit *e, const struct stamp *epoch)
@@ -54,8 +55,16 @@ static struct str claim_until(const struct edit *e)
 
 static enum err claim_refuse_held(struct edit *e)
 {
+	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
+
 	call_fail(e->c, ERR_ALREADY_CLAIMED, "'" STR_FMT "' is claimed by " STR_FMT "%s",
 		  STR_ARG(e->row->id), STR_ARG(claim_holder(e)), claim_until(e).p);
+	if (end && end <= e->c->now_ms)
+		call_step(
+			e->c,
+			"Clocks differ, so an exclusive claim is possible only a minute after the "
+			"end of another clone's lease: repeat it after %s.",
+			moment_format(&e->c->mem, end + e->b->margin_ms).p);
 	return call_detail(e->c, claim_put_detail(e, NULL));
 }
 

@@ -9,6 +9,12 @@
  * anybody may claim the bead.
  */
 
+/*
+ * An exclusive claim leaves this time after the end of another clone's lease, because the clocks of
+ * machines differ: while they do by less, no bead has two holders.
+ */
+enum { CLAIM_MARGIN_MS = 60000 };
+
 /* ALREADY_CLAIMED, naming the holder and the end; CLOSED. The actor's own claim is renewed. */
 enum err claim_take(struct edit *e, int64_t lease_ms);
 

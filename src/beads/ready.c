@@ -11,7 +11,7 @@ enum err ready_each(struct call *c, struct beads *b, const struct bead_filter *f
 
 	next.free = true;
 	next.actor = c->actor;
-	next.now = c->now_ms;
+	next.now = c->now_ms - b->margin_ms;
 	return query_each(c, &b->cache, &next, out);
 }
 

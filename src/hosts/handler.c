@@ -21,6 +21,7 @@
 #include "hosts/host_tasks.h"
 #include "hosts/sandbox.h"
 #include "hosts/tool_guard.h"
+#include "machines/lease_notes.h"
 
 enum {
 	PROMPT_MOST = 500,
@@ -147,9 +148,11 @@ static void handler_name_in_shell(struct call *c, struct str env_file)
 
 /* --- renewing reservations --- */
 
-static bool ends_soon(const struct call *c, const struct reservation *r)
+/* One that the remote has given exclusively is left alone: only the remote can extend it. */
+static bool ends_soon(struct call *c, const struct reservation *r)
 {
-	return r->expires_ms > c->now_ms && r->expires_ms - c->now_ms < SOON_MS;
+	return r->expires_ms > c->now_ms && r->expires_ms - c->now_ms < SOON_MS &&
+	       !lease_is_noted(c, r);
 }
 
 static void renew_one(struct call *c, struct agent_files *f, const struct reservation *r)

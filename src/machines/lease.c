@@ -47,7 +47,7 @@ static bool lease_decode(const struct value *v, struct lease *out)
 static bool lease_is_live(const struct call *c, const struct lease *l)
 {
 	return l->until_ms > c->now_ms && l->at_ms <= c->now_ms + DAY_MS &&
-	       l->until_ms - l->at_ms <= DAY_MS;
+	       l->until_ms - l->at_ms <= DAY_MS + LEASE_MARGIN_MS;
 }
 
 enum err leases_parse(struct call *c, struct str text, struct leases *out)
@@ -264,7 +264,8 @@ enum err leases_take(struct call *c, struct agent_files *f, struct leases *l,
 	}
 	(*out)->agent = ask->lease.agent;
 	(*out)->bead = ask->lease.bead;
-	(*out)->until_ms = ask->lease.until_ms;
+	if ((*out)->until_ms < ask->lease.until_ms)
+		(*out)->until_ms = ask->lease.until_ms;
 	(*out)->at_ms = ask->lease.at_ms;
 	if (l->epoch < (*out)->epoch)
 		l->epoch = (*out)->epoch;

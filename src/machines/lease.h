@@ -21,13 +21,19 @@ enum {
 	LEASES_FORMAT = 1,
 	LEASES_BYTES = 1 << 20,
 	LEASES_MOST = 2000,
+	/*
+	 * A lease outlasts its reservation by this much. The holder reads the end of the reservation
+	 * on its own clock, the others that of the lease on theirs: while clocks differ by less, no
+	 * scope has two holders.
+	 */
+	LEASE_MARGIN_MS = 60000,
 };
 
 struct lease {
 	struct str id, agent, machine, bead;
-	struct str scope; /* as scope_normalise() gives it */
-	int64_t at_ms, until_ms, epoch;
-	const struct value *all; /* as it was read; NULL: it is new */
+	struct str scope;               /* as scope_normalise() gives it */
+	int64_t at_ms, until_ms, epoch; /* the reservation ends LEASE_MARGIN_MS before `until_ms` */
+	const struct value *all;        /* as it was read; NULL: it is new */
 	struct lease *next;
 };
 
@@ -54,8 +60,9 @@ struct lease_ask {
 };
 
 /*
- * Adds the lease, or renews that of the agent's own reservation. RESERVATION_CONFLICT: another agent has a lease
- * that overlaps. RESERVATION_STALE_FOUND: that agent is stale, and `takeover` is not asked. The
+ * Adds the lease, or renews that of the agent's own reservation, which never ends earlier than
+ * before: the agents' files still have the old end, and keep it if this process dies.
+ * RESERVATION_CONFLICT: another agent has a lease that overlaps. RESERVATION_STALE_FOUND: that agent is stale, and `takeover` is not asked. The
  * details name the holder, its machine and the end.
  */
 enum err leases_take(struct call *c, struct agent_files *f, struct leases *l,

@@ -17,6 +17,14 @@ enum err lease_check(struct call *c)
 			    "--exclusive.");
 }
 
+enum err lease_begin(struct call *c, int64_t timeout_ms, struct lock *out)
+{
+	struct str home, gitdir;
+	enum err e = share_home(c, &home, &gitdir);
+
+	return e ? e : lock_take(c, share_file(c, home, LEASES_COMMAND_LOCK), (int)timeout_ms, out);
+}
+
 static struct str lease_request(struct call *c, const struct reserve_ask *ask,
 				const struct reservation_outlook *outlook)
 {
@@ -57,17 +65,7 @@ enum err lease_reserve(struct call *c, const struct reserve_ask *ask,
 	if (e)
 		return e;
 	v = value_read(&c->mem, h.reply);
-	out->id = value_str(v, "id");
-	value_int(v, "epoch", &out->epoch);
+	if (!value_int(v, "epoch", &out->epoch) || !value_int(v, "until_ms", &out->until_ms))
+		return call_fail(c, ERR_INTERNAL_ERROR, "the git process gave no lease");
 	return ERR_OK;
-}
-
-void lease_given_settle(struct call *c, const struct lease_given *given)
-{
-	struct call before = call_save(c);
-	struct str home, gitdir;
-
-	if (!share_home(c, &home, &gitdir))
-		lease_note_made(c, home, given->id);
-	call_restore(c, &before);
 }

@@ -2,6 +2,7 @@
 #define OP_OP_H
 
 #include "base/map.h"
+#include "base/system/lock.h"
 #include "op/field.h"
 
 struct agent_files;
@@ -40,6 +41,7 @@ struct stores {
 	struct beads *beads;
 	struct continuity *vybe;
 	void *seen; /* the result of the operation's `look`; what `run` leaves for `after` */
+	struct lock looked; /* for the agents' files: what `look` has locked until the end */
 };
 
 /*

@@ -92,7 +92,7 @@ enum err request_run_agents(struct call *c, const struct request *r, struct json
 {
 	bool write = r->op->flags & OP_WRITE;
 	struct agent_files files;
-	struct stores s = { .agents = &files };
+	struct stores s = { .agents = &files, .looked = LOCK_NONE };
 	struct receipt old = { 0 }, ask = { 0 };
 	enum err e = liveness_check(c);
 
@@ -101,8 +101,10 @@ enum err request_run_agents(struct call *c, const struct request *r, struct json
 	if (write && c->request_id.p)
 		ask = request_receipt(c, r);
 	c->request_args = ask.args;
-	if (agents_must_look(r) && (e = agents_look(c, r, &s, &ask, &old)))
+	if (agents_must_look(r) && (e = agents_look(c, r, &s, &ask, &old))) {
+		lock_drop(&s.looked);
 		return e;
+	}
 	if (old.op.p)
 		return receipt_answer(c, &old, reply);
 	e = agent_files_open(c, write ? AGENTS_WRITE : AGENTS_READ, &files);
@@ -114,5 +116,6 @@ enum err request_run_agents(struct call *c, const struct request *r, struct json
 		e = old.op.p ? receipt_answer(c, &old, reply) :
 			       agents_run_once(c, r, &s, &ask, reply);
 	agent_files_close(&files);
+	lock_drop(&s.looked);
 	return e;
 }

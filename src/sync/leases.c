@@ -19,10 +19,8 @@ enum {
 	FETCH_MOST = 4 << 20, /* bytes */
 	JITTER_MS = 40,       /* maximum first wait after a lost race; doubles each time */
 	JITTER_MOST = 1000,
-	BROKEN_MOST = 3, /* pushes that fail in a row before the command gives up */
-	YOUNG_MS =
-		10 * 60000, /* a lease of this age may still be on its way to the agents' files */
-	SETTLE_MS = 10000,  /* maximum time to remove leases */
+	BROKEN_MOST = 3,   /* pushes that fail in a row before the command gives up */
+	SETTLE_MS = 10000, /* maximum time to remove leases */
 };
 
 /* The file at the remote, and the way to it. */
@@ -180,6 +178,7 @@ struct lease_take {
 	struct lease_file f;
 	struct lease_ask ask;
 	struct agent_files files;
+	int64_t minutes;
 	struct lease *lease; /* as it was pushed last; NULL: not yet */
 	int broken;          /* pushes that failed, so that their result is unknown */
 };
@@ -201,18 +200,15 @@ static enum err lease_decode_ask(struct lease_take *t, struct str request)
 	struct call *c = t->f.c;
 	const struct value *v = value_read(&c->mem, request), *flag;
 	struct lease *l = &t->ask.lease;
-	int64_t minutes = 0;
 
 	*l = (struct lease){ .id = id_mint(&c->mem, "lease", c->now_ms),
 			     .agent = value_str(v, "agent"),
 			     .machine = t->f.self.id,
 			     .bead = value_str(v, "bead"),
-			     .scope = value_str(v, "scope"),
-			     .at_ms = c->now_ms };
-	if (!l->agent.p || !l->bead.p || !l->scope.p || !value_int(v, "minutes", &minutes) ||
+			     .scope = value_str(v, "scope") };
+	if (!l->agent.p || !l->bead.p || !l->scope.p || !value_int(v, "minutes", &t->minutes) ||
 	    !value_int(v, "epoch", &t->ask.epoch))
 		return call_fail(c, ERR_USAGE, "the request is incomplete");
-	l->until_ms = c->now_ms + minutes * 60000;
 	t->ask.takeover = (flag = value_find(v, "takeover")) && flag->yes;
 	t->ask.own = (flag = value_find(v, "own")) && flag->yes;
 	t->ask.name = lease_machine_name;
@@ -229,6 +225,17 @@ static bool lease_has_landed(const struct lease_take *t)
 	       str_eq(there->machine, t->lease->machine) && str_eq(there->agent, t->lease->agent);
 }
 
+/* The time of the lease begins with the attempt: the ones before may have taken long. */
+static void lease_begin_now(struct lease_take *t)
+{
+	struct call *c = t->f.c;
+
+	if (!c->still)
+		c->now_ms = moment_now();
+	t->ask.lease.at_ms = c->now_ms;
+	t->ask.lease.until_ms = c->now_ms + t->minutes * 60000 + LEASE_MARGIN_MS;
+}
+
 /* One attempt. It is done once the file at the remote has the lease. */
 static enum err lease_attempt(struct lease_take *t, bool *done)
 {
@@ -241,6 +248,7 @@ static enum err lease_attempt(struct lease_take *t, bool *done)
 	*done = !e && lease_has_landed(t);
 	if (e || *done)
 		return e;
+	lease_begin_now(t);
 	if ((e = leases_take(f->c, &t->files, &f->now, &t->ask, &t->lease)) ||
 	    (e = lease_note_put(f->c, f->home, t->lease)))
 		return e;
@@ -261,16 +269,13 @@ static enum err lease_attempt(struct lease_take *t, bool *done)
 	return e;
 }
 
-/* After a failure. A lease that was not pushed is forgotten; any other may be at the remote. */
+/* After a failure. A lease that was pushed may be at the remote. */
 static enum err lease_failed(struct lease_take *t, enum err e)
 {
 	struct call *c = t->f.c;
 
-	if (!err_of_sync(e)) {
-		if (t->lease && !t->broken)
-			lease_note_drop(c, t->f.home, t->lease->id);
+	if (!err_of_sync(e))
 		return e;
-	}
 	if (t->lease)
 		return call_step(c, "The remote may or may not have the reservation. Run the same "
 				    "command again: it finds out.");
@@ -305,9 +310,8 @@ enum err leases_reserve(struct call *c, struct str request, int64_t timeout_ms, 
 	e = lease_reserve_open(&t, request);
 	if (!e) {
 		json_object(reply);
-		json_put_str(reply, "id", t.lease->id);
 		json_put_int(reply, "epoch", t.lease->epoch);
-		json_put_int(reply, "until_ms", t.lease->until_ms);
+		json_put_int(reply, "until_ms", t.ask.lease.until_ms - LEASE_MARGIN_MS);
 		json_end(reply);
 	}
 	lease_close(&t.f);
@@ -341,8 +345,7 @@ static enum err lease_find_ended(struct call *c, struct str home, struct lease_n
 		return e;
 	e = book_open(c, &files, true, &b);
 	for (; !e && n; n = n->next) {
-		if (lease_is_reserved(c, &b, &n->lease) ||
-		    (!n->made && c->now_ms - n->lease.at_ms < YOUNG_MS))
+		if (lease_is_reserved(c, &b, &n->lease))
 			continue;
 		*out = n;
 		out = &n->next;
@@ -375,14 +378,16 @@ static enum err lease_remove(struct lease_file *f, const struct lease_note *ende
 enum err leases_settle(struct call *c, struct str home, struct str gitdir)
 {
 	struct lease_file f = { .c = c, .home = home, .gitdir = gitdir, .timeout_ms = SETTLE_MS };
-	AUTO_LOCK alone = LOCK_NONE;
+	AUTO_LOCK commands = LOCK_NONE, alone = LOCK_NONE;
 	struct lease_note *ended;
 	enum err e = lease_notes_each(c, home, &ended);
 
 	if (e || !ended)
 		return e;
-	if (lock_take(c, share_file(c, home, "leases.lock"), 0, &alone))
-		return call_forgive(c); /* the next round does it: a process is about to reserve */
+	/* The git process of a command that was killed goes on, and has the second lock. */
+	if (lock_take(c, share_file(c, home, LEASES_COMMAND_LOCK), 0, &commands) ||
+	    lock_take(c, share_file(c, home, "leases.lock"), 0, &alone))
+		return call_forgive(c); /* the next round does it: a command is about to reserve */
 	if ((e = lease_find_ended(c, home, &ended)) || !ended)
 		return e;
 	if (!(e = lease_open(&f)))

@@ -262,9 +262,13 @@ static enum err sync_main_run_claim(struct call *c, struct beads *b, void *arg, 
 static enum err sync_main_exclusive(struct sync_main_request *r)
 {
 	enum { REQUEST_MOST = 64 << 20 };
-	static const struct op *const claims[] = { &op_bead_claim,      &op_bead_ready,
-						   &op_bead_update,     &op_bead_close,
-						   &op_vybe_task_claim, NULL };
+	static const struct op *const claims[] = { &op_bead_claim,
+						   &op_bead_ready,
+						   &op_bead_update,
+						   &op_bead_close,
+						   &op_vybe_task_claim,
+						   &op_bead_renew,
+						   NULL };
 	struct sync_wants wants = { .pull = true,
 				    .push = true,
 				    .timeout_ms = number_after(r, "--timeout-ms", 30000),

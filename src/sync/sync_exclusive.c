@@ -131,6 +131,7 @@ static enum err exclusive_check_claim(struct call *c, struct beads *b, const str
 	struct stamp epoch;
 	struct bead_row *row;
 	struct edit edit;
+	int64_t end;
 	enum err e = cache_find_bead(c, &b->cache, value_str(claim, "id"), &row);
 
 	if (e)
@@ -139,10 +140,16 @@ static enum err exclusive_check_claim(struct call *c, struct beads *b, const str
 		return call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted while it was claimed",
 				 STR_ARG(value_str(claim, "id")));
 	stamp_decode(value_find(claim, "epoch"), &epoch);
-	if (!(e = edit_begin(c, b, row, &edit)) && !(e = claim_permit(&edit)) &&
-	    !(e = claim_check(&edit, epoch)) && b->writing && record_empty(b->change))
+	if ((e = edit_begin(c, b, row, &edit)) || (e = claim_permit(&edit)) ||
+	    (e = claim_check(&edit, epoch)))
+		return e;
+	end = bead_int(&edit.now, MEMBER_ASSIGNEE_EXPIRES, 0);
+	if (end && end <= c->now_ms)
+		return call_fail(c, ERR_STALE_CLAIM, "the lease on '" STR_FMT "' is over",
+				 STR_ARG(row->id));
+	if (b->writing && record_empty(b->change))
 		lost_note_claim(c, b, row, epoch);
-	return e;
+	return ERR_OK;
 }
 
 /* The same for all claims of an attempt. `b` is open. */
@@ -176,6 +183,7 @@ static enum err exclusive_decide(struct exclusive_sync *x, struct attempt *out)
 	if ((e = beads_open(c, BEADS_WRITE, &s->b)))
 		return e;
 	s->sealed = s->b.about.place; /* the change is made from what the journal has now */
+	s->b.margin_ms = CLAIM_MARGIN_MS;
 	c->actor = x->want->receipt.actor;
 	if (!(e = beads_pending(c, &s->b, &s->pending)))
 		e = x->want->run(c, &s->b, x->want->arg, &reply);

@@ -112,8 +112,23 @@ def test_an_exclusive_claim_renews_the_own_one_and_takes_one_whose_lease_is_over
     again = claim(ann, "claim", "bd-one", "--lease", "10m", env={"ABACUS_NOW": "2026-01-01T00:05:00Z"})
     assert again["epoch"] == first["epoch"] and again["assignee_expires"] > first["assignee_expires"]
     refused(bob, "ann", "claim", "bd-one", env={"ABACUS_NOW": "2026-01-01T00:14:00Z"})
+    done = bob.bd("--json", "claim", "bd-one", "--exclusive", env={"ABACUS_NOW": "2026-01-01T00:15:59Z"})
+    assert done.error["code"] == "already_claimed" and "after 2026-01-01T00:16:00.000Z" in done.out, done.out
+    assert bob.json("ready", "--claim", "--exclusive", env={"ABACUS_NOW": "2026-01-01T00:15:59Z"}) == []
     taken = claim(bob, "claim", "bd-one", env={"ABACUS_NOW": "2026-01-01T00:16:00Z"})
     assert taken["epoch"] > first["epoch"] and held_there(remote, "bd-one") == ("bob", taken["epoch"])
+
+
+def test_a_lease_is_renewed_at_the_remote_before_the_answer(folder, remote):
+    ann, bob = stocked(folder, remote, "bd-one")
+    first = claim(ann, "claim", "bd-one", "--lease", "10m", env={"ABACUS_NOW": "2026-01-01T00:00:00Z"})
+    again = claim(ann, "renew", "bd-one", "--lease", "20m", env={"ABACUS_NOW": "2026-01-01T00:05:00Z"})
+    assert again["epoch"] == first["epoch"] and again["assignee_expires"] > first["assignee_expires"]
+    refused(bob, "ann", "claim", "bd-one", env={"ABACUS_NOW": "2026-01-01T00:24:00Z"})
+    ann.bd("config", "set", "claim.exclusive", "true").ok()
+    remote.rename(folder / "gone.git")
+    done = ann.bd("--json", "renew", "bd-one")
+    assert done.error["code"] == "sync_failed" and "Nothing was claimed" in done.out, done.out
 
 
 def test_work_that_was_not_pushed_yet_goes_along_with_an_exclusive_claim(folder, remote):

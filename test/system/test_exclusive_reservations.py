@@ -1,4 +1,5 @@
 """Exclusive reservations: one small ref at the Git remote decides between all machines."""
+import fcntl
 import json
 import pathlib
 import random
@@ -64,6 +65,19 @@ def leases(remote):
     return json.loads(git(remote, "cat-file", "blob", f"{LEASES}:leases.json"))
 
 
+def moment(text):
+    return datetime.fromisoformat(text)
+
+
+def leased_until(remote, scope):
+    """The end of a lease at the remote."""
+    [end] = [moment(x["until"]) for x in leases(remote)["leases"] if x["scope"] == scope]
+    return end
+
+
+MARGIN = timedelta(minutes=1)  # a lease lasts longer than its reservation, by what clocks may differ
+
+
 def write_leases(remote, data):
     """Somebody who can push writes these bytes."""
     def plumbing(*args, data):
@@ -84,12 +98,12 @@ def test_one_machine_reserves_and_the_others_are_told_the_holder(folder, remote,
         first = mine(ann, "src/*")
         for scope in ("src", "src/a.c", "/"):
             told = refused(reserve(bob, scope), "RESERVATION_CONFLICT", "ann-agent", "machine")["details"]["expires_at"]
-            # the remote decides a moment before the reservation is made here
-            assert abs(datetime.fromisoformat(told) - datetime.fromisoformat(first["expires_at"])) < timedelta(minutes=1)
+            assert moment(told) == leased_until(remote, "src") == moment(first["expires_at"]) + MARGIN
         assert reserved_here(bob) == []
         mine(bob, "doc")
         again = mine(ann, "src/*", "--ttl", "240")
         assert again["epoch"] == first["epoch"] and again["expires_at"] > first["expires_at"]
+        assert leased_until(remote, "src") == moment(again["expires_at"]) + MARGIN
         release(ann, "src/*")
         ann.bd("sync").ok()
         taken = mine(bob, "src/a.c")
@@ -105,6 +119,47 @@ def test_a_reservation_whose_time_is_over_is_free_and_leaves_the_file(folder, re
     refused(reserve(bob, "src", env=later(9)), "RESERVATION_CONFLICT", "ann-agent")
     mine(bob, "src", env=later(11))
     assert [x["agent"] for x in leases(remote)["leases"]] == ["bob-agent"]
+
+
+def at_second(minutes, seconds):
+    return {"ABACUS_NOW": f"2026-01-01T00:{minutes:02d}:{seconds:02d}Z"}
+
+
+def test_a_scope_is_free_for_others_a_minute_after_its_end(folder, remote):
+    """So that a clock that is up to a minute ahead does not give it to a second holder."""
+    ann, bob = machine(folder, "ann", remote), machine(folder, "bob", remote)
+    got = mine(ann, "src", "--ttl", "10", env=later(0))
+    assert got["expires_at"] == "2026-01-01T00:10:00.000Z"
+    told = refused(reserve(bob, "src", env=at_second(10, 59)), "RESERVATION_CONFLICT", "ann-agent")
+    assert told["details"]["expires_at"] == "2026-01-01T00:11:00.000Z"
+    assert reserved_here(ann, env=at_second(9, 59)) == [("ann-agent", "src")]
+    assert reserved_here(ann, env=at_second(10, 0)) == []
+    mine(bob, "src", env=at_second(11, 0))
+
+
+def test_a_renewal_never_ends_the_lease_before_the_reservation(folder, remote):
+    """A shorter one is in the agents' files later than at the remote, or never, if the command dies."""
+    ann = machine(folder, "ann", remote)
+    mine(ann, "src", "--ttl", "240", env=later(0))
+    again = mine(ann, "src", "--ttl", "10", env=later(1))
+    assert again["expires_at"] == "2026-01-01T00:11:00.000Z"
+    assert leased_until(remote, "src") == moment("2026-01-01T04:01:00Z")
+    ann.bd("sync", env=later(12)).ok()
+    assert leases(remote)["leases"] == []
+
+
+def test_only_the_remote_extends_an_exclusive_reservation(folder, remote):
+    ann = machine(folder, "ann", remote)
+    first = mine(ann, "src", "--ttl", "10", env=later(0))
+    words = ["agent", "reserve", "--agent", "ann-agent", "--bead", "bd-1", "--json", "--scope"]
+    done = ann.run(*words, "src", program="bb", env=later(5)).ok()
+    assert done.json["data"]["expires_at"] == first["expires_at"] and "--exclusive extends it" in done.err
+    said = {"hook_event_name": "PostToolUse", "session_id": "s1", "cwd": str(ann.path), "tool_name": "Bash"}
+    ann.run("hook", "handle", "--host", "claude", program="vybe", stdin=json.dumps(said).encode(),
+            env={**later(6), "ABACUS_AGENT": "ann-agent"}).ok()
+    assert ann.run(*words, "doc", program="bb", env=later(6)).ok().json["data"]["expires_at"] > first["expires_at"]
+    status = ann.run("agent", "status", "--json", program="bb", env=later(7)).ok().json["data"]["reservations"]
+    assert {r["scope"]: r["expires_at"] for r in status}["src"] == first["expires_at"]
 
 
 def test_the_reservation_of_a_stale_agent_can_be_taken_over(folder, remote):
@@ -193,21 +248,24 @@ def test_a_slow_remote_ends_in_a_timeout_that_reserves_nothing(folder, remote):
         refused(reserve(ann, "src", "--timeout", "1s"), "IO_READ_FAILED", "Run the same command again")
         assert reserved_here(ann) == []
         server.hold = None
-        mine(ann, "src")
+        got = mine(ann, "src")
+        assert leased_until(remote, "src") >= moment(got["expires_at"]) + MARGIN
 
 
 def test_a_lease_whose_reservation_was_never_made_is_removed(folder, remote):
-    """The process died after the push: nobody here has the reservation."""
+    """The command died after the push: nobody here has the reservation."""
     ann, bob = machine(folder, "ann", remote), machine(folder, "bob", remote)
     request = {"agent": "ann-agent", "bead": "bd-1", "epoch": 0, "minutes": 120, "own": False, "scope": "src",
                "takeover": False}
     subprocess.run([str(BUILD / "libexec/abacus-sync"), "lease", str(ann.path / ".git")], input=json.dumps(request).encode(), check=True,
                    capture_output=True, env=environment(**later(0)), cwd=ann.path)
-    ann.bd("sync", env=later(9)).ok()
-    refused(reserve(bob, "src", env=later(9)), "RESERVATION_CONFLICT", "ann-agent")
-    ann.bd("sync", env=later(11)).ok()
+    with open(ann.home / "machines/reserving.lock", "w") as command:  # a command that is still alive
+        fcntl.flock(command, fcntl.LOCK_EX)
+        ann.bd("sync", env=later(1)).ok()
+        refused(reserve(bob, "src", env=later(1)), "RESERVATION_CONFLICT", "ann-agent")
+    ann.bd("sync", env=later(1)).ok()
     assert leases(remote)["leases"] == [] and not list((ann.home / "machines/leases").iterdir())
-    mine(bob, "src", env=later(12))
+    mine(bob, "src", env=later(1))
 
 
 def test_a_reservation_killed_at_any_step_is_made_once(folder, remote, faulty):

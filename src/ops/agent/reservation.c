@@ -2,8 +2,11 @@
 #include "agents/current.h"
 #include "agents/mail.h"
 #include "agents/stuck.h"
+#include "base/moment.h"
 #include "base/text/json.h"
 #include "machines/lease_given.h"
+#include "machines/lease_notes.h"
+#include "machines/share.h"
 #include "ops/agent/agent_ops.h"
 #include "ops/ops.h"
 
@@ -110,10 +113,42 @@ static enum err agent_reservation_look(struct call *c, struct stores *s, const v
 	if (in->exclusive <= 0)
 		return ERR_OK;
 	if ((e = lease_check(c)) || (e = agent_reservation_ask(c, in, &ask)) ||
+	    (e = lease_begin(c, in->timeout, &s->looked)) ||
 	    (e = reservation_look(c, s->agents, &ask, &outlook)))
 		return e;
 	s->seen = arena_new(&c->mem, struct lease_given);
 	return lease_reserve(c, &ask, &outlook, in->timeout, s->seen);
+}
+
+/* An exclusive reservation that is renewed without --exclusive keeps its end: the remote gives the
+ * scope to others when its lease is over. */
+static enum err agent_reservation_keep_end(struct call *c, struct stores *s,
+					   struct reserve_ask *ask)
+{
+	struct reservation *r;
+	struct str key;
+	enum err e;
+
+	if (!share_is_on(c) || !s->agents->home.p)
+		return ERR_OK;
+	if ((e = scope_normalise(c, s->agents->root, ask->scope, &key)) ||
+	    (e = reservation_each(c, s->agents, ask->agent, STR_NONE, &r)))
+		return e;
+	while (r && !str_eq(r->key, key))
+		r = r->next;
+	if (!r || !lease_is_noted(c, r))
+		return ERR_OK;
+	ask->until_ms = r->expires_ms;
+	call_warn(c, "it is reserved exclusively, until %s at the latest; --exclusive extends it",
+		  moment_format(&c->mem, r->expires_ms).p);
+	return ERR_OK;
+}
+
+static enum err agent_reservation_over(struct call *c, struct str scope)
+{
+	call_fail(c, ERR_SYNC_TIMEOUT,
+		  "the lease of '" STR_FMT "' was over before it could be used", STR_ARG(scope));
+	return call_step(c, "Nothing was reserved. Run the same command again.");
 }
 
 /* The agents' files have the last word: another agent of this machine may have been faster. */
@@ -126,11 +161,15 @@ static enum err agent_reservation_make(struct call *c, struct stores *s, const s
 
 	if (e)
 		return e;
-	ask.epoch = given ? given->epoch : 0;
-	e = reservation_make(c, s->agents, &ask, out, incursions);
-	if (given)
-		lease_given_settle(c, given);
-	return e;
+	if (!given && (e = agent_reservation_keep_end(c, s, &ask)))
+		return e;
+	if (given) {
+		ask.epoch = given->epoch;
+		ask.until_ms = given->until_ms;
+		if (given->until_ms <= c->now_ms)
+			return agent_reservation_over(c, ask.scope);
+	}
+	return reservation_make(c, s->agents, &ask, out, incursions);
 }
 
 static enum err agent_reservation_run_reserve(struct call *c, struct stores *s, const void *body,
@@ -251,7 +290,8 @@ const struct op op_agent_reserve = {
 		"allowed, reported to both agents, and recorded as protocol events. With "
 		"--exclusive, the Git remote decides before the command returns: of all machines "
 		"that reserve overlapping scopes exclusively, one succeeds. That needs 'abacus share "
-		"on'. To renew an exclusive reservation, reserve it with --exclusive again; a "
+		"on'. Only --exclusive extends an exclusive reservation. Its lease at the remote lasts "
+		"a minute longer than the reservation, so that two clocks may differ by as much; a "
 		"release reaches the remote with the next sync.",
 	.flags = AGENT_WRITE,
 	.body_size = sizeof(struct body),

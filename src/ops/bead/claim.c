@@ -28,6 +28,7 @@ static const struct field lease_fields[] = {
 	IDS_FIELD(struct body, ids),
 	{ "lease", &kind_duration, offsetof(struct body, lease),
 	  .help = "lease duration (default: the setting claim.lease, 1h)" },
+	EXCLUSIVE_FIELDS(struct body, exclusive, timeout, 0),
 	GUARD_FIELDS(struct body, guard),
 	{ 0 },
 };
@@ -176,8 +177,11 @@ const struct op op_bead_claim = {
 const struct op op_bead_renew = {
 	.name = "bead renew",
 	.help = "Extend the lease on claimed beads",
-	.more = "The epoch of the claim stays the same.",
-	.flags = BEAD_WRITE,
+	.more = "The epoch of the claim stays the same. With --exclusive, or the setting "
+		"claim.exclusive, the remote has the new end before the command returns. Every other "
+		"write by the holder extends the lease, too, and reaches the remote with the next "
+		"sync.",
+	.flags = BEAD_WRITE | OP_CLAIMS,
 	.body_size = sizeof(struct body),
 	.fields = lease_fields,
 	.reply = &beads_reply,
