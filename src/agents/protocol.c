@@ -183,6 +183,12 @@ static bool protocol_fits(const struct value *v, const struct protocol_filter *f
 		str_eq(filter->agent, to) || recipient_parse(to, &role) != RECIPIENT_AGENT);
 }
 
+/* Few events are of one type, and most lines need not be parsed to see that. */
+static bool protocol_may_fit(struct str line, const struct protocol_filter *filter)
+{
+	return filter->type < 0 || str_has(line, str_of(names_word(&event_types, filter->type)));
+}
+
 enum err protocol_each(struct call *c, struct agent_files *f, const struct protocol_filter *filter,
 		       struct json *out)
 {
@@ -195,8 +201,11 @@ enum err protocol_each(struct call *c, struct agent_files *f, const struct proto
 
 	json_array(out);
 	while (left && !(e = lines_back(c, &back, &line)) && line.p) {
-		const struct value *v = agent_line_parse(&parsed, line);
+		const struct value *v;
 
+		if (!protocol_may_fit(line, filter))
+			continue;
+		v = agent_line_parse(&parsed, line);
 		if (!value_str(v, "event_type").p) {
 			if (line.n)
 				agent_skips_add(&skips, lines_back_at(&back));

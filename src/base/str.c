@@ -61,6 +61,23 @@ const char *str_find(struct str s, struct str part)
 	return NULL;
 }
 
+/* Goes back in blocks, because memchr() is far faster than a loop over bytes. */
+const char *str_find_last(struct str s, char ch)
+{
+	enum { BLOCK = 128 };
+	const char *last = NULL;
+
+	while (s.n && !last) {
+		size_t n = s.n < BLOCK ? s.n : BLOCK;
+		const char *end = s.p + s.n, *at = end - n;
+
+		for (; at < end && (at = memchr(at, ch, (size_t)(end - at))); at++)
+			last = at;
+		s.n -= n;
+	}
+	return last;
+}
+
 size_t str_count(struct str s, char ch)
 {
 	const char *at = s.p, *end = s.p + s.n;

@@ -60,6 +60,8 @@ int str_cmp(struct str a, struct str b); /* like memcmp(); a prefix is smaller *
 
 const char *str_find(struct str s, struct str part); /* the first occurrence; or NULL */
 
+const char *str_find_last(struct str s, char ch); /* the last occurrence; or NULL */
+
 static inline bool str_has(struct str s, struct str part)
 {
 	return !part.n || str_find(s, part);

@@ -85,6 +85,35 @@ void activity_has_more(struct activity *a, int64_t oldest_ms)
 		a->horizon = oldest_ms;
 }
 
+static int times_down(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+int64_t activity_since(struct activity *a)
+{
+	int64_t *times;
+	size_t count = 0;
+
+	if (a->acts.count < a->ask->limit || a->acts.count == a->since_count)
+		return a->since;
+	times = arena_array(&a->c->mem, a->acts.count, sizeof *times);
+	for (size_t i = 0; i < a->acts.count; i++) {
+		const struct act *act = a->acts.entry[i].value;
+
+		if (activity_fits(a->ask, act) && activity_concerns(act, a->ask->agent))
+			times[count++] = act->at.ms;
+	}
+	a->since_count = a->acts.count;
+	if (count >= a->ask->limit && a->ask->limit) {
+		qsort(times, count, sizeof *times, times_down);
+		a->since = times[a->ask->limit - 1];
+	}
+	return a->since;
+}
+
 static int act_order(const void *a, const void *b)
 {
 	const struct act *x = *(struct act *const *)a, *y = *(struct act *const *)b;
@@ -147,6 +176,8 @@ enum err activity_read(struct call *c, const struct activity_ask *ask, struct ac
 	for (;; a.most *= FURTHER) {
 		a.acts = (struct map){ .mem = &c->mem };
 		a.horizon = INT64_MIN;
+		a.since = 0;
+		a.since_count = 0;
 		if ((e = activity_read_all(&a)))
 			return e;
 		*count = activity_sort(&a, out);

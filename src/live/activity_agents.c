@@ -14,27 +14,49 @@ static int64_t line_time(const struct value *v, const char *key)
 	return moment_parse(value_str(v, key), &at) ? at : 0;
 }
 
+/*
+ * Whether all times in a line are before `since`, which is written as moment_format() does; so the
+ * line need not be parsed. A time that is written in another way, by another program, may be later.
+ */
+static bool line_is_before(struct str line, struct str since)
+{
+	const struct str mark = STR("_at\":\"");
+	const char *found;
+	bool any = false;
+
+	for (; (found = str_find(line, mark)); any = true) {
+		struct str at;
+
+		line = str_skip(line, (size_t)(found - line.p) + mark.n);
+		at = str_head(line, since.n);
+		if (!str_ends(at, STR("Z")) || str_cmp(at, since) >= 0)
+			return false;
+	}
+	return any;
+}
+
 /* Reads one line; returns its time, or 0. */
 typedef int64_t agent_line_see(struct activity *a, const struct value *v);
 
 static enum err activity_read_record(struct activity *a, const struct agent_files *f,
-				     struct str name, agent_line_see *see)
+				     struct str name, size_t most, agent_line_see *see)
 {
 	struct arena held = { 0 }; /* most lines may be of no interest */
 	struct lines_back back = { .f = f, .name = name, .mem = &held };
 	struct arena *mem = &a->c->mem;
-	struct str line;
-	int64_t oldest = 0;
+	int64_t oldest = 0, since_ms = activity_since(a);
+	struct str line, since = since_ms ? moment_format(mem, since_ms) : STR_NONE;
 	size_t count = 0;
 	enum err e;
 
 	while (!(e = lines_back(a->c, &back, &line)) && line.p) {
-		bool may = activity_may_have(a, line);
+		bool before = since.p && line_is_before(line, since),
+		     may = !before && activity_may_have(a, line);
 		const struct value *v = may ? agent_line_parse(mem, arena_copy(mem, line)) : NULL;
 		int64_t at = v ? see(a, v) : 0;
 
-		oldest = at ? at : oldest;
-		if (++count == a->most)
+		oldest = before ? since_ms : at ? at : oldest;
+		if (++count == most)
 			break;
 	}
 	if (!e && line.p && lines_back_at(&back))
@@ -135,6 +157,17 @@ static int64_t see_event_line(struct activity *a, const struct value *v)
 	return at;
 }
 
+/* How many lines to read of each mailbox: there may be hundreds of them. */
+static size_t mail_lines(const struct activity *a, size_t boxes)
+{
+	enum { QUICK_LEAST = 4, QUICK_ALL = 512 };
+	size_t share = QUICK_ALL / boxes;
+
+	if (!a->ask->quick || share > a->most)
+		return a->most;
+	return share > QUICK_LEAST ? share : QUICK_LEAST;
+}
+
 enum err activity_read_agents(struct activity *a)
 {
 	struct agent_files f;
@@ -144,16 +177,17 @@ enum err activity_read_agents(struct activity *a)
 
 	if (e || !f.home.p)
 		return e;
-	if ((e = activity_read_record(a, &f, STR("agents/history.jsonl"), see_agent_line)) ||
-	    (e = activity_read_record(a, &f, STR("reservations/history.jsonl"),
+	if ((e = activity_read_record(a, &f, STR("agents/history.jsonl"), a->most,
+				      see_agent_line)) ||
+	    (e = activity_read_record(a, &f, STR("reservations/history.jsonl"), a->most,
 				      see_reservation_line)) ||
-	    (e = activity_read_record(a, &f, STR("events.jsonl"), see_event_line)))
+	    (e = activity_read_record(a, &f, STR("events.jsonl"), a->most, see_event_line)))
 		return e;
 	e = mailbox_list(a->c, &f, &agents, &count);
 	for (size_t i = 0; !e && i < count; i++)
 		e = activity_read_record(
 			a, &f,
 			arena_fmt(&a->c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agents[i])),
-			see_mail_line);
+			mail_lines(a, count), see_mail_line);
 	return e;
 }

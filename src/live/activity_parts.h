@@ -12,12 +12,17 @@ struct activity {
 	struct map acts;        /* by key: struct act */
 	size_t most;            /* how many entries to read of each source */
 	struct str part;        /* a text that every entry of the asked agent has; or absent */
-	int64_t horizon;        /* before this time, acts may be missing */
+	int64_t since;          /* activity_since(), as of `since_count` acts */
+	size_t since_count;
+	int64_t horizon; /* before this time, acts may be missing */
 };
 
 /* Adds an act, unless it is known already or was not asked for; returns the one that is known. */
 struct act *activity_add(struct activity *a, const struct act *act);
 void act_add_recipient(struct activity *a, struct act *act, struct str agent);
+
+/* The time before which no act is needed any more, because enough later ones are known; 0: none. */
+int64_t activity_since(struct activity *a);
 
 /* A source has more entries, all of them older than this. */
 void activity_has_more(struct activity *a, int64_t oldest_ms);

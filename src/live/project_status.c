@@ -93,10 +93,43 @@ static enum err project_status_read_beads(struct project_status *p)
 	return e;
 }
 
+static int agent_work_by_id(const void *a, const void *b)
+{
+	return str_cmp((*(struct agent_work *const *)a)->id, (*(struct agent_work *const *)b)->id);
+}
+
+/* Opens each mailbox once: for the counts of its agent, and for what has to be acknowledged. */
+static enum err project_status_read_mail(struct project_status *p)
+{
+	struct agent_work **all = arena_array(&p->c->mem, p->work.count + 1, sizeof *all);
+	struct mail **tail = &p->unacked;
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->work.count; i++) {
+		struct agent_work *w = p->work.entry[i].value;
+
+		if (w->agent && w->agent->registered)
+			all[count++] = w;
+	}
+	if (count)
+		qsort(all, count, sizeof *all, agent_work_by_id);
+	for (size_t i = 0; i < count; i++) {
+		struct agent_work *w = all[i];
+		struct mail_totals mail;
+		enum err e;
+
+		if ((e = mail_totals(p->c, &p->files, w->id, STR_NONE, &mail)))
+			return e;
+		w->unread = mail.count[MAIL_UNREAD];
+		for (*tail = mail.unacked; *tail; tail = &(*tail)->next)
+			w->to_accept++;
+	}
+	return ERR_OK;
+}
+
 static enum err project_status_read_agents(struct project_status *p)
 {
 	struct roster_agent *one;
-	struct mail_totals mail;
 	struct board board;
 	bool there;
 	enum err e;
@@ -111,9 +144,8 @@ static enum err project_status_read_agents(struct project_status *p)
 	if (e || !p->files.home.p)
 		return e;
 	if ((e = reservation_shown(p->c, &p->files, STR_NONE, STR_NONE, true, &p->reserved)) ||
-	    (e = mail_totals(p->c, &p->files, STR_NONE, STR_NONE, &mail)))
+	    (e = project_status_read_mail(p)))
 		return e;
-	p->unacked = mail.unacked;
 	for (struct reservation *r = p->reserved; r; r = r->next) {
 		struct agent_work *w = project_status_work(p, r->agent);
 
@@ -190,10 +222,6 @@ static void project_status_put_agent(struct project_status *p, struct json *j,
 {
 	const struct registered *known = w->agent ? w->agent->registered : NULL;
 	const struct agent *board = w->agent && w->agent->on_board ? &w->agent->shown : NULL;
-	struct mail_waiting mail = { 0 };
-
-	if (known)
-		mail = mail_waiting(p->c, &p->files, w->id);
 	json_object(j);
 	json_put_str(j, "agent_id", w->id);
 	if (known && known->machine.p)
@@ -208,8 +236,8 @@ static void project_status_put_agent(struct project_status *p, struct json *j,
 	json_put_str(j, "task", board && board->current_task.n ? board->current_task : STR_NONE);
 	json_put_str(j, "blockers", board ? board->blockers : STR_NONE);
 	project_status_put_work(j, w, p->c->now_ms);
-	json_put_int(j, "unread", mail.unread);
-	json_put_int(j, "to_accept", mail.unacked);
+	json_put_int(j, "unread", w->unread);
+	json_put_int(j, "to_accept", w->to_accept);
 	json_key(j, STR("last_act"));
 	if (w->last)
 		act_encode(j, w->last);

@@ -18,7 +18,8 @@ struct agent_work {
 	struct bead_row **bead;           /* in progress */
 	struct reservation **reserved;
 	size_t beads, reservations;
-	const struct act *last; /* or NULL */
+	int64_t unread, to_accept; /* messages */
+	const struct act *last;    /* or NULL */
 };
 
 /* A list of beads, cut at the limit, and its total. */

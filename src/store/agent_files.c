@@ -332,6 +332,14 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f, struc
 	return ERR_OK;
 }
 
+/* Where the last line of a text begins, which ends with a newline. */
+static size_t line_start(struct str text)
+{
+	const char *before = text.n ? str_find_last(str_head(text, text.n - 1), '\n') : NULL;
+
+	return before ? (size_t)(before - text.p) + 1 : 0;
+}
+
 /* Reads the held bytes again, together with at least as many before them. */
 static enum err read_before(struct call *c, struct lines_back *b)
 {
@@ -377,9 +385,7 @@ enum err lines_back(struct call *c, struct lines_back *b, struct str *line)
 		return e;
 	b->begun = true;
 	for (;;) {
-		start = b->held.n ? b->held.n - 1 : 0;
-		while (start && b->held.p[start - 1] != '\n')
-			start--;
+		start = line_start(b->held);
 		if (start || !b->at || b->held.n >= AGENT_LINE_MOST) /* a longer line is damaged */
 			break;
 		if ((e = hold_more(c, b)))

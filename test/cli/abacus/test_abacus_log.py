@@ -293,3 +293,25 @@ def test_the_log_can_be_limited_to_a_kind_and_to_a_time(busy):
     assert acts(log(busy, "--kind", "post")) == [("amber-otter", "posted", None, "Staging is down")]
     until = log(busy, "--kind", "post")[0]["at"]
     assert [one["what"] for one in log(busy, "--until", until, "-n", "2")] == ["created", "posted"]
+
+
+def test_the_newest_acts_are_found_in_many_mailboxes_in_whatever_order_they_were_written(busy):
+    """Messages of other machines arrive late: their lines are behind newer ones."""
+    names = [f"agent-{i}" for i in range(6)]
+    for name in names:
+        busy.act("agent", "register", "--name", name, "--role", "ui", program="bb")
+    at = lambda ms: time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms / 1000)) + f".{ms % 1000:03}Z"
+    sent = []
+    for i, name in enumerate(names):
+        lines = []
+        for k in range(90):
+            ms = busy.clock + 1000 * (k * len(names) + i) if k < 60 else NOW - 86400000 - k  # the last thirty are of yesterday
+            sent.append((ms, f"{name} {k}"))
+            lines.append(json.dumps({
+                "message_id": f"msg_20270101_000000_{i:08x}{k:08x}", "thread_id": f"bead:{busy.bead}", "bead_id": busy.bead, "from_agent": names[i - 1], "to_agent": name,
+                "category": "INFO", "subject": f"{name} {k}", "body": "b", "state": "unread", "requires_ack": False, "created_at": at(ms), "read_at": None, "acked_at": None},
+                separators=(",", ":") if i % 2 else None))
+        (busy.path / f".beadboard/agent/messages/{name}.jsonl").write_text("".join(line + "\n" for line in lines))
+    newest = [subject for _, subject in sorted(sent)[-40:]]
+    assert [one["text"] for one in log(busy, "-n", "40")] == newest
+    assert [one["text"] for one in log(busy, "-n", "40", "--kind", "mail")] == newest
