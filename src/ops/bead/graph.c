@@ -5,7 +5,7 @@
 
 struct body {
 	struct str id;
-	int format;
+	int format, kind;
 	int64_t depth;
 	bool all;
 };
@@ -20,6 +20,8 @@ static const struct field fields[] = {
 	  .words = &formats, .preset = "text", .help = "output format for people" },
 	{ "depth", &kind_int, offsetof(struct body, depth), .letter = 'd', .min = 0, .preset = "1",
 	  .help = "maximum number of steps from that bead; 0 shows all beads connected to it" },
+	{ "kind", &kind_word, offsetof(struct body, kind), .words = &edge_kinds,
+	  .help = "show only dependencies of this kind" },
 	{ "all", &kind_bool, offsetof(struct body, all), .help = "show closed beads too" },
 	{ 0 },
 };
@@ -108,16 +110,23 @@ static enum err around_edges(struct around *a, struct edge_row **out)
 	return e;
 }
 
-/* Without a bead, all beads that have edges are shown. */
-static enum err around_all(struct around *a, struct edge_row **out)
+/* Leaves out the edges of other kinds; without a bead, the beads of those that are left are shown. */
+static struct edge_row *around_keep(struct around *a, struct edge_row *edge, const struct body *in)
 {
-	enum err e = query_edges(a->c, a->cache, out);
+	struct edge_row *first = NULL, **tail = &first;
 
-	for (const struct edge_row *edge = *out; !e && edge; edge = edge->next) {
-		map_put(&a->chosen, edge->from);
-		map_put(&a->chosen, edge->to);
+	for (; edge; edge = edge->next) {
+		if (in->kind >= 0 && !str_is(edge->kind, names_word(&edge_kinds, in->kind)))
+			continue;
+		*tail = edge;
+		tail = &edge->next;
+		if (in->id.p)
+			continue;
+		around_add(a, edge->from, 0);
+		around_add(a, edge->to, 0);
 	}
-	return e;
+	*tail = NULL;
+	return first;
 }
 
 static void put_nodes(struct json *j, const struct bead_row *rows, const struct map *in,
@@ -157,7 +166,7 @@ static enum err bead_graph_choose(struct call *c, struct beads *b, const struct 
 	enum err e;
 
 	if (!in->id.p)
-		return around_all(around, edges);
+		return query_edges(c, &b->cache, edges);
 	if ((e = find_bead(c, b, in->id, &row)) || (e = around_find(around, row->id, in->depth)))
 		return e;
 	return around_edges(around, edges);
@@ -176,6 +185,8 @@ static enum err bead_graph_run(struct call *c, struct stores *s, const void *bod
 	struct bead_row *rows;
 	enum err e = bead_graph_choose(c, s->beads, in, &around, &edges);
 
+	if (!e)
+		edges = around_keep(&around, edges, in);
 	if (around.count <= IDS_MOST) {
 		filter.ids = around.id;
 		filter.id_count = around.count;

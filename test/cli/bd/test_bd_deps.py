@@ -256,3 +256,16 @@ def test_a_long_chain(repo):
     assert repo.ids("ready") == [ids[-1]]
     is_error(repo.bd("--json", "dep", "add", ids[-1], ids[0]), "cycle", 1)
     assert len(repo.json("dep", "tree", ids[0], "-d", "100")["nodes"]) == 101
+
+
+def test_the_graph_of_one_kind_has_only_its_edges_and_their_beads(repo):
+    epic, first, second, loose = repo.create("Epic", "-t", "epic"), repo.create("First"), repo.create("Second"), repo.create("Loose")
+    repo.run("dep", "add", second, first).ok()
+    repo.run("dep", "add", loose, epic, "--type", "parent").ok()
+    repo.run("dep", "add", first, epic, "--type", "parent").ok()
+    ids = lambda graph: sorted(n["id"] for n in graph["nodes"])
+    graph = repo.json("graph", "--kind", "blocks")
+    assert graph["edges"] == [{"from": second, "to": first, "kind": "blocks"}] and ids(graph) == sorted([first, second])
+    graph = repo.json("graph", first, "--kind", "parent", "--depth", "1")
+    assert graph["edges"] == [{"from": first, "to": epic, "kind": "parent"}] and ids(graph) == sorted([epic, first, second])
+    assert len(repo.json("graph")["edges"]) == 3
