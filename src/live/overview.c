@@ -6,6 +6,7 @@
 #include "agents/stuck.h"
 #include "base/map.h"
 #include "base/moment.h"
+#include "base/number.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/find.h"
@@ -287,6 +288,18 @@ static void overview_put_task(struct crowd *w, struct json *j, const struct bead
 	arena_release(&scratch);
 }
 
+/* The tasks that were read, without sessions. */
+static void put_tasks(struct crowd *w, struct json *j)
+{
+	json_put_array(j, "tasks");
+	for (size_t i = 0; i < w->rows.count; i++) {
+		json_object(j);
+		overview_put_task(w, j, w->rows.entry[i].value);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static bool overview_shown(const struct overview_session *s, const struct overview_ask *ask)
 {
 	if (ask->all || !s->epic)
@@ -400,6 +413,110 @@ static enum err overview_put_incursions(struct crowd *w, struct json *j)
 	return protocol_each(w->c, &w->files, &filter, j);
 }
 
+/* --- pages --- */
+
+static const enum bead_status page_order[] = { BEAD_IN_PROGRESS, BEAD_OPEN, BEAD_CLOSED };
+enum { PAGE_PARTS = sizeof page_order / sizeof *page_order };
+
+/* The place of a row as text: the part of the order, the keys of the order, the id. */
+static struct str overview_place(struct arena *mem, size_t part, const struct bead_row *row)
+{
+	return arena_fmt(mem, "%zu,%lld,%lld,%lld," STR_FMT, part, (long long)row->priority,
+			 (long long)row->created, (long long)row->created_n, STR_ARG(row->id));
+}
+
+static bool overview_place_parse(struct str text, int64_t *part, struct bead_place *out)
+{
+	int64_t *number[] = { part, &out->priority, &out->created, &out->created_n };
+
+	for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+		struct str word;
+
+		if (!str_next(&text, ',', &word) || !number_int(word, number[i]))
+			return false;
+	}
+	out->id = text;
+	return text.n && *part >= 0 && *part < PAGE_PARTS;
+}
+
+static enum err overview_read_page(struct crowd *w, struct beads *b, const struct overview_ask *ask,
+				   struct str *next)
+{
+	struct bead_filter part = { .sort = SORT_PRIORITY };
+	struct bead_row *row = NULL, *last = NULL;
+	int64_t at = 0, left = ask->limit;
+	enum err e = ERR_OK;
+
+	*next = STR_NONE;
+	if (ask->after.p && !overview_place_parse(ask->after, &at, &part.after)) {
+		call_fail(w->c, ERR_INVALID_INPUT, "'" STR_FMT "' is not the end of a page",
+			  STR_ARG(ask->after));
+		return call_step(w->c, "Use 'next' of the page before, or leave 'after' out.");
+	}
+	for (; !e && left && at < PAGE_PARTS; at++, part.after = (struct bead_place){ 0 }) {
+		part.statuses = 1u << page_order[at];
+		part.limit = left;
+		e = query_each(w->c, &b->cache, &part, &row);
+		for (; !e && row; row = row->next, left--) {
+			*map_put(&w->rows, row->id) = last = row;
+			*next = STR_NONE;
+		}
+		if (!left)
+			*next = overview_place(&w->c->mem, (size_t)at, last);
+	}
+	return e;
+}
+
+static enum err encode_page(struct crowd *w, const struct overview_ask *ask, struct json *j)
+{
+	struct beads b;
+	struct str next = STR_NONE;
+	bool there;
+	enum err e = live_open_beads(w->c, &b, &there);
+
+	if (!e && there) {
+		w->prefix = b.about.prefix;
+		e = overview_read_page(w, &b, ask, &next);
+		beads_close(&b);
+	}
+	if (e)
+		return e;
+	json_object(j);
+	json_put_moment(j, "at", w->c->now_ms);
+	put_tasks(w, j);
+	json_put_str(j, "next", next);
+	json_end(j);
+	return ERR_OK;
+}
+
+static enum err encode_mail(struct crowd *w, struct json *j)
+{
+	enum err e = count_mail(w->c, &w->files, &w->mail);
+
+	if (e)
+		return e;
+	json_object(j);
+	json_put_moment(j, "at", w->c->now_ms);
+	json_put_array(j, "mail");
+	for (size_t i = 0; i < w->mail.beads.count; i++) {
+		const struct mail_tally *t = w->mail.beads.entry[i].value;
+
+		json_object(j);
+		json_put_str(j, "bead_id", w->mail.beads.entry[i].key);
+		json_put_int(j, "unread", t->unread);
+		json_put_int(j, "to_accept", t->unacked);
+		json_put_object(j, "last_act");
+		json_put_moment(j, "at", t->at);
+		json_put_str(j, "by", t->by);
+		json_put_str(j, "what", str_of(category_act(t->category)));
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+	return ERR_OK;
+}
+
 /* Only the given tasks, and those that depend on them. */
 static enum err encode_some(struct crowd *w, const struct overview_ask *ask, struct json *j)
 {
@@ -407,13 +524,7 @@ static enum err encode_some(struct crowd *w, const struct overview_ask *ask, str
 
 	json_object(j);
 	json_put_moment(j, "at", w->c->now_ms);
-	json_put_array(j, "tasks");
-	for (size_t i = 0; !e && i < w->rows.count; i++) {
-		json_object(j);
-		overview_put_task(w, j, w->rows.entry[i].value);
-		json_end(j);
-	}
-	json_end(j);
+	put_tasks(w, j);
 	json_end(j);
 	return e;
 }
@@ -432,6 +543,10 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 		*map_put(&w.by_id, a->id) = a;
 	if (ask->ids)
 		return encode_some(&w, ask, j);
+	if (ask->limit > 0)
+		return encode_page(&w, ask, j);
+	if (ask->mail)
+		return encode_mail(&w, j);
 	w.stuck = stuck_shown(c);
 	if (!ask->brief && ((e = count_mail(c, &w.files, &w.mail)) || (e = read_beads(c, &w, ask))))
 		return e;

@@ -19,6 +19,12 @@ static const struct field sessions_fields[] = {
 	  .help = "show only agents, reservations and incursions" },
 	{ "ids", &kind_str, offsetof(struct sessions_body, ids), FIELD_LIST | FIELD_COMMAS,
 	  .arg = "ID", .most = 500, .help = "bead ids to show, without the mail about them" },
+	{ "limit", &kind_int, offsetof(struct sessions_body, ask.limit), .min = 1, .max = 5000,
+	  .help = "show a page of all beads, at most so many, without the mail about them" },
+	{ "after", &kind_str, offsetof(struct sessions_body, ask.after), .arg = "PLACE",
+	  .help = "'next' of the page before" },
+	{ "mail", &kind_bool, offsetof(struct sessions_body, ask.mail),
+	  .help = "show only how many messages about each bead are unread and unacked" },
 	{ 0 },
 };
 
@@ -59,10 +65,18 @@ static const struct prop shown_reservation_props[] = {
 	{ 0 },
 };
 
+static const struct prop bead_mail_props[] = {
+	{ "bead_id unread:int to_accept:int", NULL },
+	{ "last_act", act_props },
+	{ 0 },
+};
+
 static const struct prop sessions_props[] = {
 	{ "at", NULL },
 	{ "sessions[]?", session_props },
 	{ "tasks[]?", task_props },
+	{ "next|null?", NULL },
+	{ "mail[]?", bead_mail_props },
 	{ "agents[]?", agent_props },
 	{ "stuck[]?", stuck_props },
 	{ "reservations[]?", shown_reservation_props },

@@ -248,6 +248,13 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 				  " HAVING count(*) > 1)");
 	if (f->expired)
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
+	if (f->after.id.p) {
+		with_number(q, " AND (b.priority, b.created, b.created_n, b.id) > (?",
+			    f->after.priority);
+		with_number(q, ", ?", f->after.created);
+		with_number(q, ", ?", f->after.created_n);
+		with_text(q, ", ?)", f->after.id);
+	}
 }
 
 /* Orders by result columns, so that all runs of a UNION can share the order. */

@@ -27,6 +27,12 @@ struct bound {
 /* Called with each row, which is valid until the next one. False: no more rows are read. */
 typedef bool query_visit(void *arg, const struct bead_row *row);
 
+/* A place in the order of priorities, to continue a list after it. */
+struct bead_place {
+	int64_t priority, created, created_n;
+	struct str id; /* absent: the beginning */
+};
+
 struct bead_filter {
 	int64_t count_most;                   /* query_count() stops there; 0: it counts all */
 	unsigned statuses, types, priorities; /* bit i selects value i; 0: any */
@@ -49,10 +55,11 @@ struct bead_filter {
 	struct str words; /* each word must begin a word of the bead */
 	enum bead_sort sort;
 	bool reverse;
-	bool lean;          /* rows without `line` and `hash` */
-	int64_t limit;      /* 0: no limit */
-	query_visit *visit; /* called with each row instead of building a list; or NULL */
-	void *arg;          /* argument of `visit` */
+	struct bead_place after; /* only beads after this place; needs SORT_PRIORITY */
+	bool lean;               /* rows without `line` and `hash` */
+	int64_t limit;           /* 0: no limit */
+	query_visit *visit;      /* called with each row instead of building a list; or NULL */
+	void *arg;               /* argument of `visit` */
 };
 
 /* A linked list in the given order; NULL: empty. */

@@ -272,3 +272,55 @@ def test_commits_are_the_states_there_were(crowd):
     assert len(found) == 2 and all(len(c["commit"]) == 40 and c["committed_at"] for c in found)
     assert len(crowd.json("list", "--at", found[1]["commit"], "-n", "0")) + 1 == len(crowd.json("list", "--at", found[0]["commit"], "-n", "0"))
     assert len(crowd.json("commits", "-n", "1")) == 1
+
+
+# --- pages, for clients that show many beads ---
+
+def pages(repo, limit, between=lambda: None):
+    after, found = [], []
+    while True:
+        page = sessions(repo, "--limit", str(limit), *after)
+        assert len(page["tasks"]) <= limit
+        found += page["tasks"]
+        if not page["next"]:
+            return found
+        after = ["--after", page["next"]]
+        between()
+
+
+def test_pages_have_every_bead_once_in_progress_first_and_closed_last(crowd):
+    urgent, second = crowd.create("Urgent", "-p", "0"), crowd.create("Second", "-p", "1")
+    crowd.run("claim", crowd.loose).ok()
+    crowd.run("close", urgent).ok()
+    order = [crowd.loose, crowd.task, crowd.epic, second, crowd.inner, urgent]
+    for limit in (1, 2, 3, 5, 6, 50):
+        assert [t["id"] for t in pages(crowd, limit)] == order, limit
+    assert pages(crowd, 50)[1]["blockers"] == 0 and "sessions" not in sessions(crowd, "--limit", "1")
+
+
+def test_a_bead_that_is_deleted_between_two_pages_takes_no_other_with_it(crowd):
+    gone = []
+
+    def delete():
+        if not gone:
+            gone.append(crowd.task)
+            crowd.run("delete", crowd.task, "--yes").ok()
+
+    assert [t["id"] for t in pages(crowd, 1, delete)] == [crowd.task, crowd.epic, crowd.inner, crowd.loose]
+
+
+@pytest.mark.parametrize("place", ["", "x", "0,1", "7,0,0,0,bd-1", "0,1,2,3,", "-1,0,0,0,bd-1"])
+def test_a_place_that_is_none_is_refused(crowd, place):
+    refused = crowd.run("sessions", "--limit", "2", "--after", place, "--json", program="abacus")
+    assert refused.code != 0
+    if place:
+        assert "is not the end of a page" in refused.json["error"]["message"]
+
+
+def test_mail_is_counted_for_all_beads_at_once(crowd):
+    assert sessions(crowd, "--mail")["mail"] == []
+    for i, (to, category) in enumerate((("cobalt-harbor", "HANDOFF"), ("cobalt-harbor", "INFO"), ("silver-heron", "INFO"))):
+        crowd.agent("send", "--from", "amber-otter", "--to", to, "--bead", crowd.task, "--category", category, "--subject", "s", "--body", "b", at=NOW + i)
+    [one] = sessions(crowd, "--mail")["mail"]
+    assert (one["bead_id"], one["unread"], one["to_accept"]) == (crowd.task, 3, 1)
+    assert (one["last_act"]["by"], one["last_act"]["what"]) == ("amber-otter", "wrote")
