@@ -15,8 +15,8 @@ struct attention {
 
 struct attention_entry {
 	const char *kind;
-	struct str agent, bead, scope; /* or absent */
-	int64_t at;                    /* since when; 0: not known */
+	struct str agent, bead, scope, message; /* or absent */
+	int64_t at;                             /* since when; 0: not known */
 	struct str text, command;
 };
 
@@ -29,6 +29,7 @@ static void attention_put(struct attention *a, const struct attention_entry *e)
 	json_put_str(a->j, "agent_id", e->agent);
 	json_put_str(a->j, "bead_id", e->bead);
 	json_put_str(a->j, "scope", e->scope);
+	json_put_str(a->j, "message_id", e->message);
 	json_put_moment(a->j, "since", e->at);
 	json_put_str(a->j, "text", e->text);
 	json_put_str(a->j, "command", e->command);
@@ -123,6 +124,7 @@ static void attention_add_mail(struct attention *a, bool input)
 					 .kind = input ? "input" : "mail",
 					 .agent = m->to,
 					 .bead = m->bead,
+					 .message = m->id,
 					 .at = m->created_ms,
 					 .text = arena_fmt(mem, STR_FMT " %s " STR_FMT ": " STR_FMT,
 							   STR_ARG(m->from), how, STR_ARG(m->to),
