@@ -2,9 +2,10 @@
 import { h, reconcile, time } from "./dom.js";
 import { get, post, requestId } from "./api.js";
 import { store } from "./store.js";
-import { Reader, onPulse, pulse } from "./pulse.js";
+import { Reader, askForAll, onPulse, pulse, wasCut } from "./pulse.js";
+import { mark } from "./accept.js";
 import { Log } from "./activity.js";
-import { liveness, counts, priority } from "./task.js";
+import { lease, liveness, counts, priority } from "./task.js";
 import { taskAddress } from "./route.js";
 import { registeredSender } from "./person.js";
 import { complain, say } from "./toast.js";
@@ -14,11 +15,13 @@ const bead = (id, title, ...more) => h("li", {}, h("a", { href: taskAddress(id),
 class Part {
   constructor(title, empty) {
     this.list = h("ul", { class: "lines" });
-    this.empty = h("p", { class: "quiet" }, empty);
-    this.el = h("section", { class: "part", "aria-label": title }, h("h3", {}, title), this.empty, this.list);
+    this.empty = h("p", { class: "quiet" }, empty ?? "");
+    this.el = h("section", { class: "part", hidden: !empty, "aria-label": title }, h("h3", {}, title), this.empty, this.list);
   }
 
+  // Without words for an empty list, the part is hidden.
   set(items, key, make) {
+    this.el.hidden = !items.length && !this.empty.textContent;
     this.empty.hidden = items.length > 0;
     reconcile(this.list, items, key, (i) => JSON.stringify(i), make);
   }
@@ -31,8 +34,8 @@ export class Agent {
     this.head = h("div", { class: "about" });
     this.work = new Part("Beads", "No bead is claimed.");
     this.files = new Part("Reservations", "No files are reserved.");
-    this.mail = new Part("Unread and unaccepted messages", "No messages are waiting.");
-    this.memory = new Part("Memory", "Nothing is remembered for this agent.");
+    this.mail = new Part("Messages to read or accept", "No messages are waiting.");
+    this.memory = new Part("Memory");
     this.scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": `Agent ${id}` });
     this.log = new Log(this.scroller, { agent: id });
     this.scroller.append(this.head, this.work.el, this.files.el, this.mail.el, this.memory.el,
@@ -51,6 +54,7 @@ export class Agent {
   draw() {
     const known = store.agents.get(this.id), busy = pulse.data?.agents.find((a) => a.agent_id === this.id);
     const a = { ...known, ...busy };
+    if (!busy && pulse.data && wasCut(pulse.data.agents, pulse.data.agents_total)) askForAll();
     const text = JSON.stringify([known, busy, store.reservations]);
     if (text === this.drawn) return;
     this.drawn = text;
@@ -59,7 +63,7 @@ export class Agent {
       ...(busy?.status ? [h("p", { class: "facts" }, h("span", { class: `chip ${busy.status}` }, busy.status), busy.task && h("span", { dir: "auto" }, busy.task),
         busy.blockers && h("span", { class: "why", dir: "auto" }, busy.blockers))] : []),
       ...(known || busy ? [] : [h("p", { class: "quiet" }, store.loaded ? "This agent is not registered in this project." : "Loading …")]));
-    this.work.set(busy?.beads ?? [], (b) => b.id, (b) => bead(b.id, b.title, priority(store.tasks.get(b.id) ?? {}), b.lease_ends_at && h("span", { class: "small" }, "lease ", time(b.lease_ends_at, true))));
+    this.work.set(busy?.beads ?? [], (b) => b.id, (b) => bead(b.id, b.title, priority(store.tasks.get(b.id) ?? {}), b.lease_ends_at && h("span", { class: "small" }, lease(b.lease_ends_at))));
     this.files.set(store.reservations.filter((r) => r.agent_id === this.id), (r) => r.scope, (r) => h("li", {}, h("code", {}, r.scope), " ",
       h("span", { class: "small" }, r.expired ? "expired " : "expires ", time(r.expires_at, true), " for ", h("a", { href: taskAddress(r.bead_id) }, r.bead_id)),
       r.stale && h("span", { class: "count stale" }, "stale")));
@@ -67,8 +71,10 @@ export class Agent {
   }
 
   drawMail(mail) {
+    const again = () => this.inbox.poke();
     this.mail.set(mail.filter((m) => m.state === "unread" || (m.requires_ack && m.state !== "acked")), (m) => m.message_id, (m) => bead(m.bead_id, m.subject,
-      h("span", { class: "small" }, `from ${m.from_agent} `, time(m.created_at)), m.requires_ack && h("span", { class: "count unacked" }, "to accept")));
+      h("span", { class: "small" }, `from ${m.from_agent} `, time(m.created_at)), m.state === "unread" && mark("read", this.id, m.message_id, again),
+      m.requires_ack && mark("ack", this.id, m.message_id, again)));
   }
 
   drawMemory(rows) {

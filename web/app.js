@@ -1,11 +1,11 @@
 // The frame of the page: views, the drawer, keyboard shortcuts, the state of the connection.
 import { $, tick } from "./dom.js";
-import { store, subscribe, load, look, missed, start } from "./store.js";
+import { store, subscribe, look, start } from "./store.js";
 import { get, invited } from "./api.js";
 import { go, onRoute, route, views as names } from "./route.js";
 import { firstPulse, poke, setTitle } from "./pulse.js";
 import { applyPrefs, help, onPref, settings } from "./prefs.js";
-import { complain, copy } from "./toast.js";
+import { copy } from "./toast.js";
 import * as now from "./now.js";
 import * as sessions from "./sessions.js";
 import * as activity from "./activity.js";
@@ -141,20 +141,13 @@ async function begin() {
   setInterval(look, 60000);
   show();
   poke();
-  start(setState);
   get("where").then((stores) => {
     const path = stores.find((s) => s.store === "agents")?.path ?? "";
     $("#project").textContent = path.split("/").at(-2) ?? "";
     setTitle();
   }).catch(() => {});
   if (name === "now") await firstPulse; // what one sees first comes first
-  try {
-    await load();
-  } catch (e) {
-    missed(e);
-    complain(e);
-  }
-  performance.mark("loaded");
+  start(setState);
 }
 
 begin();

@@ -1,5 +1,5 @@
-// The board: Ready, Blocked, In progress, Closed. Cards are moved by dragging or with the keys [ and ]; the keys
-// + and - change the priority. What is ready and what is blocked is the service's answer.
+// The board: In progress, Ready, Blocked, Closed. Cards are moved by dragging, or with the keys [ and ] back and forth
+// between ready, in progress and closed; the keys + and - change the priority. What is ready and what is blocked is the service's answer.
 import { h } from "./dom.js";
 import { store, byPriority, isReady } from "./store.js";
 import { LongList } from "./list.js";
@@ -41,9 +41,10 @@ class Column {
 }
 
 const columns = [
-  ["ready", "Ready", "Nothing is ready. Press n to create a bead."], ["blocked", "Blocked", "Nothing is blocked."],
-  ["in_progress", "In progress", "Nothing is in progress."], ["closed", "Closed", "Nothing is closed yet."],
+  ["in_progress", "In progress", "Nothing is in progress. Drag a card here, or run 'bd ready --claim'."], ["ready", "Ready", "Nothing is ready. Press n to create a bead."],
+  ["blocked", "Blocked", "Nothing is blocked."], ["closed", "Closed", "Nothing is closed yet."],
 ];
+const course = ["ready", "in_progress", "closed"]; // of the work, for the keys
 
 // A bead with open children is not work itself: it is a group, and has no column unless one asks for its type.
 function columnOf(task, now, containers) {
@@ -74,7 +75,8 @@ export class Board {
     this.columns = columns.map(([key, title, hint]) => [key, new Column(title, hint, true)]);
     const { epic, assignee, label } = groups;
     this.group = groupSelect({ epic, assignee, label });
-    this.el = h("div", { class: "board-view" }, h("div", { class: "bar" }, this.group), h("div", { class: "columns board" }, this.columns.map(([, c]) => c.el)));
+    this.tools = [this.group];
+    this.el = h("div", { class: "columns board" }, this.columns.map(([, c]) => c.el));
     for (const [key, column] of this.columns) this.accept(key, column.el);
     this.el.addEventListener("keydown", (e) => this.key(e));
   }
@@ -96,9 +98,8 @@ export class Board {
   key(e) {
     const task = store.tasks.get(document.activeElement?.dataset.card);
     if (!task || e.ctrlKey || e.metaKey || e.altKey) return;
-    const order = columns.map(([key]) => key).filter((key) => key !== "blocked");
-    const here = columnOf(task, Date.now(), true), at = Math.max(0, order.indexOf(here));
-    const act = { "[": () => order[at - 1] && move(task, order[at - 1]), "]": () => order[at + 1] && move(task, order[at + 1]),
+    const at = Math.max(0, course.indexOf(columnOf(task, Date.now(), true)));
+    const act = { "[": () => course[at - 1] && move(task, course[at - 1]), "]": () => course[at + 1] && move(task, course[at + 1]),
       "+": () => setPriority(task, task.priority - 1), "=": () => setPriority(task, task.priority - 1), "-": () => setPriority(task, task.priority + 1) }[e.key];
     if (!act) return;
     e.preventDefault();

@@ -108,7 +108,7 @@ const until = (rows, at) => rows.filter((r) => r.created_at <= at).map((r) => (r
 async function read() {
   const [rows, graph] = await Promise.all([
     get("bead/list", { all: "true", limit: 0, fields: "id,title,status,assignee,created_at,created_by,closed_at,closed_by" }),
-    get("bead/graph", { all: "true" }).catch(() => ({ edges: [] })),
+    get("bead/graph", { all: "true", kind: "blocks" }).catch(() => ({ edges: [] })),
   ]);
   return { rows, edges: graph.edges };
 }

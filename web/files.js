@@ -80,7 +80,7 @@ function rows(root, isOpen, fits) {
 function holder(r) {
   return h("span", { class: `hold ${r.stale ? "stale" : "held"}`, title: `${r.scope}, for ${r.bead_id}` },
     link(agentAddress, r.agent_id), liveness(store.agents.get(r.agent_id)?.liveness ?? r.owner_liveness ?? "evicted"),
-    h("span", { class: "small" }, r.expired ? "expired " : "", time(r.expires_at, true), " for ", link(taskAddress, r.bead_id)), r.stale && h("span", { class: "count stale" }, "stale"));
+    h("span", { class: "small" }, link(taskAddress, r.bead_id), r.expired ? " expired " : " ends ", time(r.expires_at, true)), r.stale && h("span", { class: "count stale" }, "stale"));
 }
 
 class Files {
@@ -148,7 +148,7 @@ class Files {
       h("span", { class: "name", role: "gridcell" }, h("span", { class: "twist", "aria-hidden": "true" }, folder ? (open ? "▾" : "▸") : ""), h("span", { class: "file-name" }, n.name)),
       h("span", { class: "holds", role: "gridcell" }, n.held.map(holder)),
       h("span", { class: "clash-count", role: "gridcell" }, worst > 0 && h("span", { class: "count stale", title: n.clashes.map((x) => `${x.a.title} and ${x.b.title}: ${x.reason}`).join("\n") }, `conflict ${worst} %`)),
-      h("span", { class: "edit small", role: "gridcell", title: n.edit ? `${n.edit.commit.slice(0, 10)} ${n.edit.summary}` : "" }, n.edit && [h("span", { class: "summary-text", dir: "auto" }, n.edit.summary), h("span", {}, n.edit.author ?? ""), time(n.edit.at)]));
+      h("span", { class: "edit small", role: "gridcell", title: n.edit ? `${n.edit.commit.slice(0, 10)} ${n.edit.summary}, by ${n.edit.author ?? "unknown"}` : "" }, n.edit && [h("span", { class: "summary-text", dir: "auto" }, n.edit.summary), h("span", { class: "author" }, n.edit.author ?? ""), time(n.edit.at)]));
     el.querySelector(".name").style.paddingInlineStart = `${(depth - 1) * 18}px`;
     return el;
   }

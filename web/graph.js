@@ -176,13 +176,20 @@ export class Graph {
     this.size();
   }
 
+  read(args) {
+    return get("bead/graph", { ...(store.past && { all: "true" }), ...(!args.has("parents") && { kind: "blocks" }) });
+  }
+
   async update(args, what) {
     this.args = args;
     this.parents.checked = args.has("parents");
     if (this.reading) { this.again = true; return; }
     this.reading = true;
     try {
-      if (!this.data || what.has("tasks")) this.data = await get("bead/graph", store.past ? { all: "true" } : {});
+      if (!this.data || what.has("tasks") || this.withParents !== args.has("parents")) {
+        this.withParents = args.has("parents");
+        this.data = await this.read(args);
+      }
       this.draw();
     } catch (failure) {
       this.note.textContent = failure.message;

@@ -1,10 +1,9 @@
 // The items of a bead's timeline. The words of the protocol's rows are those of seed 001: Passed to, Needs
 // input, Seen, Accepted; incursions and resumptions are rows of their own.
 import { h, time } from "./dom.js";
-import { post } from "./api.js";
+import { mark } from "./accept.js";
 import { markdown } from "./markdown.js";
 import { agentAddress } from "./route.js";
-import { complain } from "./toast.js";
 
 const changed = {
   created: () => "created the bead",
@@ -24,25 +23,13 @@ function row(item, kind, label, ...body) {
 const text = (words) => (words ? markdown(words) : null);
 const by = (id) => h("a", { class: "by", href: agentAddress(id), onclick: (e) => { e.currentTarget.href = agentAddress(id); } }, id);
 
-// The recipient of a message marks it read and acks it; "Seen" and "Accepted" do that for the recipient.
 function recipient(thread, item, to) {
-  const act = (op) => async (e) => {
-    e.currentTarget.disabled = true;
-    try {
-      await post(`agent/${op}`, { agent: to.agent, message: to.message_id });
-      thread.read();
-    } catch (failure) {
-      e.target.disabled = false;
-      complain(failure);
-    }
-  };
-  const button = (op, label) => h("button", { type: "button", class: `do ${op}`, onclick: act(op),
-    "aria-label": `${label}, for ${to.agent}`, title: `For ${to.agent}` }, label);
+  const button = (op) => mark(op, to.agent, to.message_id, () => thread.read());
   const state = to.state === "acked" ? ["Accepted by ", to.agent, " ", time(to.acked_at)] :
     to.state === "read" ? ["Seen by ", to.agent, " ", time(to.read_at)] : ["Not seen by ", to.agent, " yet"];
   return h("li", { class: `to ${to.state}` }, h("span", {}, ...state), " ",
-    to.state === "unread" && button("read", "Seen"),
-    item.requires_ack && to.state !== "acked" && button("ack", "Accepted"));
+    to.state === "unread" && button("read"),
+    item.requires_ack && to.state !== "acked" && button("ack"));
 }
 
 function mail(thread, item) {

@@ -3,13 +3,15 @@
 import { h, reconcile, time } from "./dom.js";
 import { get, post, requestId } from "./api.js";
 import { byPriority, isReady, store } from "./store.js";
-import { Reader, onPulse, poke, pulse } from "./pulse.js";
+import { Reader, askForAll, onPulse, poke, pulse, wasCut } from "./pulse.js";
 import { act } from "./acts.js";
-import { liveness, priority } from "./task.js";
+import { mark } from "./accept.js";
+import { lease, liveness, priority } from "./task.js";
 import { address, agentAddress, openAgent, openTask, taskAddress } from "./route.js";
 import { complain, copy, say } from "./toast.js";
 
-const RECENT = 60, AGENTS = 40, BEADS = 12, ALERTS = 5;
+const RECENT = 60, AGENTS = 40, TALL = 1200; // pixels
+const tall = () => innerHeight >= TALL;
 
 // --- what needs attention, and what cures it ---
 
@@ -38,29 +40,32 @@ const releaseScope = (a) => button("Release", (e) =>
   confirm(`Release ${a.scope} for ${a.agent_id}?`) &&
     doing(() => post("agent/release", { agent: a.agent_id, scope: a.scope }), `Released ${a.scope}.`)(e), true);
 
+// Seed 001's button: the message is accepted for its recipient.
+const accept = (a) => a.message_id && mark("ack", a.agent_id, a.message_id, () => say(`Accepted for ${a.agent_id}.`));
+
 const see = (a) => a.bead_id && button("Open", () => openTask(a.bead_id));
 const write = (a) => a.agent_id && button("Write", () => openAgent(a.agent_id));
 
 const cures = {
   sync: () => [button("Sync now", doing(() => post("bead/sync", {}), "Synced."), true)],
-  input: (a) => [a.bead_id ? button("Answer", () => openTask(a.bead_id), true) : write(a)],
-  mail: (a) => [see(a)],
+  input: (a) => [accept(a), a.bead_id ? button("Answer", () => openTask(a.bead_id), true) : write(a)],
+  mail: (a) => [accept(a), see(a)],
   holder: (a) => [release(a), see(a)],
   reservation: (a) => [a.scope && releaseScope(a), see(a)],
   incursion: (a) => [see(a), write(a)],
   lost_claim: (a) => [see(a)],
   stuck: (a) => [release(a), see(a), write(a)],
 };
-const words = { store: "Store", sync: "Sync", lost_claim: "Lost claim", input: "Needs input", holder: "Claim", incursion: "Incursion",
-  reservation: "Reservation", mail: "Not accepted", stuck: "Stuck", gate: "Gate", conflict: "Conflict" };
+const words = { store: "Store", sync: "Sync", lost_claim: "Lost claim", input: "Needs input", holder: "Stale claim", incursion: "Incursion",
+  reservation: "Reservation", mail: "To accept", stuck: "Stuck", gate: "Gate", conflict: "Conflict" };
 
 function alert(a) {
   return h("li", { class: `alert ${a.kind}` },
     h("span", { class: "kind" }, words[a.kind] ?? a.kind.replaceAll("_", " ")),
     h("p", { class: "words", dir: "auto", title: a.text }, a.text), h("span", { class: "small since" }, a.since && time(a.since)),
     h("div", { class: "acts-of" }, ...(cures[a.kind] ?? ((x) => [see(x)]))(a).filter(Boolean),
-      h("button", { type: "button", class: "do plain", title: a.command, "aria-label": `Copy the command ${a.command}`,
-        onclick: () => copy(a.command, "the command") }, "Copy")));
+      h("button", { type: "button", class: "do plain copy", title: `Copy: ${a.command}`, "aria-label": `Copy the command ${a.command}`,
+        onclick: () => copy(a.command, `'${a.command}'`) }, "Copy")));
 }
 
 // --- rows ---
@@ -70,25 +75,28 @@ const bead = (b, ...more) => h("span", { class: "bead" }, priority(b), h("a", { 
 
 const mailCount = (n, sign, words) => n > 0 && h("span", { class: `count ${sign === "!" ? "unacked" : "unread"}`, role: "img", "aria-label": `${n} ${words}`, title: `${n} ${words}` }, `${sign} ${n}`);
 
+// The end of a path says more than its beginning.
+const tail = (path) => (path.split("/").length > 2 ? `…/${path.split("/").slice(-2).join("/")}` : path);
+
 function agentRow(a) {
   const on = a.status && a.status !== "idle" ? a.status : "";
   const last = a.last_act;
   return h("li", { class: `row agent-row ${a.liveness ?? "unknown"}${a.blockers || a.stuck || on === "blocked" ? " stuck" : ""}` },
     h("p", { class: "who" }, liveness(a.liveness), h("a", { href: agentAddress(a.agent_id), "data-card": `agent:${a.agent_id}`,
-      onclick: (e) => { e.currentTarget.href = agentAddress(a.agent_id); } }, a.agent_id), h("span", { class: "small role" }, a.role ?? "")),
+      onclick: (e) => { e.currentTarget.href = agentAddress(a.agent_id); } }, a.agent_id), a.machine && h("span", { class: "small machine" }, `@${a.machine}`), h("span", { class: "small role" }, a.role ?? "")),
     h("p", { class: "doing" }, a.beads.length ? bead(a.beads[0], a.beads.length > 1 && h("span", { class: "small", title: a.beads.slice(1).map((b) => b.title).join("\n") }, `+${a.beads.length - 1}`)) :
       h("span", { class: "small" }, "no bead")),
-    h("p", { class: "files", title: a.scopes.join("\n") }, a.scopes.length > 0 && h("code", {}, a.scopes[0]), a.scopes.length > 1 && h("span", { class: "small" }, `+${a.scopes.length - 1}`)),
+    h("p", { class: "files", title: a.scopes.join("\n") }, a.scopes.length > 0 && h("code", {}, tail(a.scopes[0])), a.scopes.length > 1 && h("span", { class: "small" }, `+${a.scopes.length - 1}`)),
     h("p", { class: "state" }, a.stuck && h("span", { class: "chip blocked", title: a.stuck.text }, "stuck"), on && h("span", { class: `chip ${on}` }, on), mailCount(a.unread, "✉", "unread"), mailCount(a.to_accept, "!", "to accept"),
       a.blockers && h("span", { class: "why", title: a.blockers, dir: "auto" }, a.blockers)),
-    h("p", { class: "last small", title: last?.text ?? "" }, last ? [`${last.what === "set" ? "updated" : last.what} `, time(last.at)] :
-      a.last_seen_at ? ["seen ", time(a.last_seen_at)] : ""));
+    h("p", { class: "last small", title: last ? [last.what === "set" ? "updated" : last.what, last.text].filter(Boolean).join(": ") : "" }, last ? [h("span", { class: "verb" }, `${last.what === "set" ? "updated" : last.what} `), time(last.at)] :
+      a.last_seen_at ? [h("span", { class: "verb" }, "seen "), time(a.last_seen_at)] : ""));
 }
 
 function workRow(b) {
   return h("li", { class: "row work-row" }, bead(b), h("span", { class: "small end" },
-    b.assignee && h("a", { href: agentAddress(b.assignee) }, b.assignee), " ", liveness(b.owner_liveness),
-    b.lease_ends_at && h("span", {}, " lease ", time(b.lease_ends_at, true))));
+    liveness(b.owner_liveness), b.assignee && h("a", { href: agentAddress(b.assignee) }, b.assignee),
+    b.lease_ends_at && lease(b.lease_ends_at)));
 }
 
 function readyRow(b) {
@@ -102,7 +110,7 @@ class Section {
     this.head = h("h2", {}, title);
     this.list = h("ul", { class: "rows" });
     this.empty = h("p", { class: "quiet" }, empty);
-    this.more = h("button", { type: "button", class: "do plain more", hidden: true, onclick: () => { this.most = Infinity; this.set(this.items, this.total); } });
+    this.more = h("button", { type: "button", class: "do plain more", hidden: true, onclick: () => { this.most = Infinity; this.set(this.items, this.total); askForAll(); } });
     this.el = h("section", { "aria-label": title, class: `sheet ${key}` }, this.head, this.empty, this.list, this.more);
   }
 
@@ -112,8 +120,8 @@ class Section {
     this.head.replaceChildren(this.title, h("span", { class: "tally" }, total > 500 ? "500+" : String(total)));
     this.empty.hidden = items.length > 0;
     reconcile(this.list, items.slice(0, this.most), (i) => i.id ?? i.agent_id ?? `${i.kind}${i.text}`, (i) => JSON.stringify(i), this.make);
-    this.more.hidden = items.length <= this.most;
-    this.more.textContent = `Show ${Math.min(items.length, total) - this.most} more`;
+    this.more.hidden = items.length <= this.most && !wasCut(items, total);
+    this.more.textContent = wasCut(items, total) ? "Show all" : `Show ${items.length - this.most} more`;
   }
 }
 
@@ -127,10 +135,10 @@ function then({ tasks, at }) {
 
 class Now {
   constructor(root) {
-    this.attention = new Section("Needs attention", "attention-sheet", alert, ALERTS, "Nothing needs attention.");
+    this.attention = new Section("Needs attention", "attention-sheet", alert, tall() ? 12 : 5, "Nothing needs attention.");
     this.agents = new Section("Agents", "agents", agentRow, AGENTS, "No agents yet. Register one with 'bb-init --register NAME', or run 'abacus install' to set up a host.");
-    this.working = new Section("In progress", "progress", workRow, BEADS, "Nothing is in progress. An agent takes work with 'bd ready --claim'.");
-    this.ready = new Section("Ready next", "ready", readyRow, BEADS, "Nothing is ready. Create a bead with the key n, or close a blocker.");
+    this.working = new Section("In progress", "progress", workRow, tall() ? 24 : 12, "Nothing is in progress. An agent takes work with 'bd ready --claim'.");
+    this.ready = new Section("Ready next", "ready", readyRow, tall() ? 24 : 12, "Nothing is ready. Create a bead with the key n, or close a blocker.");
     this.feed = h("ol", { class: "acts", "aria-label": "Recent activity", tabindex: 0 });
     this.rail = h("section", { class: "rail", "aria-label": "Activity" },
       h("h2", {}, h("a", { href: address("activity", "", new URLSearchParams()) }, "Activity"), h("span", { class: "pulse", "aria-hidden": "true" })), this.feed);

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { $ } from "./dom.js";
 import { pref } from "./prefs.js";
 
-const GAP_MS = 250, HIDDEN_MS = 30000;
+const GAP_MS = 250, HIDDEN_MS = 30000, SHOWN = 40, MOST = 500;
 
 // Reads something from the service again after events: one request at a time, with a pause after each.
 export class Reader {
@@ -50,13 +50,15 @@ export function onPulse(listener) {
 }
 
 const keyOf = (a) => `${a.kind}|${a.agent_id}|${a.bead_id}|${a.text}`;
-let known = null;
+let known = null, before = 0;
 
-// Notifies about what is new since the last reading, if the page is in the background.
-function notify(attention) {
-  const now = new Set(attention.map(keyOf));
-  const fresh = known ? attention.filter((a) => !known.has(keyOf(a))) : [];
+// Notifies about what is new since the last reading, if the page is in the background. An entry that was beyond the
+// limit before is not new.
+function notify({ attention, attention_total: total }) {
+  const now = new Set(attention.map(keyOf)), cut = Math.max(before, total) > attention.length && total <= before;
+  const fresh = known && !cut ? attention.filter((a) => !known.has(keyOf(a))) : [];
   known = now;
+  before = total;
   if (!fresh.length || !document.hidden || pref("notify") !== "on" || Notification.permission !== "granted") return;
   new Notification(fresh.length === 1 ? "Needs attention" : `${fresh.length} need attention`,
     { body: fresh.slice(0, 3).map((a) => a.text).join("\n"), tag: "abacus-attention", icon: "/icon.svg" });
@@ -81,11 +83,12 @@ export function setTitle(view) {
 let begun;
 export const firstPulse = new Promise((resolve) => { begun = resolve; });
 
-const reader = new Reader(() => get("status", { limit: 200 }), (data) => {
+let most = SHOWN; // entries of each list
+const reader = new Reader(() => get("status", { limit: most }), (data) => {
   begun();
   pulse.data = data;
   showCount(data.attention_total);
-  notify(data.attention);
+  notify(data);
   for (const listener of listeners) listener();
   if (!performance.getEntriesByName("now").length) performance.mark("now");
 });
@@ -93,5 +96,13 @@ const reader = new Reader(() => get("status", { limit: 200 }), (data) => {
 reader.failed = () => begun();
 
 export const poke = () => reader.poke();
+
+// Whether the service has left out a part of a list.
+export const wasCut = (list, total) => list.length === most && total > most && most < MOST;
+
+export function askForAll() {
+  most = MOST;
+  poke();
+}
 
 setInterval(() => document.hidden && poke(), HIDDEN_MS);

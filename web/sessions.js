@@ -1,11 +1,11 @@
 // Sessions: epics and their beads, the agents, and everything that needs attention.
 import { h, time } from "./dom.js";
-import { store, epicOf, byPriority } from "./store.js";
+import { store, epicOf, byPriority, byState } from "./store.js";
 import { LongList } from "./list.js";
 import { card, counts, liveness, status, version } from "./task.js";
 import { go, route, taskAddress } from "./route.js";
 
-const HEAD = 84, CARD = 100, WIDE = 300; // pixels; WIDE is the minimum width of a card
+const HEAD = 70, CARD = 100, WIDE = 300; // pixels; WIDE is the minimum width of a card
 
 class Sessions {
   constructor(root) {
@@ -75,7 +75,7 @@ class Sessions {
       const key = g.epic?.id ?? "none";
       lines.push({ key: `e-${key}`, height: HEAD, version: `${g.epic ? version(g.epic) : ""}|${g.total}|${g.done}`,
         make: () => this.head(g) });
-      g.tasks.sort(byPriority);
+      g.tasks.sort(byState);
       shown += g.tasks.length;
       for (let i = 0; i < g.tasks.length; i += columns) {
         const some = g.tasks.slice(i, i + columns);

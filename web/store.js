@@ -1,5 +1,6 @@
 // The page's copy of the project: loaded once, then updated by events.
 import { Failure, get, follow } from "./api.js";
+import { complain } from "./toast.js";
 
 const live = new Map(); // the beads of now, by id
 
@@ -41,13 +42,15 @@ function change(...what) {
 
 // --- reading ---
 
+const FIRST = 200, NEXT = 2000; // beads in the first page, and in each of the others
+const MANY = 400; // changed beads after which all are loaded again
 const LATER = 2000, LATEST = 60000; // ms
 
 const early = new Map(); // message counts of beads that are not loaded yet, by the bead id in the message
 
-// A bead that is fetched by its id comes without message counts, so the counts kept here are reused.
+// Beads come without message counts: those are counted once, and then kept here.
 function takeTask(task) {
-  const brief = [...early.keys()].find((id) => task.id === id || task.id.endsWith(`-${id}`));
+  const brief = early.size && [...early.keys()].find((id) => task.id === id || task.id.endsWith(`-${id}`));
   const old = live.get(task.id) ?? early.get(brief);
   early.delete(brief);
   if (old) {
@@ -56,6 +59,7 @@ function takeTask(task) {
     if (old.last_act && !(old.last_act.at <= task.last_act.at)) task.last_act = old.last_act;
   }
   live.set(task.id, task);
+  loading?.seen.add(task.id);
 }
 
 function takeCrowd(data) {
@@ -64,65 +68,96 @@ function takeCrowd(data) {
   store.incursions = data.incursions;
 }
 
-let mailed = 0, calm = LATER; // message events so far; ms before the next attempt to load without one in between
-
-export async function load() {
-  const before = mailed;
-  const data = await get("sessions", { all: "true" });
-  live.clear();
+function takeMail({ mail }) {
+  const briefs = new Map();
   early.clear();
-  for (const session of data.sessions) {
-    const { tasks, total, closed, ...epic } = session;
-    if (epic.id) live.set(epic.id, epic);
-    for (const task of tasks) if (!live.has(task.id)) live.set(task.id, task);
+  for (const task of live.values()) {
+    task.unread = task.to_accept = 0;
+    briefs.set(task.id.slice(task.id.indexOf("-") + 1), task);
   }
-  takeCrowd(data);
-  store.loaded = true;
-  change("tasks", "crowd", "threads");
-  if (mailed !== before) setTimeout(again, calm); // a message event during the load may be counted or not
-  calm = mailed === before ? LATER : Math.min(calm * 2, LATEST);
+  for (const { bead_id, unread, to_accept, last_act } of mail) {
+    const task = live.get(bead_id) ?? briefs.get(bead_id);
+    if (!task) continue;
+    task.unread += unread;
+    task.to_accept += to_accept;
+    if (last_act.at > task.last_act.at) task.last_act = last_act;
+  }
 }
 
-// --- following ---
+// --- loading and following ---
 
 const some = new Set(); // beads to fetch again
-let everything = false, crowd = false, busy = false, due = false;
+let loading = { after: null, seen: new Set() }; // the pages that are still to come; null: all are here
+let crowd = true, letters = true, mailed = 0, calm = LATER, busy = false;
 
-// Sends one request at a time; changes that arrive meanwhile are fetched together by the next.
+// All beads come in pages: those in progress first, then the open ones by priority, then the closed ones. A bead that
+// changes meanwhile is fetched by its id, so it does not matter which page it has moved to.
+async function loadPage() {
+  const mine = loading;
+  const { tasks, next } = await get("sessions", { limit: mine.after ? NEXT : FIRST, ...(mine.after && { after: mine.after }) });
+  if (mine !== loading) return; // it has begun again meanwhile
+  for (const task of tasks) takeTask(task);
+  mine.after = next;
+  if (!next) {
+    for (const id of live.keys()) if (!mine.seen.has(id)) live.delete(id);
+    loading = null;
+    store.loaded = true;
+    performance.mark("loaded");
+  }
+  change("tasks");
+}
+
+async function fetchSome() {
+  const ids = [...some];
+  some.clear();
+  const { tasks } = await get("sessions", { ids: ids.join(",") });
+  const there = new Set(tasks.map((t) => t.id));
+  for (const id of ids) if (!there.has(id)) live.delete(id);
+  for (const task of tasks) takeTask(task);
+  change("tasks");
+}
+
+async function fetchCrowd() {
+  crowd = false;
+  takeCrowd(await get("sessions", { brief: "true" }));
+  change("crowd");
+}
+
+// A message event during the request may be counted or not, so the counts are fetched again later.
+async function fetchMail() {
+  const before = mailed;
+  letters = false;
+  takeMail(await get("sessions", { mail: "true" }));
+  if (mailed !== before) setTimeout(() => { letters = true; soon(); }, calm);
+  calm = mailed === before ? LATER : Math.min(calm * 2, LATEST);
+  change("tasks");
+}
+
+// What to fetch next. One request at a time, so no answer is older than the one before it.
+const nextStep = () => (loading && !loading.after ? loadPage : some.size ? fetchSome : crowd ? fetchCrowd : loading ? loadPage : letters ? fetchMail : null);
+
+function restart() {
+  some.clear();
+  loading = { after: null, seen: new Set() };
+  crowd = letters = true;
+}
+
 async function catchUp() {
-  if (busy) { due = true; return; }
+  if (busy) return;
   busy = true;
   try {
-    if (everything || some.size > 400) {
-      everything = crowd = false;
-      some.clear();
-      await load();
-    }
-    if (some.size) {
-      const ids = [...some];
-      some.clear();
-      const { tasks } = await get("sessions", { ids: ids.join(",") });
-      const there = new Set(tasks.map((t) => t.id));
-      for (const id of ids) if (!there.has(id)) live.delete(id);
-      for (const task of tasks) takeTask(task);
-      change("tasks");
-    }
-    if (crowd) {
-      crowd = false;
-      takeCrowd(await get("sessions", { brief: "true" }));
-      change("crowd");
-    }
+    for (let step = nextStep(); step; step = nextStep()) await step();
   } catch (e) {
     missed(e);
   }
   busy = false;
-  if (due) { due = false; soon(); }
 }
 
 // Schedules a full load after a failed one: in 2 s, or, if the service was unreachable, after the reconnect.
 export function missed(failure) {
-  everything = true;
+  restart();
   touched.add("*");
+  if (!store.loaded) complain(failure);
   if (failure instanceof Failure) setTimeout(soon, 2000);
 }
 
@@ -181,15 +216,15 @@ function take(kind, data) {
   const bead = data.bead_id ?? null;
   if (bead) touched.add(taskOf(bead)?.id ?? bead);
   if (kind === "bead") {
-    everything ||= data.all;
-    if (data.all) touched.add("*");
+    if (data.all) { restart(); touched.add("*"); }
     for (const id of data.ids) { some.add(id); touched.add(id); }
+    if (some.size > MANY) restart();
   } else if (kind === "mail") countMail(data);
   else if (kind === "seen") see(data);
   else if (["reservation", "protocol", "agent"].includes(kind)) crowd = true;
   if (kind === "post" || kind === "artifact") touched.add("*");
   change("threads");
-  if (some.size || everything || crowd) soon();
+  if (nextStep()) soon();
 }
 
 // --- the past ---
@@ -204,7 +239,7 @@ export const presentAgain = () => showPast(null);
 
 // Loads everything again.
 export function again() {
-  everything = true;
+  restart();
   touched.add("*");
   soon();
 }
@@ -213,7 +248,7 @@ export function start(state) {
   follow({
     state: (to) => {
       state(to);
-      if (to === "live" && (everything || crowd || some.size)) soon();
+      if (to === "live") catchUp(); // not before: what changes from now on is told
     },
     reset: again,
     event: take,
@@ -239,5 +274,9 @@ export function epicOf(task) {
 
 // Whether 'bd ready --claim' would claim the bead. The service computes the time from which it would.
 export const isReady = (task, now = Date.now()) => Boolean(task.free_from) && Date.parse(task.free_from) <= now;
+
+const states = { in_progress: 0, open: 1, closed: 2 };
+export const stateOrder = (task) => states[task.status] ?? 3;
+export const byState = (a, b) => stateOrder(a) - stateOrder(b) || byPriority(a, b); // in progress first
 
 export const byPriority = (a, b) => a.priority - b.priority || (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : 0);

@@ -1,17 +1,16 @@
 // The table of all beads: sorted by a column, grouped by epic, agent, label or status; both are in the address.
 import { h, time } from "./dom.js";
-import { store, epicOf, byPriority } from "./store.js";
+import { store, epicOf, byPriority, byState, stateOrder } from "./store.js";
 import { LongList } from "./list.js";
 import { priority, status, version } from "./task.js";
 import { isCompact } from "./prefs.js";
 import { go, taskAddress } from "./route.js";
 
-const order = { in_progress: 0, open: 1, closed: 2 };
 const text = (value) => (value ?? "￿").toString().toLowerCase();
 const columns = [
   ["id", "Id", (t) => text(t.id), (t) => h("code", {}, t.id)],
   ["title", "Title", (t) => text(t.title), (t) => h("a", { href: taskAddress(t.id), dir: "auto", "data-card": t.id, onclick: (e) => { e.currentTarget.href = taskAddress(t.id); } }, t.title)],
-  ["status", "Status", (t) => order[t.status] ?? 3, (t) => [status(t), t.blockers > 0 && t.status === "open" && h("span", { class: "count blocked" }, `blocked by ${t.blockers}`)]],
+  ["status", "Status", stateOrder, (t) => [status(t), t.blockers > 0 && t.status === "open" && h("span", { class: "count blocked" }, `blocked by ${t.blockers}`)]],
   ["priority", "Priority", (t) => t.priority, priority],
   ["type", "Type", (t) => text(t.type), (t) => t.type],
   ["assignee", "Assignee", (t) => text(t.assignee), (t) => t.assignee ?? ""],
@@ -60,12 +59,13 @@ export class Table {
     this.scroller = h("div", { class: "scroll", role: "table", tabindex: 0, "aria-label": "Beads" });
     this.list = new LongList(this.scroller, { role: "rowgroup" });
     this.scroller.append(this.head, this.list.room);
-    this.el = h("div", { class: "table-view" }, h("div", { class: "bar" }, this.group, this.choice, h("label", {}, this.closed, " Show closed"), this.note), h("div", { class: "table" }, this.scroller));
+    this.tools = [this.group, this.choice, h("label", {}, this.closed, " Show closed"), this.note];
+    this.el = h("div", { class: "table" }, this.scroller);
   }
 
   sorted(tasks, sort) {
     const down = sort.startsWith("-"), column = columns.find(([key]) => key === sort.replace("-", ""));
-    if (!column) return tasks.sort((a, b) => order[a.status] - order[b.status] || byPriority(a, b)); // in progress first
+    if (!column) return tasks.sort(byState);
     const value = column[2];
     return tasks.map((t) => [value(t), t]).sort(([a, x], [b, y]) => (down ? -1 : 1) * (a < b ? -1 : a > b ? 1 : 0) || byPriority(x, y)).map(([, t]) => t);
   }

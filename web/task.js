@@ -9,12 +9,15 @@ export function liveness(state) {
   return state ? h("span", { class: `live ${state}` }, state) : null;
 }
 
+// The end of a lease, in words.
+export const lease = (at) => h("span", { class: "lease", title: "The lease of the claim" }, h("span", { class: "verb" }, "lease "), Date.parse(at) > Date.now() ? "ends " : "ended ", time(at, true));
+
 export const priority = (task) => (task.priority === undefined ? null : h("span", { class: `priority p${task.priority}`, title: `Priority ${task.priority}` }, `P${task.priority}`));
 
 export function owner(task) {
   if (!task.assignee) return h("span", { class: "owner none" }, "unassigned");
   const state = store.agents.get(task.assignee)?.liveness ?? task.owner_liveness;
-  return h("span", { class: "owner" }, task.assignee, liveness(state));
+  return h("span", { class: "owner", title: state ? `${task.assignee} is ${state}` : null }, liveness(state), task.assignee);
 }
 
 export function status(task) {

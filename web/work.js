@@ -88,9 +88,10 @@ class Work {
   constructor(root) {
     this.tab = Object.fromEntries(Object.entries(parts).map(([key, [title]]) => [key, h("a", {}, title)]));
     this.filters = new Filters(() => this.update(new Set(["tasks"])));
+    this.tools = h("div", { class: "bar tools" }); // of the view that is shown
     this.body = h("div", { class: "body" });
     root.append(h("div", { class: "work" }, h("div", { class: "strip" },
-      h("nav", { class: "tabs", "aria-label": "Work views" }, Object.values(this.tab)), this.filters.el), this.body));
+      h("nav", { class: "tabs", "aria-label": "Work views" }, Object.values(this.tab)), this.filters.el, this.tools), this.body));
   }
 
   update(what) {
@@ -100,6 +101,7 @@ class Work {
       this.part = part;
       this.shown = parts[part][1]();
       this.body.replaceChildren(this.shown.el);
+      this.tools.replaceChildren(...(this.shown.tools ?? []));
       what = new Set(["route", "tasks"]);
     }
     for (const [key, tab] of Object.entries(this.tab)) {

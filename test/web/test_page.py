@@ -430,7 +430,7 @@ def test_mail_that_comes_while_all_is_read_is_counted(page):
     page.enter()
     # the first answer is held back until the mail was told of
     page.browser.run("const real = fetch;"
-                     "window.fetch = (...args) => real(...args).then(r => args[0].includes('all=true') && !window.letGo ?"
+                     "window.fetch = (...args) => real(...args).then(r => args[0].includes('mail=true') && !window.letGo ?"
                      " new Promise(done => { window.letGo = () => done(r); }) : r);"
                      "import('/store.js').then(m => m.again())")
     page.browser.until(lambda: page.browser.run("return Boolean(window.letGo)"))
@@ -649,7 +649,7 @@ def test_what_counts_is_never_cut(story, width, height):
         story.browser.size(width, height)
         for where in ("#/sessions", "#/work", "#/work/ready", "#/work/graph"):
             story.go(where)
-            story.browser.until(lambda: story.browser.run("return document.querySelector('.bar')?.offsetParent != null"))
+            story.browser.until(lambda: story.browser.run("return document.querySelector('.bar > *')?.offsetParent != null"))
             story.browser.until(lambda: story.browser.run(cut) == [], 2)
     finally:
         story.browser.size(1440, 900)

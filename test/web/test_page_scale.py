@@ -1,4 +1,4 @@
-"""10,000 beads, 200 agents, 50,000 events: the page is there in a second, and stays light."""
+"""10,000 beads, 200 agents on 12 machines, 50,000 events: the page is there in a second, and stays light."""
 import json
 import os
 import pathlib
@@ -9,11 +9,13 @@ import time
 import pytest
 
 from browser import Browser, available
-from conftest import BIN, Repo, environment, git
+from conftest import BIN, environment, git
 from harness import patience
+from machines import Machine, machine
+from remotes import bare
 
 pytestmark = pytest.mark.skipif(not available(), reason="chromium and chromedriver are not at hand")
-BEADS, EPICS, AGENTS, EVENTS = 10_000, 200, 200, 50_000
+BEADS, EPICS, AGENTS, EVENTS, MACHINES = 10_000, 200, 200, 50_000, 12
 
 
 def pipe(repo, lines):
@@ -35,17 +37,32 @@ def crowd(tmp_path_factory):
     path = tmp_path_factory.mktemp("scale") / "proj"
     path.mkdir()
     git(path, "init", "-q", "-b", "main")
-    repo = Repo(path)
+    repo = Machine(path)
     repo.run("init", "--prefix", "bd").ok()
     epics = [b["id"] for b in pipe(repo, ({"op": "bead create", "params": {"title": f"Epic {i}", "type": "epic"}} for i in range(EPICS)))]
     pipe(repo, ({"op": "bead create", "params": {"title": f"Task number {i} of the crowd", "priority": i % 5, "parent": epics[i % EPICS]}}
                 for i in range(BEADS - EPICS)))
     beads = repo.ids("list", "--all", "-n", "0", "--brief")
     agents = [f"agent-{i:03}" for i in range(AGENTS)]
-    pipe(repo, ({"op": "agent register", "params": {"name": a, "role": "worker"}} for a in agents))
+    share(repo, agents)
     pipe(repo, ({"op": "agent reserve", "params": {"agent": a, "scope": f"src/{a}/*", "bead": beads[0]}} for a in agents[:100]))
     fill(path / ".beadboard/agent", agents, beads)
+    # the first message that this program writes to a mailbox makes the box's snapshot
+    repo.run("agent", "send", "--from", agents[0], "--to", "broadcast", "--bead", beads[0], "--category", "INFO", "--subject", "Welcome", "--body", "b", program="bb").ok()
     return repo
+
+
+def share(repo, agents):
+    """Every twelfth agent is of this machine, the others of eleven that share with it."""
+    remote = bare(repo.path.parent / "remote")
+    git(repo.path, "remote", "add", "origin", str(remote))
+    repo.bb("init")
+    repo.share("machine-00")
+    others = [machine(repo.path.parent / f"m{i:02}", remote, f"machine-{i:02}") for i in range(1, MACHINES)]
+    for i, one in enumerate([repo, *others]):
+        pipe(one, ({"op": "agent register", "params": {"name": a, "role": "worker"}} for a in agents[i::MACHINES]))
+    for one in [*others, repo]:
+        one.exchange()
 
 
 def fill(home, agents, beads):
@@ -88,6 +105,11 @@ def window(crowd):
     browser.close()
 
 
+VIEWS = (("#/activity", ".activity .act"), ("#/sessions", ".sessions .card"), ("#/work", ".work .card"), ("#/now", ".now .row"),
+         ("#/files", ".tree .hold"), ("#/work/table", ".table .c-title a"), ("#/work/graph", ".graph-view .summary:not(:empty)"), ("#/work/charts", ".chart"),
+         ("#/now?agent=agent-001", ".about .live"), ("#/now?agent=agent-150", ".about .live"))
+
+
 def test_it_is_there_in_a_second_and_stays_light(crowd, window):
     url = crowd.run("open", "--print", program="abacus").ok().out.strip()
     window.open(url)
@@ -100,13 +122,16 @@ def test_it_is_there_in_a_second_and_stays_light(crowd, window):
         paints.append(window.run("return performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         wholes.append(window.run("return performance.getEntriesByName('loaded')[0]?.startTime ?? 0"))
     print(f"first paint after {min(paints):.0f} ms, Now after {min(firsts):.0f} ms, all of it after {min(wholes):.0f} ms")
-    assert min(paints) < 1000
+    assert min(paints) < 200 * patience(1) and min(firsts) < 1000 * patience(1), (paints, firsts)
     assert window.run("return window.abacus.store.tasks.size") == BEADS
+    assert window.run("return new Set([...window.abacus.store.agents.values()].map(a => a.machine ?? '')).size") == MACHINES
+
+    # the first view asks for what it shows, and the beads come in pages
+    sizes = window.run("return Object.fromEntries(performance.getEntriesByType('resource').filter(r => r.name.includes('/api/')).map(r => [r.name.split('/api/')[1], r.decodedBodySize]))")
+    assert sizes["status?limit=40"] < 60_000 and max(sizes.values()) < 1_500_000, sizes
 
     # every view is there within a second
-    for address, sign in (("#/activity", ".activity .act"), ("#/sessions", ".sessions .card"), ("#/work", ".work .card"), ("#/now", ".now .row"),
-                          ("#/files", ".tree .hold"), ("#/work/table", ".table .c-title a"), ("#/work/graph", ".graph-view .summary:not(:empty)"), ("#/work/charts", ".chart"),
-                          ("#/now?agent=agent-001", ".about .live")):
+    for address, sign in VIEWS:
         took = window.ask("POST", "/execute/async", {"args": [address, sign], "script": """
             const [address, sign, done] = arguments, from = performance.now();
             location.hash = address;
@@ -125,20 +150,6 @@ def test_it_is_there_in_a_second_and_stays_light(crowd, window):
         elements, cards = window.run(count)
         assert elements < 1500 and cards < 80, (part, elements, cards)
 
-    # and it is smooth: a screen further, sixty times, and how long each frame took
-    frames = window.ask("POST", "/execute/async", {"args": [], "script": """
-        const done = arguments[0], f = document.querySelector('.feed'), times = [];
-        f.scrollTop = 0;
-        let last = performance.now();
-        const step = (now) => {
-            times.push(now - last); last = now;
-            if (times.length > 60) return done(times.slice(1));
-            f.scrollTop += f.clientHeight;
-            requestAnimationFrame(step);
-        };
-        requestAnimationFrame(step);"""})
-    print(f"frames: median {sorted(frames)[30]:.0f} ms, worst {max(frames):.0f} ms")
-
     # a change is still there within a second
     bead = crowd.create("Fresh among ten thousand", "-p", "0")
     window.run("document.querySelector('.feed').scrollTop = 0; location.hash = '#/sessions?q=fresh'")
@@ -150,11 +161,59 @@ def test_it_is_there_in_a_second_and_stays_light(crowd, window):
         window.until(lambda: memory(pid) <= 64)
 
 
+def test_every_view_is_there_within_a_second_when_it_is_the_first(crowd, window):
+    window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
+    window.find(".row", 10)
+    origin = window.run("return location.origin")
+    for i, (address, sign) in enumerate(VIEWS):
+        took = []
+        for attempt in range(3):
+            window.open(f"{origin}/?{i}{attempt}{address}")
+            window.find(sign, 10)
+            took.append(window.run("return performance.now()"))
+        print(f"{address} first: {min(took):.0f} ms")
+        assert min(took) < 1000 * patience(1), address
+
+
+LISTS = (("#/sessions", ".feed"), ("#/work", ".column:nth-child(2) .scroll"), ("#/work/table?closed=1", ".table .scroll"), ("#/activity", ".activity .scroll"))
+
+
+def test_the_longest_lists_scroll_smoothly(crowd, window):
+    """A third of a screen further at each frame. What counts is the work of the page's thread, not what else this machine does."""
+    window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
+    window.until(lambda: window.run("return window.abacus?.store.loaded"), 20)
+    cdp = lambda cmd, **params: window.ask("POST", "/goog/cdp/execute", {"cmd": cmd, "params": params})
+    cdp("Performance.enable", timeDomain="threadTicks")
+    spent = lambda: next(m["value"] for m in cdp("Performance.getMetrics")["metrics"] if m["name"] == "TaskDuration")
+    for address, list_ in LISTS:
+        window.run("location.hash = arguments[0]", address)
+        window.until(lambda: window.run("const l = document.querySelector(arguments[0]); return l && l.scrollHeight > 3 * l.clientHeight", list_))
+        before = spent()
+        frames = window.ask("POST", "/execute/async", {"args": [list_], "script": """
+            const [list, done] = arguments, f = document.querySelector(list), times = [];
+            f.scrollTop = 0;
+            let last = performance.now();
+            const step = (now) => {
+                times.push(now - last); last = now;
+                if (times.length > 90) return done(times.slice(1));
+                f.scrollTop += f.clientHeight / 3;
+                requestAnimationFrame(step);
+            };
+            requestAnimationFrame(step);"""})
+        work = 1000 * (spent() - before) / len(frames)
+        frames.sort()
+        print(f"{address}: {work:.1f} ms of work for a frame; frames: median {frames[45]:.0f} ms, 95 % below {frames[85]:.0f} ms, worst {frames[-1]:.0f} ms")
+        assert work < 16, address
+
+
 def test_the_board_and_the_thread_are_as_light(crowd, window):
     window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
     window.until(lambda: window.run("return window.abacus?.store.loaded"), 10)
     window.run("location.hash = '#/work'")
     window.wait_text(".column h2", "Ready 9", 5)
+    heap, whole = tab_memory(window)
+    print(f"the tab has {heap:.0f} MB of objects, {whole:.0f} MB in all")
+    assert heap < 150 and whole < 150
     assert window.run("return document.querySelectorAll('*').length") < 1500
     window.run("location.hash = '#/work/graph'")
     window.wait_text(".graph-view .summary", "No dependencies to show", 5)

@@ -1,5 +1,7 @@
 """The views of the page, in a browser, on a busy project: by mouse and by keyboard."""
 import json
+import pathlib
+import re
 
 import pytest
 
@@ -60,9 +62,9 @@ def keys(browser, text):
 def test_now_tells_what_every_agent_does(page):
     row = ".agent-row:has(a[data-card='agent:teal-finch'])"
     page.sees(row, "Migrate the session table")
-    page.sees(row, "src/release/main.c")
+    page.sees(row, "…/release/main.c")
     page.sees(row, "waits for a newer copy of staging")
-    page.sees(".progress .rows", "lease in")
+    page.sees(".progress .rows", "ends in")
     page.sees(".ready .rows", "P0")
     page.sees(".rail .act", "Staging is down until noon")  # a post without a bead
     page.sees(".rail .act", "commented on")
@@ -77,6 +79,49 @@ def test_what_needs_attention_comes_with_its_cure(page):
     page.browser.until(lambda: page.repo.show(expired)["status"] == "open")
     page.browser.until(lambda: expired not in page.browser.text(".attention-sheet"))
     assert page.repo.show(expired)["assignee"] is None
+
+
+def test_a_message_is_accepted_where_it_is_shown(page):
+    """In what needs attention, and in the panel of the recipient; both for the recipient, as in the thread."""
+    send = lambda subject: page.demo.at(0, ("agent send", {"from": "jade-falcon", "to": "coral-kite", "bead": page.demo.todo[2], "category": "HANDOFF", "subject": subject, "body": "b", "next_action": "n"}))
+    state = lambda subject: next(m["state"] for m in page.agent("inbox", "--agent", "coral-kite") if m["subject"] == subject)
+    send("Take the first part")
+    page.browser.run("[...document.querySelectorAll('.more')].forEach(m => m.click())")
+    page.sees(".alert.mail", "Take the first part")
+    page.browser.run("[...document.querySelectorAll('.alert.mail')].find(a => a.textContent.includes('Take the first part')).querySelector('button.ack').click()")
+    page.browser.until(lambda: state("Take the first part") == "acked")
+    page.browser.until(lambda: "Take the first part" not in page.browser.text(".attention-sheet"))
+    send("Take the second part")
+    page.go("#/now?agent=coral-kite")
+    page.sees("#drawer [aria-label='Messages to read or accept']", "Take the second part")
+    buttons = "return [...document.querySelectorAll(\"[aria-label='Messages to read or accept'] li\")].find(l => l.textContent.includes('second part')).innerText"
+    assert "Seen" in page.browser.run(buttons) and "Accepted" in page.browser.run(buttons)
+    page.browser.click("[aria-label='Messages to read or accept'] button.read")
+    page.browser.until(lambda: state("Take the second part") == "read")
+    page.browser.click("[aria-label='Messages to read or accept'] button.ack")
+    page.browser.until(lambda: state("Take the second part") == "acked")
+    page.sees("#drawer [aria-label='Messages to read or accept']", "No messages are waiting")
+
+
+def test_beads_in_progress_come_first(page):
+    page.go("#/work")
+    page.sees(".column", "In progress")
+    assert page.browser.run("return [...document.querySelectorAll('.board > .column')].map(c => c.getAttribute('aria-label'))") == ["In progress", "Ready", "Blocked", "Closed"]
+    page.go("#/sessions")
+    page.sees(".feed .card", "")
+    order = page.browser.run("""
+        const { store } = window.abacus, groups = new Map();
+        const tasks = [...document.querySelectorAll('.feed .card .title')].map(a => store.tasks.get(a.dataset.card));
+        for (const t of tasks) groups.set(t.parent, [...(groups.get(t.parent) ?? []), t.status]);
+        return [...groups.values()]""")
+    assert order and all(statuses == sorted(statuses, key=["in_progress", "open"].index) for statuses in order)
+
+
+def test_all_modules_are_fetched_at_once(page):
+    """Without the list in index.html, the browser would find the modules one import after the other."""
+    web = pathlib.Path(__file__).resolve().parents[2] / "web"
+    listed = re.findall(r'(?:modulepreload" href|script type="module" src)="/(.*?)"', (web / "index.html").read_text())
+    assert sorted(listed) == sorted(f.name for f in web.glob("*.js") if f.name != "enter.js")
 
 
 def test_the_tab_carries_the_count(page):
@@ -397,7 +442,7 @@ def test_an_agent_has_a_panel_and_gets_mail_from_the_person(page):
     page.sees("#drawer [aria-label=Timeline]", "passed work to")
     browser.type(".composer textarea", "Please look at the log")
     browser.click(".composer button[type=submit]")
-    page.sees("#drawer [aria-label='Unread and unaccepted messages']", "Please look at the log")
+    page.sees("#drawer [aria-label='Messages to read or accept']", "Please look at the log")
     [mail] = [m for m in page.agent("inbox", "--agent", "amber-otter") if m["subject"] == "Please look at the log"]
     assert mail["from_agent"] == "ada" and mail["bead_id"] == page.demo.todo[0]
     browser.press(ESCAPE)

@@ -31,7 +31,8 @@ static const struct prop agent_props[] = {
 };
 
 static const struct prop attention_props[] = {
-	{ "kind agent_id|null bead_id|null scope|null message_id|null since|null text command", NULL },
+	{ "kind agent_id|null bead_id|null scope|null message_id|null since|null text command",
+	  NULL },
 	{ 0 },
 };
 
