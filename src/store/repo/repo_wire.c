@@ -182,20 +182,21 @@ struct str remote_shown(struct call *c, const struct remote *m, struct str text)
 
 enum err remote_unreachable(struct call *c, const struct remote *m, int code, const char *doing)
 {
-	static const char *const doors[] = { "status code: 401",  "status code: 403",
-					     "authentication re", "Authentication",
-					     "Permission denied", "publickey",
-					     "Host key",          NULL };
+	static const char *const refusals[] = { "status code: 401",  "status code: 403",
+						"authentication re", "Authentication",
+						"Permission denied", "publickey",
+						"Host key",          NULL };
 	const git_error *error = git_error_last();
 	const char *why = error && error->message ? error->message : "no reason given",
 		   *ssh = ssh_complaint();
-	bool shut = code == GIT_EAUTH || remote_text_has(why, doors) || remote_text_has(ssh, doors);
+	bool refused = code == GIT_EAUTH || remote_text_has(why, refusals) ||
+		       remote_text_has(ssh, refusals);
 	struct str text = str_of(*ssh ? ssh : why);
 
 	if (str_is(text, "unsupported URL protocol") && !str_has(m->url, STR("://")))
 		text = STR("there is no Git repository");
 	text = remote_shown(c, m, text);
-	return call_fail(c, shut ? ERR_AUTH_FAILED : ERR_SYNC_FAILED,
+	return call_fail(c, refused ? ERR_AUTH_FAILED : ERR_SYNC_FAILED,
 			 "cannot %s '" STR_FMT "' (" STR_FMT "): " STR_FMT, doing, STR_ARG(m->name),
 			 STR_ARG(m->url), STR_ARG(text));
 }
