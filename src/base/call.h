@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 struct candidate;
+struct write_group;
 
 /* Lets an operation that waits notice a message from its caller, such as a cancellation. */
 struct listener {
@@ -90,6 +91,9 @@ struct call {
 	bool minted;                     /* the request id was made for a person */
 	bool replayed;                   /* the reply is the stored one of an earlier request */
 	struct str request_args;         /* a digest of the arguments; or absent */
+
+	struct write_group *group; /* makes several writes durable at once; NULL: each one
+					  * is durable when it returns */
 
 	struct call_seen seen;
 

@@ -352,8 +352,11 @@ static enum err beads_open_here(struct call *c, enum beads_mode mode, struct bea
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 {
 	enum { MOVES_MOST = 10 };
-	enum err e = beads_open_here(c, mode, out);
+	enum err e;
 
+	if (mode == BEADS_WRITE && c->group)
+		return beads_group_join(c, out);
+	e = beads_open_here(c, mode, out);
 	for (int i = 0; e && i < MOVES_MOST && beads_moved(c, out); i++) {
 		call_forgive(c);
 		e = beads_open_here(c, mode, out);
@@ -402,6 +405,10 @@ enum err beads_open_new(struct call *c, enum home_kind kind, struct beads *out)
 
 void beads_close(struct beads *b)
 {
+	if (b->group) {
+		beads_group_leave(b);
+		return;
+	}
 	cache_close(&b->cache);
 	lock_drop(&b->lock);
 	b->writing = false;

@@ -9,6 +9,7 @@
 
 struct record;
 struct state;
+struct write_group;
 
 /*
  * The beads of one repository, opened for one command. The journal in the store's folder
@@ -26,12 +27,13 @@ struct beads {
 	struct lock lock;
 	struct cache cache;
 	struct cache_about about;
-	struct state *change;   /* the sum of beads_put() in this command */
-	struct state *before;   /* the values that it replaces, for 'bd undo'; NULL: none */
-	struct receipt receipt; /* written with the record, unless its `id` is absent */
-	int64_t lease_ms;       /* duration of a claim; only a writer reads it */
-	int64_t margin_ms;      /* another clone's lease counts so long after its end */
-	bool exclusive;         /* claims are made at the remote first; likewise */
+	struct state *change;      /* the sum of beads_put() in this command */
+	struct state *before;      /* the values that it replaces, for 'bd undo'; NULL: none */
+	struct receipt receipt;    /* written with the record, unless its `id` is absent */
+	int64_t lease_ms;          /* duration of a claim; only a writer reads it */
+	int64_t margin_ms;         /* another clone\'s lease counts so long after its end */
+	bool exclusive;            /* claims are made at the remote first; likewise */
+	struct write_group *group; /* this command is part of; NULL: it is durable by itself */
 	bool writing;
 	bool forgotten;  /* beads_forget() was called */
 	bool committing; /* a failure from here on must not be retried */
@@ -161,5 +163,34 @@ enum err beads_restart(struct call *c, struct beads *b, struct record *r, struct
 
 /* Removes a cache that gave a wrong answer; the next command builds it again. */
 enum err beads_distrust(struct call *c, struct beads *b);
+
+/*
+ * Commands of one process that are made durable together: they share the lock, the transaction of
+ * the cache, one write to the journal, and one sync. Each of them still is a record of its own. The
+ * replies may be sent only after beads_group_end().
+ *
+ * A caller that has several writes at hand points `group` of their calls to one struct. The first
+ * command opens the beads, and the later ones find them open. The calls live until the end.
+ */
+struct write_group {
+	struct call call; /* of the group itself */
+	struct beads b;
+	struct str *record;
+	size_t count, room;
+	int64_t changes; /* to the cache by the commands that have ended */
+	bool open;
+	bool spoilt; /* a command changed the cache and then failed, or only tried */
+};
+
+/* Must the group end before another command joins it? */
+bool beads_group_full(const struct write_group *g);
+
+/*
+ * Makes the commands durable, and starts autosync. If that fails, none of them counts, and
+ * `g->call` has the reason. A group that is not open is durable. The struct can be used again after
+ * beads_group_release().
+ */
+enum err beads_group_end(struct write_group *g);
+void beads_group_release(struct write_group *g);
 
 #endif

@@ -6,11 +6,13 @@
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "beads/apply.h"
+#include "beads/autosync.h"
 #include "beads/beads_parts.h"
 #include "beads/lost.h"
 #include "beads/model/limits.h"
 #include "beads/model/state.h"
 #include "beads/undo/before.h"
+#include "store/db/db.h"
 
 /* A bead whose last stamp is the latest possible one cannot be written to again: a wrong clock, or
  * somebody on purpose, has used up its stamps. */
@@ -67,28 +69,35 @@ void beads_forget(struct beads *b)
 	b->forgotten = true;
 }
 
-/*
- * The record is in the journal before the cache is committed, so a crash between the two leaves a
- * record that the next command joins. A failure before the append leaves nothing.
- */
-static enum err beads_write_record(struct call *c, struct beads *b, int *fd)
+/* The text of this command's record, whose receipt and stamps are in the cache from now on. */
+static enum err beads_make_record(struct call *c, struct beads *b, struct str *json)
 {
 	struct undo_note undo = { .actor = c->actor, .before = b->before, .final = b->repairs };
 	struct record record = { .change = b->change,
 				 .undo = b->before ? &undo : NULL,
 				 .receipts = &b->receipt,
 				 .receipt_count = b->receipt.id.p ? 1 : 0 };
-	struct str json;
-	bool cuts;
 	enum err e;
 
 	b->receipt.at = beads_mark(c, b).at.ms; /* never goes back, unlike the wall clock */
-	if ((e = beads_encode_record(c, &record, &json)))
+	if ((e = beads_encode_record(c, &record, json)))
 		return e;
 	beads_advance(c, b, b->change);
 	lost_note(c, b);
-	if ((e = beads_put_receipts(c, &b->cache, &record)) ||
-	    (e = journal_append(c, b->home, &b->about.place, json, fd)))
+	return beads_put_receipts(c, &b->cache, &record);
+}
+
+/*
+ * The records are in the journal before the cache is committed, so a crash between the two leaves
+ * records that the next command joins. A failure before the append leaves nothing.
+ */
+static enum err beads_store_records(struct call *c, struct beads *b, const struct str *json,
+				    size_t count, int *fd)
+{
+	enum err e = journal_append(c, b->home, &b->about.place, json, count, fd);
+	bool cuts;
+
+	if (e)
 		return e;
 	cuts = !b->imports && beads_cut_due_writer(b) && beads_cut_alone(c, b);
 	if (cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {
@@ -106,18 +115,34 @@ static void beads_end_writing(struct beads *b)
 	b->writing = false;
 }
 
+enum err beads_store(struct call *c, struct beads *b, const struct str *json, size_t count)
+{
+	AUTO_FD fd = -1;
+	enum err e = beads_store_records(c, b, json, count, &fd);
+
+	if (!e)
+		call_stored(c, STORED_MAYBE); /* other processes may read them already */
+	beads_end_writing(b);
+	if (!e && !(e = journal_sync(c, b->home, fd)))
+		call_stored(c, STORED_PART);
+	return e;
+}
+
 enum err beads_settle(struct call *c, struct beads *b)
 {
-	enum err e = cache_commit(c, &b->cache); /* opening it may have joined records */
+	enum err e;
 
 	b->committing = true;
+	if (b->group) /* its end syncs the journal in any case */
+		return ERR_OK;
+	e = cache_commit(c, &b->cache); /* opening it may have joined records */
 	lock_drop(&b->lock);
 	return e ? e : journal_sync_end(c, b->home, b->about.place);
 }
 
 enum err beads_commit(struct call *c, struct beads *b)
 {
-	AUTO_FD fd = -1;
+	struct str json;
 	enum err e;
 
 	if (b->forgotten)
@@ -125,12 +150,132 @@ enum err beads_commit(struct call *c, struct beads *b)
 	b->committing = true;
 	if (record_empty(b->change) && !b->receipt.id.p)
 		return beads_settle(c, b);
-	if (!(e = beads_write_record(c, b, &fd)))
-		call_stored(c, STORED_MAYBE); /* other processes may read it already */
-	beads_end_writing(b);
-	if (!e && !(e = journal_sync(c, b->home, fd)))
-		call_stored(c, STORED_PART);
+	if ((e = beads_make_record(c, b, &json)))
+		beads_end_writing(b);
+	else if (b->group)
+		beads_group_add(b, json);
+	else
+		e = beads_store(c, b, &json, 1);
 	return e;
+}
+
+/* --- several commands at once --- */
+
+/*
+ * The records of a group are kept in memory until its end: the journal never has a record whose
+ * command is still running, and a crash before the end leaves nothing. If a command fails after it
+ * changed the cache, the whole transaction is rolled back; the next command joins the records from
+ * the journal, as after a crash.
+ */
+enum { RECORDS_MOST = 256 * 1024 }; /* bytes of records; then the group ends */
+
+static enum err group_open(struct call *c, struct write_group *g)
+{
+	enum err e;
+
+	g->call = call_part(c);
+	g->call.group = NULL;
+	if ((e = beads_open(&g->call, BEADS_WRITE, &g->b))) {
+		call_part_end(c, &g->call, e);
+		*g = (struct write_group){ 0 };
+		return e;
+	}
+	g->changes = db_total_changes(g->b.cache.db);
+	g->open = true;
+	if (g->call.warning.p)
+		c->warning = arena_copy(&c->mem, g->call.warning);
+	return ERR_OK;
+}
+
+enum err beads_group_join(struct call *c, struct beads *out)
+{
+	struct write_group *g = c->group;
+	enum err e = g->open ? ERR_OK : group_open(c, g);
+
+	*out = (struct beads){ .lock = LOCK_NONE };
+	if (e)
+		return e;
+	*out = g->b;
+	out->lock = (struct lock)LOCK_NONE;
+	out->change = state_new(&c->mem);
+	out->group = g;
+	c->home = out->home;
+	return ERR_OK;
+}
+
+void beads_group_add(struct beads *b, struct str json)
+{
+	struct write_group *g = b->group;
+
+	if (g->count == g->room) {
+		struct str *more =
+			arena_array(&g->call.mem, g->room = 2 * g->room + 16, sizeof *more);
+
+		for (size_t i = 0; i < g->count; i++)
+			more[i] = g->record[i];
+		g->record = more;
+	}
+	g->record[g->count++] = json;
+	g->b.about = b->about;
+	g->b.about.prefix = arena_copy(&g->call.mem, b->about.prefix);
+	g->b.about.prefix_mark = arena_copy(&g->call.mem, b->about.prefix_mark);
+	g->changes = db_total_changes(b->cache.db);
+}
+
+void beads_group_leave(struct beads *b)
+{
+	struct write_group *g = b->group;
+
+	g->spoilt = g->spoilt || db_total_changes(b->cache.db) != g->changes;
+	b->group = NULL;
+	b->writing = false;
+}
+
+bool beads_group_full(const struct write_group *g)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < g->count; i++)
+		bytes += g->record[i].n;
+	return !g->open || g->spoilt || bytes > RECORDS_MOST;
+}
+
+/* A command that failed left changes in the cache's transaction. */
+static enum err group_store_spoilt(struct call *c, struct write_group *g)
+{
+	AUTO_FD fd = -1;
+	enum err e = ERR_OK;
+
+	cache_close(&g->b.cache);
+	if (g->count)
+		e = journal_append(c, g->b.home, &g->b.about.place, g->record, g->count, &fd);
+	if (!e && g->count)
+		call_stored(c, STORED_MAYBE);
+	lock_drop(&g->b.lock);
+	return e ? e : journal_sync_end(c, g->b.home, g->b.about.place);
+}
+
+enum err beads_group_end(struct write_group *g)
+{
+	struct call *c = &g->call;
+	enum err e;
+
+	if (!g->open)
+		return c->code;
+	g->open = false;
+	e = g->spoilt ? group_store_spoilt(c, g) :
+	    g->count  ? beads_store(c, &g->b, g->record, g->count) :
+			beads_settle(c, &g->b);
+	beads_close(&g->b);
+	if (!e && g->count)
+		autosync_start(c, &g->b);
+	return e;
+}
+
+void beads_group_release(struct write_group *g)
+{
+	call_release(&g->call);
+	*g = (struct write_group){ 0 };
 }
 
 /* --- after a sync --- */
@@ -146,7 +291,7 @@ static enum err beads_write_base(struct call *c, struct beads *b, struct record 
 	if (cuts)
 		e = beads_cut(c, b, r, NULL, fd);
 	else if (!(e = beads_encode_record(c, r, &json)))
-		e = journal_append(c, b->home, &b->about.place, json, fd);
+		e = journal_append(c, b->home, &b->about.place, &json, 1, fd);
 	if (e)
 		return e;
 	if (r->whole || cache_about_put(c, &b->cache, &b->about) || cache_commit(c, &b->cache)) {

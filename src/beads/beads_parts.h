@@ -13,6 +13,18 @@ struct snapshot;
 struct str beads_path(struct call *c, const struct beads *b, const char *name);
 enum err beads_take_lock(struct call *c, struct beads *b);
 
+/* --- beads_commit.c --- */
+
+/* Appends these records, commits the cache, releases the lock, and syncs the journal. */
+enum err beads_store(struct call *c, struct beads *b, const struct str *json, size_t count);
+
+/* Opens the beads as a part of the call's group; and closes such a part. */
+enum err beads_group_join(struct call *c, struct beads *out);
+void beads_group_leave(struct beads *b);
+
+/* The group writes this record at its end. */
+void beads_group_add(struct beads *b, struct str json);
+
 /* --- beads_clock.c: the next stamp, the prefix of ids --- */
 
 /* Stamps later than this do not advance the clock of this replica. */

@@ -31,6 +31,8 @@ enum op_flags {
 	OP_CREATES = 1 << 15,   /* creates beads: a repeat in another clone is recognised */
 	OP_LOST = 1 << 16,      /* the reply itself lists lost claims */
 	OP_CLAIMS = 1 << 17,    /* claims beads */
+	OP_GROUPED = 1 << 18,   /* a write that may become durable together with others, because it
+				 * reads the beads from the cache, never from the journal */
 	OP_NAMES = 1 << 12,     /* knows agents by their names in lower case, as OP_VYBE does */
 };
 

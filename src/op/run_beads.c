@@ -162,6 +162,18 @@ static enum err beads_run_past(struct call *c, const struct request *r, const st
 	return e;
 }
 
+/* What comes next needs the lock of the group, or must not find its transaction. */
+static enum err beads_leave_group(struct call *c, bool doubtful)
+{
+	struct write_group *g = c->group;
+	enum err e;
+
+	g->spoilt = g->spoilt || doubtful;
+	c->group = NULL;
+	e = beads_group_end(g);
+	return e ? call_fail(c, e, STR_FMT, STR_ARG(g->call.message)) : ERR_OK;
+}
+
 /* A cache that turns out to be damaged is replaced, and the request is run again. */
 enum err request_run_beads(struct call *c, const struct request *r, struct json *reply)
 {
@@ -192,10 +204,12 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 		disturbed = !write && !beads_undisturbed(c, &b);
 		doubtful = !b.committing && (e == ERR_DAMAGED || e == ERR_INTERNAL_ERROR);
 		beads_close(&b);
+		if (c->group && (doubtful || exclusive) && beads_leave_group(c, doubtful))
+			return c->code;
 		if (!e && exclusive)
 			return exclusive_run(c, &b, r, reply);
 		if ((!disturbed && !doubtful) || tries == 2) {
-			if (!e && write && !b.forgotten)
+			if (!e && write && !b.forgotten && !c->group)
 				autosync_start(c, &b);
 			if (!e && r->op->after && s.seen)
 				r->op->after(c, s.seen);

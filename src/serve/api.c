@@ -113,7 +113,9 @@ static bool api_waits(const struct http_request *r, const struct op *op, bool po
 
 static struct workers *api_workers(const struct http_request *r, const struct op *op, bool post)
 {
-	return api_waits(r, op, post) ? r->h->with.waiters : r->h->with.workers;
+	return api_waits(r, op, post)        ? r->h->with.waiters :
+	       post && op && pipe_groups(op) ? r->h->with.writers :
+					       r->h->with.workers;
 }
 
 /* Gives the line of the job to a worker. */

@@ -66,7 +66,7 @@ struct service {
 	struct service_place place;
 	struct lock lock;
 	struct feed *feed;
-	struct workers *workers, *waiters, *markdown;
+	struct workers *workers, *waiters, *writers, *markdown;
 	struct streams *streams;
 	struct rules_runner rules;
 	struct http *http;
@@ -184,7 +184,7 @@ static enum err serve_take_place(struct call *c, struct service *s)
 static enum err open_parts(struct call *c, struct service *s)
 {
 	enum {
-		WORKERS = 16,
+		WORKERS = 15,
 		MARKDOWN = 2
 	}; /* more than cores: a write mostly waits for the disk */
 	struct http_ask ask = { .tell = tell_port, .arg = s };
@@ -198,6 +198,7 @@ static enum err open_parts(struct call *c, struct service *s)
 	ask.streams = s->streams = streams_open(s->feed);
 	ask.workers = s->workers = workers_open(worker_argv(c), WORKERS);
 	ask.waiters = s->waiters = workers_open(worker_argv(c), WORKERS_MOST);
+	ask.writers = s->writers = workers_open_grouped(worker_argv(c));
 	ask.markdown = s->markdown = workers_open(markdown_argv(c), MARKDOWN);
 	ask.page_file = arena_cstr(&c->mem, s->place.page);
 	ask.socket = open_socket(c, s->place.socket);
@@ -287,10 +288,17 @@ static bool serve_still_ours(struct call *c, const struct service *s)
 	       file_number(&c->mem, s->place.lock) == (uint64_t)held.st_ino;
 }
 
+static int64_t left_ms(int64_t until)
+{
+	int64_t left = until - moment_ticks();
+
+	return left > 0 ? left : 0;
+}
+
 static void serve_end(struct call *c, struct service *s)
 {
 	enum { FINISH_MS = 600 };
-	int64_t until = moment_ticks() + FINISH_MS, left;
+	int64_t until = moment_ticks() + FINISH_MS;
 
 	if (s->http)
 		http_stop_listening(s->http);
@@ -299,11 +307,12 @@ static void serve_end(struct call *c, struct service *s)
 		streams_close(s->streams);
 	if (s->workers)
 		workers_close(s->workers, FINISH_MS);
+	if (s->writers)
+		workers_close(s->writers, left_ms(until));
 	if (s->markdown)
 		workers_close(s->markdown, 0);
-	left = until - moment_ticks();
 	if (s->waiters)
-		workers_close(s->waiters, left > 0 ? left : 0);
+		workers_close(s->waiters, left_ms(until));
 	if (s->http) {
 		http_close(s->http);
 		if (serve_still_ours(c, s)) {
@@ -314,6 +323,7 @@ static void serve_end(struct call *c, struct service *s)
 	free(s->streams); /* no thread is left that uses them */
 	free(s->workers);
 	free(s->waiters);
+	free(s->writers);
 	free(s->markdown);
 	if (s->feed)
 		feed_close(s->feed);

@@ -36,6 +36,9 @@ struct workers;
 enum { WORKERS_MOST = 64 };
 struct workers *workers_open(const char *const *argv, size_t most);
 
+/* One worker, whose process gets all jobs that wait, so that it can carry them out together. */
+struct workers *workers_open_grouped(const char *const *argv);
+
 /* False if the queue is full. */
 bool workers_put(struct workers *w, struct job *job);
 
@@ -73,6 +76,7 @@ struct http;
 
 struct http_ask {
 	struct workers *workers, *waiters; /* for short requests; for requests that block */
+	struct workers *writers;           /* for writes that can share one sync */
 	struct workers *markdown;          /* for texts */
 	struct streams *streams;
 	bool (*tell)(void *arg, int port); /* called when the loopback port is known */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/moment.h"
 #include "base/system/file.h"
@@ -20,6 +21,8 @@ extern char **environ;
 
 enum {
 	WAITING = 1024,   /* maximum length of the queue */
+	TOGETHER = 64,    /* maximum number of jobs that a process gets at once */
+	LINES = 64 << 10, /* maximum bytes of those, so that writing them never blocks */
 	IDLE_S = 20,      /* an idle worker ends after this time */
 	ANSWER = 64 << 20 /* maximum bytes of a reply */
 };
@@ -28,7 +31,9 @@ struct worker {
 	struct workers *all;
 	pid_t pid; /* 0: no process */
 	int fd;
-	bool busy;
+	char *p; /* replies that are not given to their jobs yet */
+	size_t n, room;
+	bool busy, refused;
 };
 
 struct workers {
@@ -38,6 +43,7 @@ struct workers {
 	pthread_cond_t freed; /* signalled when a worker has finished a job, or has ended */
 	struct job *first, **last;
 	size_t waiting, idle, count, most;
+	bool together; /* a process gets all jobs that wait */
 	bool closing;
 	struct worker *worker[WORKERS_MOST];
 };
@@ -51,13 +57,14 @@ static bool worker_spawn(const char *const *argv, pid_t *pid, int *fd)
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	sigset_t all, none;
-	int pair[2];
+	int pair[2], room = 4 * LINES;
 	bool failed;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		return false;
 	fcntl(pair[0], F_SETFD, FD_CLOEXEC);
 	fcntl(pair[1], F_SETFD, FD_CLOEXEC);
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
 	sigfillset(&all);
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&files);
@@ -95,6 +102,9 @@ bool workers_start_tied(struct workers *all, const char *const *argv, pid_t *pid
 /* The process ends at the end of its input. */
 static void worker_stop(struct worker *w)
 {
+	free(w->p);
+	w->p = NULL;
+	w->n = w->room = 0;
 	if (!w->pid)
 		return;
 	close(w->fd);
@@ -105,72 +115,130 @@ static void worker_stop(struct worker *w)
 	pthread_mutex_unlock(&w->all->mutex);
 }
 
+/* Cuts the first line off what was read, for the job; false: it has no end yet. */
+static bool worker_cut_line(struct worker *w, struct job *job)
+{
+	size_t searched = job->n;
+	char *end = w->n > searched ? memchr(w->p + searched, '\n', w->n - searched) : NULL, *more;
+	size_t rest;
+
+	job->n = end ? (size_t)(end - w->p) : w->n;
+	if (!end)
+		return false;
+	job->reply = w->p;
+	rest = w->n - job->n - 1;
+	more = rest ? malloc(rest) : NULL;
+	if (rest && !more)
+		abort();
+	if (rest)
+		memcpy(more, end + 1, rest);
+	w->p = more;
+	w->n = w->room = rest;
+	return true;
+}
+
 /* False if the reply has no line end, or is too long. */
-static bool worker_read_line(int fd, struct job *job)
+static bool worker_read_line(struct worker *w, struct job *job)
 {
 	enum { CHUNK = 64 * 1024 };
-	size_t cap = 0;
 
-	for (;;) {
+	job->n = 0;
+	while (!worker_cut_line(w, job)) {
 		ssize_t got;
 
-		if (cap - job->n < CHUNK) {
-			char *more = realloc(job->reply, cap = cap * 2 + CHUNK);
+		if (w->room - w->n < CHUNK) {
+			char *more = realloc(w->p, w->room = w->room * 2 + CHUNK);
 
 			if (!more)
 				return false;
-			job->reply = more;
+			w->p = more;
 		}
-		got = file_some(fd, job->reply + job->n, cap - job->n);
-		if (got <= 0 || job->n > ANSWER)
+		got = file_some(w->fd, w->p + w->n, w->room - w->n);
+		if (got <= 0 || w->n > ANSWER)
 			return false;
-		job->n += (size_t)got;
-		if (job->reply[job->n - 1] == '\n') { /* a reply is one line */
-			job->n--;
-			return true;
-		}
+		w->n += (size_t)got;
 	}
+	return true;
 }
 
-static bool worker_begin(struct worker *w, struct job *job)
+static bool worker_begin(struct worker *w)
 {
 	bool there;
 
 	pthread_mutex_lock(&w->all->mutex);
-	job->refused = w->all->closing;
-	there = !job->refused && worker_spawn(w->all->argv, &w->pid, &w->fd);
+	w->refused = w->all->closing;
+	there = !w->refused && worker_spawn(w->all->argv, &w->pid, &w->fd);
 	pthread_mutex_unlock(&w->all->mutex);
 	return there;
 }
 
-/* A process that ended while it was idle has not seen the job, so a new one gets it. */
-static bool worker_give(struct worker *w, struct job *job)
+/* The lines of all jobs, with one write: the process sees at once that they belong together. */
+static bool worker_write(struct worker *w, const struct job *jobs)
 {
-	if (w->pid && file_write(w->fd, job->line))
-		return true;
-	worker_stop(w);
-	return worker_begin(w, job) && file_write(w->fd, job->line);
+	struct arena mem = { 0 };
+	struct buf lines = { .mem = &mem };
+	bool written;
+
+	if (!jobs->next)
+		return file_write(w->fd, jobs->line);
+	for (; jobs; jobs = jobs->next)
+		buf_put(&lines, jobs->line);
+	written = file_write(w->fd, buf_str(&lines));
+	arena_release(&mem);
+	return written;
 }
 
-static void worker_serve(struct worker *w, struct job *job)
+/* A process that ended while it was idle has not seen the jobs, so a new one gets them. */
+static bool worker_give(struct worker *w, const struct job *jobs)
 {
-	if (!worker_give(w, job) || !worker_read_line(w->fd, job)) {
-		free(job->reply);
-		job->reply = NULL;
-		worker_stop(w); /* the next job starts a new process */
+	if (w->pid && worker_write(w, jobs))
+		return true;
+	worker_stop(w);
+	return worker_begin(w) && worker_write(w, jobs);
+}
+
+static void worker_serve(struct worker *w, struct job *jobs)
+{
+	bool well = worker_give(w, jobs);
+
+	for (struct job *job = jobs, *next; job; job = next) {
+		next = job->next; /* a job that is resumed may end at once */
+		well = well && worker_read_line(w, job);
+		job->refused = w->refused;
+		if (job->mem && job->reply)
+			job->tag = sha256_hex(job->mem, (struct str){ job->reply, job->n });
+		MHD_resume_connection(job->connection);
 	}
-	if (job->mem && job->reply)
-		job->tag = sha256_hex(job->mem, (struct str){ job->reply, job->n });
-	MHD_resume_connection(job->connection);
+	if (!well)
+		worker_stop(w); /* the next job starts a new process */
 }
 
 /* --- the queue --- */
+
+/* Takes the first jobs off the queue. */
+static struct job *workers_next(struct workers *all)
+{
+	struct job *first = all->first, *last = first;
+	size_t count = 1, bytes = first->line.n;
+
+	while (all->together && last->next && count < TOGETHER &&
+	       bytes + last->next->line.n <= LINES) {
+		last = last->next;
+		bytes += last->line.n;
+		count++;
+	}
+	all->first = last->next;
+	if (!all->first)
+		all->last = &all->first;
+	all->waiting -= count;
+	last->next = NULL;
+	return first;
+}
 
 /* NULL if no job came for IDLE_S, or if the workers are closing. */
 static struct job *worker_take(struct workers *all)
 {
 	struct timespec until;
-	struct job *job;
 	int late = 0;
 
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -179,14 +247,7 @@ static struct job *worker_take(struct workers *all)
 	while (!all->first && !all->closing && !late)
 		late = pthread_cond_timedwait(&all->work, &all->mutex, &until);
 	all->idle--;
-	job = all->first;
-	if (!job)
-		return NULL;
-	all->first = job->next;
-	if (!all->first)
-		all->last = &all->first;
-	all->waiting--;
-	return job;
+	return all->first ? workers_next(all) : NULL;
 }
 
 static void *worker_loop(void *arg)
@@ -277,6 +338,14 @@ struct workers *workers_open(const char *const *argv, size_t most)
 	pthread_mutex_init(&all->mutex, NULL);
 	pthread_cond_init(&all->work, NULL);
 	pthread_cond_init(&all->freed, NULL);
+	return all;
+}
+
+struct workers *workers_open_grouped(const char *const *argv)
+{
+	struct workers *all = workers_open(argv, 1);
+
+	all->together = true;
 	return all;
 }
 

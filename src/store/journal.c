@@ -536,7 +536,7 @@ static enum err journal_put_lines(struct call *c, struct str dir, struct journal
 }
 
 enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
-			struct str json, int *fd)
+			const struct str *json, size_t count, int *fd)
 {
 	struct journal_place at = *place;
 	enum err e;
@@ -545,7 +545,7 @@ enum err journal_append(struct call *c, struct str dir, struct journal_place *pl
 		at = start_of(at.segment + 1, at);
 	if (at.segment != place->segment && (e = journal_finish(c, dir, *place)))
 		return e;
-	return journal_put_lines(c, dir, at, &json, 1, place, fd);
+	return journal_put_lines(c, dir, at, json, count, place, fd);
 }
 
 enum err journal_restart(struct call *c, struct str dir, struct journal_place *place,

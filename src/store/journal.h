@@ -100,12 +100,12 @@ enum err journal_last(struct call *c, struct str dir, struct journal_place *end)
 enum err journal_size(struct call *c, struct str dir, int64_t *bytes, int64_t *files);
 
 /*
- * Appends a record at `place`, which must be the end, and moves the place. `fd` is left open for
- * journal_sync(), which may be called after the lock is released: until then the record survives a
- * crash of the process, but not a power failure.
+ * Appends records at `place`, which must be the end, with one write, and moves the place. `fd` is
+ * left open for journal_sync(), which may be called after the lock is released: until then the
+ * records survive a crash of the process, but not a power failure.
  */
 enum err journal_append(struct call *c, struct str dir, struct journal_place *place,
-			struct str json, int *fd);
+			const struct str *json, size_t count, int *fd);
 enum err journal_sync(struct call *c, struct str dir, int fd);
 
 /*

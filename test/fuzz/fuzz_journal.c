@@ -66,7 +66,7 @@ static struct str append_lines(struct call *c, struct str text)
 
 		if (!line.n)
 			continue;
-		rule(!journal_append(c, folder(), &place, line, &fd), "a line is appended");
+		rule(!journal_append(c, folder(), &place, &line, 1, &fd), "a line is appended");
 		file_close(&fd);
 		buf_put(&all, line);
 		buf_char(&all, '\n');

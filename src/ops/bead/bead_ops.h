@@ -15,7 +15,7 @@ struct value;
 /* Shared by the operations on beads: flags, field rows, replies. */
 
 #define BEAD_READ  OP_BEADS
-#define BEAD_WRITE (OP_BEADS | OP_WRITE | OP_ACTOR | OP_RECEIPT)
+#define BEAD_WRITE (OP_BEADS | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_GROUPED)
 
 #define TWO_PLACES "%s and %s can't be combined"
 

@@ -59,7 +59,7 @@ const struct op op_bead_undo = {
 		"unless --force is given.",
 	.examples = "bd undo --dry-run\n"
 		    "bd undo",
-	.flags = BEAD_WRITE,
+	.flags = BEAD_WRITE & ~OP_GROUPED, /* the journal says what to undo */
 	.body_size = sizeof(struct body),
 	.fields = undo_fields,
 	.reply = &(const struct prop){ "undo", undo_props },

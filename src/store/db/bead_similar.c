@@ -72,18 +72,51 @@ static size_t similar_choose(const struct title_words *words, struct str out[SEA
 	return n;
 }
 
-/* title : (("a" AND "b") OR ("a" AND "c") …) */
+static void similar_put_any(struct buf *out, const struct str *word, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buf_fmt(out, "%s\"" STR_FMT "\"", i ? " OR " : "(", STR_ARG(word[i]));
+	buf_char(out, ')');
+}
+
+/*
+ * Matches any two of the words: one of each half, or two of the same half. SQLite reads the list of
+ * a word each time that it is named, and this names four words eight times; all pairs would be
+ * twelve.
+ */
+static void similar_put_two(struct buf *out, const struct str *word, size_t count)
+{
+	size_t half = count / 2;
+
+	if (count > 3) {
+		similar_put_two(out, word, half);
+		buf_put(out, STR(" OR "));
+	}
+	buf_char(out, '(');
+	similar_put_any(out, word, half);
+	buf_put(out, STR(" AND "));
+	similar_put_any(out, word + half, count - half);
+	buf_char(out, ')');
+	if (count > 2) {
+		buf_put(out, STR(" OR "));
+		similar_put_two(out, word + half, count - half);
+	}
+}
+
 static struct str similar_match(struct arena *mem, const struct str *word, size_t count)
 {
 	struct buf out = { .mem = mem };
 
 	buf_put(&out, STR("title : ("));
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = i + 1; k < count; k++)
-			buf_fmt(&out, "%s(\"" STR_FMT "\" AND \"" STR_FMT "\")",
-				i || k > 1 ? " OR " : "", STR_ARG(word[i]), STR_ARG(word[k]));
+	similar_put_two(&out, word, count);
 	buf_char(&out, ')');
 	return buf_str(&out);
+}
+
+/* No other bead can be more similar. */
+static bool similar_enough(const struct similar *found, size_t count)
+{
+	return count == SIMILAR_MOST && found[SIMILAR_MOST - 1].score == 100;
 }
 
 static void similar_add(struct similar out[SIMILAR_MOST], size_t *count, struct similar one)
@@ -116,7 +149,7 @@ enum err similar_find(struct call *c, struct cache *cache, struct str title,
 
 	stmt_bind_str(st, similar_match(&c->mem, word, n));
 	stmt_bind_int(st, CANDIDATES_MOST);
-	while (stmt_row(st)) {
+	while (!similar_enough(out, *count) && stmt_row(st)) {
 		struct similar one = { .id = stmt_str(st, &c->mem) };
 
 		one.title = stmt_str(st, &c->mem);

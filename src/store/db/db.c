@@ -567,6 +567,11 @@ int64_t db_changes(struct db *db)
 	return sqlite3_changes(db->raw);
 }
 
+int64_t db_total_changes(struct db *db)
+{
+	return sqlite3_total_changes(db->raw);
+}
+
 bool db_has_table(struct db *db, const char *name)
 {
 	return sqlite3_table_column_metadata(db->raw, NULL, name, NULL, NULL, NULL, NULL, NULL,

@@ -67,7 +67,8 @@ void db_rollback(struct db *db);
 bool db_begin_lazy(struct db *db);
 
 int64_t db_last_id(struct db *db);
-int64_t db_changes(struct db *db);
+int64_t db_changes(struct db *db);       /* rows that the last statement changed */
+int64_t db_total_changes(struct db *db); /* since the database was opened */
 bool db_has_table(struct db *db, const char *name);
 enum err db_is_empty(struct call *c, struct db *db, bool *empty); /* has no tables */
 

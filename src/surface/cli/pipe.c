@@ -10,6 +10,7 @@
 #include "base/system/platform.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "beads/beads.h"
 #include "ops/ops.h"
 #include "store/db/db.h"
 #include "surface/cli/face.h"
@@ -198,9 +199,29 @@ static enum err pipe_find_op(struct call *c, struct str name, const struct op **
 	return call_step(c, "Run 'abacus schema' to list the operations.");
 }
 
+/* The line of the reply. `op` is NULL if the request names none, `data` absent if it failed. */
+static struct str pipe_encode(struct call *c, const struct rpc_message *m, const struct op *op,
+			      struct str data)
+{
+	struct json j = json_new(&c->mem);
+
+	json_object(&j);
+	if (!data.p)
+		pipe_put_error(&j, c, op ? op_dialect(op) : DIALECT_BOARD);
+	else
+		put_success(&j, c, data);
+	if (value_find(m->value, "id")) {
+		json_key(&j, STR("id"));
+		json_value(&j, value_find(m->value, "id"));
+	}
+	json_end(&j);
+	buf_char(&j.out, '\n');
+	return buf_str(&j.out);
+}
+
 static struct str pipe_answer(struct call *c, const struct rpc_message *m)
 {
-	struct json j = json_new(&c->mem), data = json_new(&c->mem);
+	struct json data = json_new(&c->mem);
 	struct str name = value_str(m->value, "op");
 	const struct op *op = NULL;
 	enum err e;
@@ -211,18 +232,72 @@ static struct str pipe_answer(struct call *c, const struct rpc_message *m)
 		e = openapi_put(&data);
 	else if (!(e = pipe_find_op(c, name, &op)))
 		e = pipe_run(c, op, m->value, &data);
-	json_object(&j);
-	if (e)
-		pipe_put_error(&j, c, op ? op_dialect(op) : DIALECT_BOARD);
-	else
-		put_success(&j, c, json_text(&data));
-	if (value_find(m->value, "id")) {
-		json_key(&j, STR("id"));
-		json_value(&j, value_find(m->value, "id"));
+	return pipe_encode(c, m, op, e ? STR_NONE : json_text(&data));
+}
+
+/*
+ * The replies to writes that become durable together. A write joins the group while another request
+ * is waiting already, so a client that waits for each reply never waits for a group.
+ */
+enum { HELD_MOST = 64 };
+struct pipe_held {
+	struct write_group group;
+	struct rpc_message *message[HELD_MOST];
+	struct str reply[HELD_MOST];
+	size_t count;
+};
+
+/* A claim may have to wait for the remote. */
+bool pipe_groups(const struct op *op)
+{
+	return (op->flags & OP_GROUPED) && !(op->flags & OP_CLAIMS);
+}
+
+static bool pipe_joins(const struct rpc_message *m)
+{
+	const struct op *op = pipe_find(value_str(m->value, "op"));
+
+	return op && pipe_groups(op) && !value_find(m->value, "dir");
+}
+
+static void pipe_end_message(struct rpc_message *m, struct str reply)
+{
+	enum { LARGE = 1024 * 1024 }; /* bytes of a request that are given back at once */
+	bool large = reply.n > LARGE / 4 || arena_size(&m->call.mem) > LARGE;
+
+	rpc_release(m);
+	if (large)
+		platform_give_back();
+}
+
+/* None of the writes counts, and each of them gets the reason. */
+static struct str pipe_answer_unstored(struct rpc_message *m, const struct call *group)
+{
+	struct call *c = &m->call;
+
+	call_fail(c, group->code, STR_FMT, STR_ARG(group->message));
+	c->step = group->step;
+	c->remedy = group->remedy;
+	call_stored(c, group->stored);
+	return pipe_encode(c, m, pipe_find(value_str(m->value, "op")), STR_NONE);
+}
+
+/* False if nobody reads the replies. */
+static bool pipe_flush(struct pipe_held *held)
+{
+	enum err e = beads_group_end(&held->group);
+	bool heard = true;
+
+	for (size_t i = 0; i < held->count; i++) {
+		struct rpc_message *m = held->message[i];
+		struct str reply = e ? pipe_answer_unstored(m, &held->group.call) : held->reply[i];
+
+		heard = heard && rpc_send(reply);
+		pipe_end_message(m, reply);
 	}
-	json_end(&j);
-	buf_char(&j.out, '\n');
-	return buf_str(&j.out);
+	beads_group_release(&held->group);
+	held->count = 0;
+	return heard;
 }
 
 static void pipe_begin(const struct call *start, const struct rpc_input *in, struct call *c)
@@ -238,9 +313,29 @@ static void pipe_begin(const struct call *start, const struct rpc_input *in, str
 		c->now_ms = moment_now();
 }
 
+/* Returns false if nobody reads the replies. */
+static bool pipe_take(const struct call *start, struct rpc_input *in, struct rpc_message *m,
+		      struct pipe_held *held)
+{
+	bool joins = pipe_joins(m) && (held->count || rpc_waiting(in));
+
+	if (held->count && !joins && !pipe_flush(held)) {
+		rpc_release(m);
+		return false;
+	}
+	pipe_begin(start, in, &m->call);
+	m->call.group = joins ? &held->group : NULL;
+	held->message[held->count] = m;
+	held->reply[held->count++] = pipe_answer(&m->call, m);
+	return held->count < HELD_MOST && joins && !beads_group_full(&held->group) &&
+			       rpc_waiting(in) ?
+		       true :
+		       pipe_flush(held);
+}
+
 int pipe_start(struct call *c, const struct request *r)
 {
-	enum { LARGE = 1024 * 1024 }; /* bytes of a request that are given back at once */
+	struct pipe_held held = { 0 };
 	struct rpc_input in;
 	struct rpc_message *m;
 	bool heard = true;
@@ -249,18 +344,9 @@ int pipe_start(struct call *c, const struct request *r)
 	c->actor = bd_actor(c);
 	db_keep();
 	rpc_open(&in);
-	while (heard && (m = rpc_next(&in))) {
-		struct str reply;
-		bool large;
-
-		pipe_begin(c, &in, &m->call);
-		reply = pipe_answer(&m->call, m);
-		heard = rpc_send(reply);
-		large = reply.n > LARGE / 4 || arena_size(&m->call.mem) > LARGE;
-		rpc_release(m);
-		if (large)
-			platform_give_back();
-	}
+	while (heard && (m = rpc_next(&in)))
+		heard = pipe_take(c, &in, m, &held);
+	pipe_flush(&held); /* a signal ended the input */
 	rpc_close(&in);
 	return 0;
 }

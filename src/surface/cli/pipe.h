@@ -17,6 +17,9 @@ int pipe_start(struct call *c, const struct request *r);
  */
 bool pipe_serves(const struct op *op);
 
+/* Whether writes of this operation become durable together with others that wait already. */
+bool pipe_groups(const struct op *op);
+
 /* Finds an operation by name, whose words may be separated by '/', '_' or '-'; or NULL. */
 const struct op *pipe_find(struct str name);
 

@@ -236,16 +236,29 @@ static bool rpc_hear(void *arg)
 	return in->ended || stopped || in->cancelled || in->waiting == AHEAD;
 }
 
+/* With `wait`, until there is a message or the input has ended. */
+static void rpc_fill(struct rpc_input *in, bool wait)
+{
+	while (!in->ended && !stopped && in->waiting < AHEAD) {
+		if (rpc_readable(in, wait && !in->first))
+			rpc_read_some(in);
+		else if (in->first || !wait)
+			break;
+	}
+}
+
+bool rpc_waiting(struct rpc_input *in)
+{
+	if (!in->first)
+		rpc_fill(in, false);
+	return in->first && !stopped;
+}
+
 struct rpc_message *rpc_next(struct rpc_input *in)
 {
 	struct rpc_message *m;
 
-	while (!in->ended && !stopped && in->waiting < AHEAD) {
-		if (rpc_readable(in, !in->first))
-			rpc_read_some(in);
-		else if (in->first)
-			break;
-	}
+	rpc_fill(in, true);
 	m = in->first;
 	if (!m || stopped)
 		return NULL;

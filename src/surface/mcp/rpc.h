@@ -65,6 +65,9 @@ void rpc_close(struct rpc_input *in);
 struct rpc_message *rpc_next(struct rpc_input *in);
 void rpc_release(struct rpc_message *m);
 
+/* Is there a message that rpc_next() would return without waiting? */
+bool rpc_waiting(struct rpc_input *in);
+
 /* Writes a whole line. Returns false if the reader is gone or a signal arrived. */
 bool rpc_send(struct str line);
 

@@ -1,7 +1,12 @@
 """abacus pipe: operations as lines of JSON."""
 import json
+import os
+import subprocess
 
 import pytest
+
+from conftest import BIN, environment
+from harness import STRACE, needs_strace
 
 
 def ask(repo, *lines, **kw):
@@ -120,3 +125,76 @@ def test_an_undo_can_be_looked_at_before_it_is_made(repo):
     assert done["data"][0]["title"] == "New" and look["data"]["beads"][0]["id"] == bead
     ask(repo, {"op": "bead undo", "params": {"write": look["data"]["write"]}})
     assert repo.show(bead)["title"] == "Old"
+
+
+# --- writes that wait already become durable together ---
+
+
+def create(title, **more):
+    return {"op": "bead create", "params": {"title": title, **more}}
+
+
+def traced(repo, lines, *options):
+    """The answers of a traced process that finds all lines at once."""
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    done = subprocess.run([STRACE, "-f", "-qq", *options, str(BIN / "abacus"), "pipe"], input=text.encode(), capture_output=True,
+                          timeout=60, cwd=repo.path, env=environment(**repo.env))
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@needs_strace
+def test_writes_that_wait_share_a_sync(repo, tmp_path):
+    log = tmp_path / "calls"
+    made = traced(repo, [create(f"bead {i}") for i in range(50)], "-e", "trace=fdatasync", "-o", str(log))
+    assert [m["data"]["title"] for m in made] == [f"bead {i}" for i in range(50)]
+    assert log.read_text().count("fdatasync(") == 1
+    assert len(repo.json("list", "-n", "0")) == 50
+    assert len({m["data"]["id"] for m in made}) == 50
+
+
+def test_each_write_of_a_group_sees_those_before_it(repo):
+    first, again, note, loop = ask(
+        repo, create("one", id="bd-one", request_id="r1", agent="a-1"), create("one", id="bd-one"),
+        {"op": "bead comment", "params": {"id": "bd-one", "text": "seen"}},
+        {"op": "bead dep add", "params": {"from": "bd-one", "to": "bd-one"}})
+    assert first["data"]["id"] == "bd-one" and again["error"]["code"] == "already_exists"
+    assert "error" not in note and loop["error"]
+    assert [n["content"] for n in repo.show("bd-one")["notes"]] == ["seen"]
+
+
+def test_a_write_that_fails_takes_no_other_with_it(repo):
+    """The second one is refused after its first bead was changed, so the cache is rolled back and catches up."""
+    repo.create("there", "--id", "bd-there")
+    made, refused, last, shown = ask(
+        repo, create("before", id="bd-before"), {"op": "bead update", "params": {"ids": ["bd-there", "bd-nope"], "title": "half"}},
+        create("after", id="bd-after"), {"op": "bead list", "params": {}})
+    assert refused["error"]["code"] == "not_found" and "error" not in made and "error" not in last
+    assert {b["title"] for b in shown["data"]} == {"there", "before", "after"}
+    os.unlink(repo.path / ".git/abacus/cache.db")
+    assert {b["title"] for b in repo.json("list")} == {"there", "before", "after"}
+
+
+@needs_strace
+@pytest.mark.parametrize("fault, known", [("write:error=ENOSPC:when=1", True), ("fdatasync:error=EIO:when=1", False)])
+def test_a_disk_that_fails_refuses_the_whole_group(repo, fault, known):
+    answers = traced(repo, [create("a"), create("b"), {"op": "bead show", "params": {"ids": ["bd-nope"]}}],
+                     "-o", os.devnull, "-e", f"inject={fault}")
+    assert [a["error"]["code"] for a in answers] == ["storage", "storage", "not_found"]
+    assert ("not known" in answers[0]["error"]["hint"]) is not known
+    assert ("Nothing was changed" in answers[1]["error"]["hint"]) is known
+    assert len(repo.json("list")) == (0 if known else 2)
+    assert "error" not in ask(repo, create("c"))[0]
+
+
+@needs_strace
+@pytest.mark.parametrize("call", ["write", "pwrite64", "fdatasync"])
+def test_a_killed_group_is_there_whole_or_not_at_all(repo, call):
+    """What is answered is there; killed before the answer, the records are complete or absent."""
+    for n in [*range(1, 12), *range(12, 200, 9)]:
+        before = len(repo.json("list", "-n", "0"))
+        answers = traced(repo, [create(f"{call} {n} {i}") for i in range(3)], "-o", os.devnull,
+                         "-e", f"inject={call}:signal=SIGKILL:when={n}")
+        assert len(repo.json("list", "-n", "0")) - before in ([3] if answers else [0, 3]), n
+        if len(answers) == 3:
+            return
+    raise AssertionError(f"{call} never stops being called")
