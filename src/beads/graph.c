@@ -191,6 +191,100 @@ struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges)
 	return out;
 }
 
+/* --- edges that lead to a cycle --- */
+
+/*
+ * A bead without edges leads to no cycle, so it is taken away with the edges to it, again and again.
+ * What is left of a graph without cycles is nothing. Beads are indexes of `ids`.
+ */
+struct peeler {
+	const struct str *ids;
+	size_t beads;
+	struct edge_numbers *edges;
+	size_t count;
+	uint32_t *edges_from; /* per bead: how many of its edges are left */
+	uint32_t *first;      /* per bead: where its part of `sources` begins */
+	uint32_t *sources;    /* the beads with an edge to it */
+};
+
+static void peeler_sort(struct arena *mem, struct peeler *p)
+{
+	p->edges_from = arena_array(mem, p->beads, sizeof *p->edges_from);
+	p->first = arena_array(mem, p->beads + 2, sizeof *p->first);
+	p->sources = arena_array(mem, p->count, sizeof *p->sources);
+	for (size_t i = 0; i < p->count; i++) {
+		p->edges_from[p->edges[i].from]++;
+		p->first[p->edges[i].to + 2]++;
+	}
+	for (size_t i = 0; i < p->beads; i++)
+		p->first[i + 2] += p->first[i + 1];
+	for (size_t i = 0; i < p->count; i++)
+		p->sources[p->first[p->edges[i].to + 1]++] = p->edges[i].from;
+}
+
+static void peeler_run(struct arena *mem, struct peeler *p)
+{
+	uint32_t *bare = arena_array(mem, p->beads, sizeof *bare);
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < p->beads; i++)
+		if (!p->edges_from[i])
+			bare[count++] = i;
+	while (count) {
+		uint32_t bead = bare[--count];
+
+		for (uint32_t i = p->first[bead]; i < p->first[bead + 1]; i++)
+			if (!--p->edges_from[p->sources[i]])
+				bare[count++] = p->sources[i];
+	}
+}
+
+/* Appends the edges that are left: those to beads that are left. */
+static void peeler_add_rest(struct arena *mem, const struct peeler *p, enum edge_kind kind,
+			    struct edge_row ***tail)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct edge_row *row;
+
+		if (!p->edges_from[p->edges[i].to])
+			continue;
+		row = arena_new(mem, struct edge_row);
+		row->kind = str_of(names_word(&edge_kinds, kind));
+		row->from = p->ids[p->edges[i].from];
+		row->to = p->ids[p->edges[i].to];
+		**tail = row;
+		*tail = &row->next;
+	}
+}
+
+static enum err graph_add_leading(struct call *c, struct cache *cache, struct peeler p,
+				  enum edge_kind kind, struct edge_row ***tail)
+{
+	struct call part = call_part(c);
+	enum err e = query_edge_numbers(&part, cache, kind, p.ids, p.beads, &p.edges, &p.count);
+
+	if (!e && p.count) {
+		peeler_sort(&part.mem, &p);
+		peeler_run(&part.mem, &p);
+		peeler_add_rest(&c->mem, &p, kind, tail);
+	}
+	return call_part_end(c, &part, e);
+}
+
+enum err graph_cycles_of(struct call *c, struct cache *cache, struct cycle **out)
+{
+	struct edge_row *edges = NULL, **tail = &edges;
+	struct peeler p = { 0 };
+	struct str *ids;
+	enum err e = query_all_ids(c, cache, &ids, &p.beads);
+
+	p.ids = ids;
+	if (!e && !(e = graph_add_leading(c, cache, p, EDGE_BLOCKS, &tail)))
+		e = graph_add_leading(c, cache, p, EDGE_PARENT, &tail);
+	*out = e ? NULL : graph_cycles(&c->mem, edges);
+	return e;
+}
+
 /* --- which beads are part of themselves --- */
 
 /* Tarjan's strongly connected components, without recursion, because chains can be long. */

@@ -36,6 +36,9 @@ struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_
 
 struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges);
 
+/* The same for all edges of the cache, in little memory: a healthy store has no cycle. */
+enum err graph_cycles_of(struct call *c, struct cache *cache, struct cycle **out);
+
 /* A node of the tree of a bead's dependencies or dependents, depth first. */
 struct branch {
 	const struct bead_row *bead;

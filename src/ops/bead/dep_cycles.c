@@ -11,12 +11,12 @@ static const struct prop cycle_props[] = {
 static enum err bead_dep_cycles_run_cycles(struct call *c, struct stores *s, const void *body,
 					   struct json *reply)
 {
-	struct edge_row *edges;
-	enum err e = query_edges(c, &s->beads->cache, &edges);
+	struct cycle *cy;
+	enum err e = graph_cycles_of(c, &s->beads->cache, &cy);
 
 	(void)body;
 	json_array(reply);
-	for (struct cycle *cy = e ? NULL : graph_cycles(&c->mem, edges); cy; cy = cy->next) {
+	for (; cy; cy = cy->next) {
 		json_object(reply);
 		json_put_str(reply, "kind", cy->kind);
 		json_put_array(reply, "ids");

@@ -861,6 +861,60 @@ enum err query_edges(struct call *c, struct cache *cache, struct edge_row **out)
 	return query_read_edges(c, st, out);
 }
 
+enum err query_all_ids(struct call *c, struct cache *cache, struct str **ids, size_t *count)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT id FROM beads ORDER BY id");
+
+	*ids = NULL;
+	*count = 0;
+	while (stmt_row(st)) {
+		*ids = arena_room(&c->mem, *ids, *count, sizeof **ids);
+		(*ids)[(*count)++] = stmt_str(st, &c->mem);
+	}
+	return stmt_end(c, st);
+}
+
+static bool query_number(const struct str *ids, size_t count, struct str id, uint32_t *out)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (str_cmp(ids[middle], id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*out = (uint32_t)low;
+	return low < count && str_eq(ids[low], id);
+}
+
+enum err query_edge_numbers(struct call *c, struct cache *cache, enum edge_kind kind,
+			    const struct str *ids, size_t id_count, struct edge_numbers **out,
+			    size_t *count)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT src, dst FROM edges WHERE active AND kind = ?"
+					   " ORDER BY src, dst, kind");
+	struct arena text = { 0 };
+
+	*out = NULL;
+	*count = 0;
+	stmt_bind_str(st, str_of(names_word(&edge_kinds, kind)));
+	while (stmt_row(st)) {
+		struct edge_numbers edge;
+
+		arena_reset(&text);
+		if (!query_number(ids, id_count, stmt_str(st, &text), &edge.from) ||
+		    !query_number(ids, id_count, stmt_str(st, &text), &edge.to))
+			continue;
+		*out = arena_room(&c->mem, *out, *count, sizeof **out);
+		(*out)[(*count)++] = edge;
+	}
+	arena_release(&text);
+	return stmt_end(c, st);
+}
+
 enum err query_edges_with(struct call *c, struct cache *cache, struct str text,
 			  struct edge_row **out)
 {

@@ -111,6 +111,17 @@ enum err query_targets(struct call *c, struct cache *cache, struct str id, enum 
 /* All edges between existing beads. */
 enum err query_edges(struct call *c, struct cache *cache, struct edge_row **out);
 
+/* The ids of all beads, sorted. */
+enum err query_all_ids(struct call *c, struct cache *cache, struct str **ids, size_t *count);
+
+/* All edges of one kind between these beads, which are sorted: as indexes of `ids`, in order. */
+struct edge_numbers {
+	uint32_t from, to;
+};
+enum err query_edge_numbers(struct call *c, struct cache *cache, enum edge_kind kind,
+			    const struct str *ids, size_t id_count, struct edge_numbers **out,
+			    size_t *count);
+
 /* Edges whose line contains this text, including deleted ones. */
 enum err query_edges_with(struct call *c, struct cache *cache, struct str text,
 			  struct edge_row **out);
