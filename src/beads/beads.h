@@ -31,7 +31,7 @@ struct beads {
 	struct state *before;      /* the values that it replaces, for 'bd undo'; NULL: none */
 	struct receipt receipt;    /* written with the record, unless its `id` is absent */
 	int64_t lease_ms;          /* duration of a claim; only a writer reads it */
-	int64_t margin_ms;         /* another clone\'s lease counts so long after its end */
+	int64_t margin_ms;         /* another clone's lease counts so long after its end */
 	bool exclusive;            /* claims are made at the remote first; likewise */
 	struct write_group *group; /* this command is part of; NULL: it is durable by itself */
 	bool writing;
