@@ -55,7 +55,7 @@ static enum err commit_db_try(struct call *c, struct str path, bool write, struc
 		return e;
 	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ, WAIT_MS, &out->db)) ||
 	    (e = write ? db_begin(c, out->db) : db_snapshot(c, out->db)) ||
-	    (e = db_expect(c, out->db, tables, ours)))
+	    (e = db_expect(c, out->db, tables, ours, NULL)))
 		commit_db_close(out);
 	return e;
 }

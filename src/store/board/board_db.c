@@ -101,8 +101,7 @@ static const struct receipt_old old_receipts = {
 };
 
 /* The tables of a new board, and all tables that an existing board may have. */
-static const char *const new_board[] = { schema, extras, RECEIPT_TABLES, NULL };
-static const char *const ours[] = { schema, extras, old_schema, RECEIPT_TABLES, NULL };
+static const char *const ours[] = { schema, extras, RECEIPT_TABLES, NULL };
 
 /* The board is shared with other programs, which may have added their own tables. */
 static const struct db_table tables[] = {
@@ -180,7 +179,7 @@ static enum err board_db_check_version(struct call *c, struct board *b)
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
-	enum err e = db_expect(c, b->db, tables, ours);
+	enum err e = db_expect(c, b->db, tables, ours, old_schema);
 
 	if (e == ERR_DAMAGED && !db_has_table(b->db, "schema_version"))
 		return call_fail(c, ERR_DAMAGED, "'" STR_FMT "/.bb/blackboard.db' holds no board",
@@ -428,7 +427,7 @@ static enum err board_db_make(struct call *c, struct board *b, enum board_made *
 	if (!e)
 		e = clear_place(c, board_db_database(c, b->root), state, aside);
 	if (!e && state != USABLE)
-		e = db_make(c, board_db_database(c, b->root), new_board);
+		e = db_make(c, board_db_database(c, b->root), ours);
 	/* after the database: if the database is missing, this file shows that there was a board */
 	return e ? e : board_db_ignore(c, b);
 }

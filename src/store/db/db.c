@@ -696,18 +696,19 @@ static enum err check_definitions(struct call *c, struct db *db, struct str sche
 	return stmt_end(c, st);
 }
 
-static struct str db_join(struct arena *mem, const char *const *schema)
+static struct str db_join(struct arena *mem, const char *const *schema, const char *old)
 {
 	struct buf all = { .mem = mem };
 
 	for (; *schema; schema++)
 		buf_put(&all, str_of(*schema));
+	buf_put(&all, str_of(old ? old : ""));
 	return buf_str(&all);
 }
 
 enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema)
 {
-	struct str ours = db_join(&c->mem, schema);
+	struct str ours = db_join(&c->mem, schema, NULL);
 	bool exact;
 	enum err e = db_is_exact(c, db, ours, false, &exact);
 
@@ -715,18 +716,17 @@ enum err db_expect_schema(struct call *c, struct db *db, const char *const *sche
 }
 
 enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
-		   const char *const *schema)
+		   const char *const *schema, const char *old)
 {
-	struct str ours = db_join(&c->mem, schema);
 	bool exact;
 	enum err e = db_distrust(c, db);
 
-	if (e || (e = db_is_exact(c, db, ours, true, &exact)) || exact)
+	if (e || (e = db_is_exact(c, db, db_join(&c->mem, schema, NULL), true, &exact)) || exact)
 		return e;
 	e = check_kinds(c, db, tables);
 	for (const struct db_table *t = tables; !e && t->name; t++)
 		e = check_table(c, db, t);
-	return e ? e : check_definitions(c, db, ours);
+	return e ? e : check_definitions(c, db, db_join(&c->mem, schema, old));
 }
 
 enum err db_attach_old(struct call *c, struct db *db, struct str path)

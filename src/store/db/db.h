@@ -82,11 +82,12 @@ struct db_table {
 /*
  * Checks a database that other programs may have created, before it is used: DAMAGED if one of
  * these tables is a view or a virtual table, lacks a column or has a trigger, or if SQLite would
- * evaluate an expression for it that is not in our own `schema`; see db_schema.h. The list of
- * tables ends with an entry without a name, the schema with NULL.
+ * evaluate an expression for it that is not in our own `schema`, or in `old`, the definitions of
+ * earlier versions, or NULL; see db_schema.h. The list of tables ends with an entry without a name,
+ * the schema with NULL. A database with exactly our schema is checked fastest.
  */
 enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
-		   const char *const *schema);
+		   const char *const *schema, const char *old);
 
 /* Only the check of the schema's expressions. */
 enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema);

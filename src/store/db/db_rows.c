@@ -135,7 +135,7 @@ enum err db_rows_read(struct call *c, struct str path, struct db_rows *tables, s
 
 	if (e)
 		return e == ERR_DAMAGED ? rows_damaged(c, path) : e;
-	if (!(e = db_expect(c, db, none, nothing)))
+	if (!(e = db_expect(c, db, none, nothing, NULL)))
 		e = db_snapshot(c, db);
 	for (size_t i = 0; !e && i < count; i++)
 		if (!(e = rows_find(c, db, &tables[i], &there)) && there)

@@ -58,7 +58,7 @@ enum err machine_db_open(struct call *c, struct str path, bool write, struct mac
 		return e;
 	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ, WAIT_MS, &out->db)))
 		return e;
-	if ((e = db_expect(c, out->db, tables, ours)))
+	if ((e = db_expect(c, out->db, tables, ours, NULL)))
 		machine_db_close(out);
 	return e;
 }

@@ -78,7 +78,7 @@ enum err receipt_db_open(struct call *c, struct str path, bool write, struct rec
 		receipt_db_close(out);
 	else if (!write && !db_has_table(out->db, "receipts")) /* its creator died */
 		receipt_db_close(out);
-	if (out->db && (e = db_expect(c, out->db, tables, ours)))
+	if (out->db && (e = db_expect(c, out->db, tables, ours, NULL)))
 		receipt_db_close(out);
 	return e;
 }

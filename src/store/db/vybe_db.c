@@ -65,7 +65,7 @@ static const struct receipt_old old_ledger = {
 	.drop = "DROP TABLE ledger",
 };
 
-static const char *const ours[] = { schema, old_schema, NULL };
+static const char *const ours[] = { schema, NULL };
 
 static const struct db_table tables[] = {
 	{ "about", false, { "version", "segment", "offset", "last", "crc", "first" } },
@@ -92,7 +92,7 @@ static enum err vybe_db_check_version(struct call *c, struct vybe_db *v, struct 
 {
 	AUTO_STMT *st = NULL;
 	int64_t version;
-	enum err e = db_expect(c, v->db, tables, ours);
+	enum err e = db_expect(c, v->db, tables, ours, old_schema);
 
 	if (e)
 		return e;
@@ -215,7 +215,7 @@ void vybe_db_close(struct vybe_db *v)
 static enum err vybe_db_check_store(struct call *c, struct db *db, struct str path)
 {
 	struct vybe_db v = { .db = db };
-	enum err e = db_expect(c, db, tables, ours);
+	enum err e = db_expect(c, db, tables, ours, old_schema);
 
 	return e ? e : vybe_db_check_version(c, &v, path) ? (c->code = ERR_INTERNAL_ERROR) : ERR_OK;
 }

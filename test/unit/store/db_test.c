@@ -91,7 +91,8 @@ static void tables_are_expected_with_their_columns(void **state)
 				 "CREATE TRIGGER x AFTER INSERT ON w BEGIN SELECT 1; END"),
 			 ERR_OK);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		assert_int_equal(db_expect(&at->c, at->db, rows[i].table, schema), rows[i].want);
+		assert_int_equal(db_expect(&at->c, at->db, rows[i].table, schema, NULL),
+				 rows[i].want);
 }
 
 #define OURS                                                                      \
@@ -233,7 +234,7 @@ static void our_definitions_in_rows_of_another_kind_are_refused(void **state)
 		db_close(db);
 		e = db_open(&at->c, path, DB_WRITE, 0, &db);
 		if (!e) { /* SQLite itself refuses some of them */
-			e = db_expect(&at->c, db, tables, schema);
+			e = db_expect(&at->c, db, tables, schema, NULL);
 			db_close(db);
 		}
 		if (e != rows[i].want)
