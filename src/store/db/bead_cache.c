@@ -4,6 +4,7 @@
  */
 #include "store/db/bead_cache.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -11,13 +12,15 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/platform.h"
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_ready.h"
 #include "store/db/bead_tally.h"
 #include "store/db/db.h"
 
 enum {
-	VERSION = 7,
+	VERSION = 8,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* page size of the database file */
 };
@@ -27,8 +30,7 @@ enum {
  * command. So columns have neither types nor constraints: every value is bound with its type.
  */
 static const char schema[] =
-	"CREATE TABLE about (version, boot, segment, offset, last, crc, first, clock_ms, clock_n,"
-	"    latest_ms, prefix, prefix_mark, beads, cut_segment, cut_offset);"
+	"CREATE TABLE about (version, state);"
 	"CREATE TABLE beads ("
 	"    n INTEGER PRIMARY KEY, id UNIQUE, status, priority, type, assignee,"
 	"    lease, deferred, created, created_n, updated, closed,"
@@ -83,35 +85,74 @@ static struct str bead_cache_boot(struct call *c)
 	return str_trim(str_of(name));
 }
 
+/*
+ * The state is one JSON object instead of a column per value: SQLite compiles a statement for it in
+ * every command, at a cost that grows with the number of columns.
+ */
+static const struct {
+	const char *name;
+	size_t at;
+} about_numbers[] = {
+	{ "segment", offsetof(struct cache_about, place.segment) },
+	{ "offset", offsetof(struct cache_about, place.offset) },
+	{ "last", offsetof(struct cache_about, place.last) },
+	{ "crc", offsetof(struct cache_about, place.crc) },
+	{ "first", offsetof(struct cache_about, place.first) },
+	{ "clock_ms", offsetof(struct cache_about, clock_ms) },
+	{ "clock_n", offsetof(struct cache_about, clock_n) },
+	{ "latest_ms", offsetof(struct cache_about, latest_ms) },
+	{ "beads", offsetof(struct cache_about, beads) },
+	{ "cut_segment", offsetof(struct cache_about, cut_segment) },
+	{ "cut_offset", offsetof(struct cache_about, cut_offset) },
+};
+
+enum { ABOUT_NUMBERS = sizeof about_numbers / sizeof *about_numbers };
+
+static bool about_decode(struct arena *mem, struct str text, struct cache_about *out,
+			 struct str *boot)
+{
+	const struct value *state = text.p ? value_read(mem, text) : NULL;
+
+	for (size_t i = 0; state && i < ABOUT_NUMBERS; i++) {
+		int64_t *at = (int64_t *)(void *)((char *)out + about_numbers[i].at);
+
+		if (!value_int(state, about_numbers[i].name, at))
+			return false;
+	}
+	*boot = value_str(state, "boot");
+	out->prefix = value_str(state, "prefix");
+	out->prefix_mark = value_str(state, "prefix_mark");
+	return state;
+}
+
+static struct str about_encode(struct arena *mem, const struct cache_about *about, struct str boot)
+{
+	struct json j = json_new(mem);
+
+	json_object(&j);
+	for (size_t i = 0; i < ABOUT_NUMBERS; i++)
+		json_put_int(&j, about_numbers[i].name,
+			     *(const int64_t *)(const void *)((const char *)about +
+							      about_numbers[i].at));
+	json_put_str(&j, "boot", boot);
+	json_put_str(&j, "prefix", about->prefix);
+	json_put_str(&j, "prefix_mark", about->prefix_mark);
+	json_end(&j);
+	return json_text(&j);
+}
+
 static enum err read_about(struct call *c, struct cache *cache, struct cache_about *out)
 {
-	AUTO_STMT *st =
-		db_stmt(cache->db, "SELECT version, boot, segment, offset, last, crc,"
-				   " first, clock_ms, clock_n, latest_ms, prefix, prefix_mark,"
-				   " beads, cut_segment, cut_offset FROM about");
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT version, state FROM about");
 	int64_t version = stmt_row(st) ? stmt_int(st) : 0;
-	struct str booted;
+	struct str boot;
 	enum err e = stmt_end(c, st);
 
 	if (e == ERR_DATABASE_BUSY)
 		return e;
-	if (e || version != VERSION)
+	if (e || version != VERSION || !about_decode(&c->mem, stmt_str(st, &c->mem), out, &boot))
 		return bead_cache_doubt(c, cache->path, "is not a cache of this version");
-	booted = stmt_str(st, &c->mem);
-	out->place.segment = stmt_int(st);
-	out->place.offset = stmt_int(st);
-	out->place.last = stmt_int(st);
-	out->place.crc = stmt_int(st);
-	out->place.first = stmt_int(st);
-	out->clock_ms = stmt_int(st);
-	out->clock_n = stmt_int(st);
-	out->latest_ms = stmt_int(st);
-	out->prefix = stmt_str(st, &c->mem);
-	out->prefix_mark = stmt_str(st, &c->mem);
-	out->beads = stmt_int(st);
-	out->cut_segment = stmt_int(st);
-	out->cut_offset = stmt_int(st);
-	if (!booted.n || !str_eq(booted, bead_cache_boot(c)))
+	if (!boot.n || !str_eq(boot, bead_cache_boot(c)))
 		return bead_cache_doubt(c, cache->path, "was made before the system was started");
 	return ERR_OK;
 }
@@ -277,28 +318,11 @@ enum err cache_set_aside(struct call *c, struct str path, struct str suffix, str
 
 enum err cache_about_put(struct call *c, struct cache *cache, const struct cache_about *about)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO about (rowid, version, boot,"
-					   " segment, offset, last, crc, first, clock_ms, clock_n,"
-					   " latest_ms, prefix, prefix_mark, beads, cut_segment,"
-					   " cut_offset)"
-					   " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-					   " ?)");
+	AUTO_STMT *st = db_stmt(cache->db, "INSERT OR REPLACE INTO about (rowid, version, state)"
+					   " VALUES (1, ?, ?)");
 
 	stmt_bind_int(st, VERSION);
-	stmt_bind_str(st, bead_cache_boot(c));
-	stmt_bind_int(st, about->place.segment);
-	stmt_bind_int(st, about->place.offset);
-	stmt_bind_int(st, about->place.last);
-	stmt_bind_int(st, about->place.crc);
-	stmt_bind_int(st, about->place.first);
-	stmt_bind_int(st, about->clock_ms);
-	stmt_bind_int(st, about->clock_n);
-	stmt_bind_int(st, about->latest_ms);
-	stmt_bind_str(st, about->prefix);
-	stmt_bind_str(st, about->prefix_mark);
-	stmt_bind_int(st, about->beads);
-	stmt_bind_int(st, about->cut_segment);
-	stmt_bind_int(st, about->cut_offset);
+	stmt_bind_str(st, about_encode(&c->mem, about, bead_cache_boot(c)));
 	return stmt_run(c, st);
 }
 
@@ -307,13 +331,23 @@ enum err cache_commit(struct call *c, struct cache *cache)
 	return db_commit(c, cache->db);
 }
 
-enum err cache_find_bead(struct call *c, struct cache *cache, struct str id, struct bead_row **out)
+enum err cache_find_row(struct call *c, struct cache *cache, struct str id, bool whole,
+			struct bead_row **out)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT" BEAD_COLUMNS " FROM beads b WHERE b.id = ?");
+	AUTO_STMT *st = db_stmt(
+		cache->db, "SELECT" BEAD_COLUMNS_WITH(
+				   "CASE WHEN ?2 THEN b.line END",
+				   "CASE WHEN ?2 THEN b.hash END") " FROM beads b WHERE b.id = ?1");
 
 	stmt_bind_str(st, id);
+	stmt_bind_int(st, whole);
 	*out = stmt_row(st) ? bead_row_read(c, st) : NULL;
 	return stmt_end(c, st);
+}
+
+enum err cache_find_bead(struct call *c, struct cache *cache, struct str id, struct bead_row **out)
+{
+	return cache_find_row(c, cache, id, true, out);
 }
 
 enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id, struct str *line)

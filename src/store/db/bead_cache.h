@@ -99,6 +99,10 @@ enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id
 enum err cache_find_edge(struct call *c, struct cache *cache, struct str from, struct str to,
 			 struct str kind, struct str *line);
 
+/* The same as cache_find_bead(), without the line and the hash unless `whole`: they may be large. */
+enum err cache_find_row(struct call *c, struct cache *cache, struct str id, bool whole,
+			struct bead_row **out);
+
 /* `old` is the existing row, with its labels and text; or NULL. */
 enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_row *row,
 			const struct bead_row *old);

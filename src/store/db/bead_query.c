@@ -766,35 +766,30 @@ static struct link *bead_query_sort_links(struct link **list, size_t count)
 	return first;
 }
 
-#define LINKS_SQL(line, hash, near, far)                                                      \
-	"SELECT e.kind," BEAD_COLUMNS_WITH(line, hash) " FROM edges e"                        \
-						       " CROSS JOIN beads b ON b.id = e." far \
-						       " WHERE e." near " = ? AND e.active"
-
 enum err query_links(struct call *c, struct cache *cache, struct str id, enum side side, bool whole,
 		     struct link **out)
 {
-	static const char *const sql[2][2] = {
-		[SIDE_OUT] = { LINKS_SQL("NULL", "NULL", "src", "dst"),
-			       LINKS_SQL("b.line", "b.hash", "src", "dst") },
-		[SIDE_IN] = { LINKS_SQL("NULL", "NULL", "dst", "src"),
-			      LINKS_SQL("b.line", "b.hash", "dst", "src") },
-	};
-	AUTO_STMT *st = db_stmt(cache->db, sql[side][whole]);
+	AUTO_STMT *st =
+		db_stmt(cache->db, side == SIDE_OUT ?
+					   "SELECT kind, dst FROM edges WHERE src = ? AND active" :
+					   "SELECT kind, src FROM edges WHERE dst = ? AND active");
 	struct link **list = NULL;
 	size_t count = 0;
+	enum err e = ERR_OK;
 
 	stmt_bind_str(st, id);
-	while (stmt_row(st)) {
+	while (!e && stmt_row(st)) {
 		struct link *l = arena_new(&c->mem, struct link);
 
 		l->kind = stmt_str(st, &c->mem);
-		l->bead = bead_row_read(c, st);
+		e = cache_find_row(c, cache, stmt_str(st, &c->mem), whole, &l->bead);
+		if (!l->bead)
+			continue; /* an edge to a bead that this clone does not have */
 		list = arena_room(&c->mem, list, count, sizeof *list);
 		list[count++] = l;
 	}
 	*out = bead_query_sort_links(list, count);
-	return stmt_end(c, st);
+	return e ? e : stmt_end(c, st);
 }
 
 enum err query_ends(struct call *c, struct cache *cache, struct str id, enum side side,
