@@ -8,7 +8,7 @@
 
 /* Small, so that commands that wait for the lock get it soon. A mailbox costs a sync to disk, a message
  * the replacement of a small file. */
-enum { AGENTS_AT_ONCE = 100, MAIL_AT_ONCE = 200, BOXES_AT_ONCE = 20 };
+enum { AGENTS_AT_ONCE = 25, MAIL_AT_ONCE = 200, BOXES_AT_ONCE = 20 };
 
 /* Adds subjects to a list: those in `all`, then those of open facts of these kinds. */
 static enum err apply_list_open(struct applying *k, const char *const *kinds, struct map *all,
@@ -123,12 +123,47 @@ static enum err apply_all_seen(struct applying *k, struct str subject)
 	return e;
 }
 
-static enum err apply_agent(struct applying *k, struct str name)
+/* The agents that a command has registered or changed here since the collection. */
+static enum err apply_find_changed(struct applying *k, struct map *out)
+{
+	struct str file = STR("agents/history.jsonl"), text, line;
+	int64_t from;
+	enum err e = apply_place(k->c, k->m, file, &from);
+
+	if (!e)
+		e = agent_file_read_from(k->c, &k->files, file, from, &text);
+	while (!e && agent_line_next(&text, &line)) {
+		const struct value *v = agent_line_parse(&k->c->mem, line);
+
+		if (v && !value_find(v, "via"))
+			map_put(out, value_str(v, "agent_id"));
+	}
+	return e;
+}
+
+/* Is one of the agents that have this name, or had it, in the map? */
+static bool apply_is_changed(const struct applying *k, const struct map *changed, struct str name)
+{
+	void **at = map_find(&k->agents.names, name);
+	bool is = map_find(changed, name);
+
+	for (const struct registration *one = at ? *at : NULL; one && !is; one = one->next)
+		is = map_find(changed, one->shown);
+	return is;
+}
+
+/*
+ * An agent that was changed here since the collection is left for the next round: its change is
+ * later than the facts, and would be overwritten by them.
+ */
+static enum err apply_agent(struct applying *k, const struct map *changed, struct str name)
 {
 	struct fact *f;
-	enum err e = apply_facts(k, STR("agent.registered"), name, true, &f);
+	enum err e;
 
-	if (!e && f)
+	if (apply_is_changed(k, changed, name))
+		return ERR_OK;
+	if (!(e = apply_facts(k, STR("agent.registered"), name, true, &f)) && f)
 		e = apply_registrations(k, name);
 	for (; !e && f; f = f->next)
 		apply_done(k, f);
@@ -138,13 +173,15 @@ static enum err apply_agent(struct applying *k, struct str name)
 /* All registrations are joined first, because a last-seen time needs a known agent. */
 enum err apply_registry_next(struct applying *k)
 {
+	struct map changed = { .mem = &k->c->mem };
 	struct apply_list *l = &k->roster;
-	enum err e = ERR_OK;
+	enum err e = l->next < k->registered ? apply_find_changed(k, &changed) : ERR_OK;
 
 	for (size_t i = 0; !e && i < AGENTS_AT_ONCE && l->next < l->count; i++) {
 		struct str name = l->item[l->next];
 
-		e = l->next++ < k->registered ? apply_agent(k, name) : apply_all_seen(k, name);
+		e = l->next++ < k->registered ? apply_agent(k, &changed, name) :
+						apply_all_seen(k, name);
 	}
 	return e;
 }

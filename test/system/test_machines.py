@@ -4,13 +4,14 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import time
 
 import pytest
 
-from conftest import environment, git
+from conftest import BIN, environment, git
 from harness import patience, wait_until
 from machines import LOGS, Machine, log_of, machine, settle
 from remotes import bare, http_remote, ssh_remote, sshd_at_hand
@@ -560,6 +561,29 @@ def test_mail_and_the_old_name_follow_a_renamed_agent(tmp_path):
     assert [m["state"] for m in inbox(a, other)] == ["unread", "acked"]
     settle(a, b)
     assert len(inbox(b, other)) == 2
+
+
+def test_a_change_between_collecting_and_applying_is_not_overwritten(tmp_path):
+    """A round collects, asks the remote, and applies; the command runs while the remote is asked."""
+    remote, a, b = pair(tmp_path)
+    register = ["agent", "register", "--name", "amber-otter", "--force-update", "--role"]
+    settle(b, a)
+    b.run(*register, "there", program="bb").ok()
+    b.exchange()
+    trigger, ssh = tmp_path / "trigger", tmp_path / "ssh"
+    trigger.touch()
+    words = shlex.join([str(BIN / "bb"), *register, "here"])
+    ssh.write_text(f"#!/bin/sh\n[ -e {trigger} ] && rm {trigger} && (cd {a.path} && {words} >&2)\n"
+                   'for last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    git(a.path, "remote", "set-url", "origin", f"ssh://host{remote}")
+    a.exchange(GIT_SSH_COMMAND=str(ssh))
+    assert not trigger.exists()
+    role = lambda one: next(x["role"] for x in one.agent("list") if x["agent_id"] == "amber-otter")
+    assert role(a) == "here"
+    git(a.path, "remote", "set-url", "origin", str(remote))
+    settle(a, b)
+    assert role(a) == role(b) == "here"
 
 
 def test_an_agent_is_reached_by_its_name_at_its_machine(tmp_path):
