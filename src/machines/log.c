@@ -311,6 +311,41 @@ static bool log_is_settled(const struct log_subject *s, const struct fact_row *r
 	}
 }
 
+/* Posts and events have no end. Other machines have them long since, and a new machine can do
+ * without the oldest ones. */
+static bool log_is_history(const struct fact_row *row)
+{
+	int kind = names_exact(&fact_kinds, row->kind);
+
+	return kind == FACT_POST || kind == FACT_EVENT || kind == FACT_TASK_EVENT;
+}
+
+static enum err log_leave(struct call *c, struct machine_db *db, struct machine_self *self,
+			  struct fact_row *f)
+{
+	f->segment = 0;
+	self->dirty = true;
+	return fact_row_unlist(c, db, f->machine, f->seq);
+}
+
+/* `all` has the oldest facts first. */
+static enum err log_trim(struct call *c, struct machine_db *db, struct machine_self *self,
+			 struct fact_row *all, int64_t before)
+{
+	int64_t bytes = 0;
+	enum err e = ERR_OK;
+
+	for (const struct fact_row *f = all; f; f = f->next)
+		if (f->segment > 0)
+			bytes += (int64_t)f->line.n + 1;
+	for (struct fact_row *f = all; !e && f && bytes > LOG_HISTORY; f = f->next)
+		if (f->segment > 0 && log_is_history(f) && (f->ms < before || bytes > LOG_FULL)) {
+			bytes -= (int64_t)f->line.n + 1;
+			e = log_leave(c, db, self, f);
+		}
+	return e;
+}
+
 enum err log_compact(struct call *c, struct machine_db *db, struct machine_self *self)
 {
 	int64_t before = c->now_ms - LOG_CURRENT_DAYS * INT64_C(86400000);
@@ -322,11 +357,9 @@ enum err log_compact(struct call *c, struct machine_db *db, struct machine_self 
 	for (struct fact_row *f = e ? NULL : all; f; f = f->next)
 		log_note(c, &subjects, f, self);
 	for (struct fact_row *f = e ? NULL : all; !e && f; f = f->next)
-		if (f->segment > 0 && log_is_settled(log_subject_of(c, &subjects, f), f, before)) {
-			e = fact_row_unlist(c, db, f->machine, f->seq);
-			self->dirty = true;
-		}
-	return e;
+		if (f->segment > 0 && log_is_settled(log_subject_of(c, &subjects, f), f, before))
+			e = log_leave(c, db, self, f);
+	return e ? e : log_trim(c, db, self, all, before);
 }
 
 /* --- publishing --- */

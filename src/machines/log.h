@@ -13,7 +13,9 @@ enum {
 	LOG_FORMAT = 1,
 	LOG_SEGMENT = 64 << 10,   /* bytes; more only if it is a single fact */
 	LOG_META_MOST = 1 << 20,  /* bytes of meta.json */
-	LOG_MOST = 64 << 20,      /* bytes of all segments */
+	LOG_MOST = 64 << 20,      /* bytes of all segments; others refuse a larger log */
+	LOG_HISTORY = 16 << 20,   /* beyond this, posts and events of more than 30 days leave it */
+	LOG_FULL = 48 << 20,      /* beyond this, younger ones do, too */
 	LOG_MACHINES_MOST = 1000, /* logs that one clone follows */
 	LOG_CURRENT_DAYS = 30,    /* settled facts are kept for this long */
 	LOG_ID = 16,              /* hex digits of a machine's id */

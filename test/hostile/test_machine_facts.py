@@ -8,7 +8,7 @@ import pytest
 
 from conftest import BUILD, environment
 from harness import STRACE, needs_strace
-from machines import machine, settle
+from machines import log_of, machine, settle
 from remotes import bare
 
 MANY = 1000  # the cost of each of these was quadratic: 3,000 took more than the memory of a sync, or minutes
@@ -187,3 +187,20 @@ def test_a_batch_of_messages_waits_for_the_disk_once(pair, tmp_path):
                    cwd=a.path, env=environment(**a.env), check=True, capture_output=True, timeout=60)
     assert len([x for x in trace.read_text().splitlines() if "messages/agent-a.jsonl" in x]) == 1
     assert len([x for x in a.agent("inbox", "--agent", "agent-a", "--limit", "500", "--state", "acked")]) == 99
+
+
+def test_old_posts_leave_a_large_log_so_that_others_can_read_it(pair):
+    """A log of 64 MB is refused. The posts stay on every board that has them; a new machine gets the newest ones."""
+    a, b = pair
+    plant(b, [post(n, content=f"{n:06d}" + "x" * 999_000) for n in range(1, 21)], at=NOW - 40 * DAY)
+    a.exchange()
+    for n in range(3):  # a segment is sealed, and the log compacted
+        b.agent("send", "--from", "agent-b", "--to", "agent-a", "--bead", "bd-1", "--category", "INFO", "--subject", "s",
+                "--body", f"{n}" * 30000)
+    settle(b, a)
+    meta, facts = log_of(b.path.parent / "hub.git", b.ref)
+    kept = [f["data"]["id"] for f in facts if f["kind"] == "post"]
+    assert kept == list(range(21 - len(kept), 21)) and 14 <= len(kept) <= 16
+    assert sum(s["bytes"] for s in meta["segments"]) <= 16 << 20
+    with sqlite3.connect(a.database) as board:
+        assert board.execute("SELECT count(*) FROM messages").fetchone() == (20,)
