@@ -422,10 +422,14 @@ def claim_all_at_once(clones, seconds=120):
     return won, failed
 
 
-def test_no_bead_has_two_winners(folder, remote):
-    count, beads = (50, 30) if THOROUGH else (8, 5)
+@pytest.mark.parametrize("kind", ["path", "http"] if THOROUGH else ["path"])
+def test_no_bead_has_two_winners(folder, remote, kind):
+    count, beads = 50, 30
     clones = crowd(folder, remote, count, beads)
-    won, failed = claim_all_at_once(clones)
+    with remote_by(kind, folder, remote) as (url, _):
+        for repo in clones:
+            point(repo, url)
+        won, failed = claim_all_at_once(clones)
     assert not failed and len(won) == beads
     for bead, (holder, epoch) in won.items():
         assert held_there(remote, bead) == (holder, epoch)
@@ -433,7 +437,7 @@ def test_no_bead_has_two_winners(folder, remote):
 
 def test_no_bead_has_two_winners_while_the_remote_is_killed_and_slow(folder, remote):
     """The server loses answers, keeps requests for a while, and is away for moments."""
-    count, beads, faults = (50, 30, 40) if THOROUGH else (5, 4, 4)
+    count, beads, faults = (50, 30, 40) if THOROUGH else (15, 10, 12)
     dice = random.Random(5)
     with http_remote(folder) as server:
         clones = crowd(folder, remote, count, beads)

@@ -341,11 +341,11 @@ def test_a_forged_lease_ends_and_unknown_members_are_kept(folder, remote):
 @pytest.mark.parametrize("kind", ["path", "http"] if THOROUGH else ["path"])
 def test_no_scope_has_two_winners(folder, remote, kind):
     """Every machine tries until it has had the scope; the holder releases it after it has looked."""
-    count = 50 if THOROUGH else 4
+    count = 50
     with remote_by(kind, folder, remote) as (url, env):
         machines = [machine(folder, f"m{n}", url) for n in range(count)]
         left = list(machines)
-        rounds = 3 if THOROUGH else count
+        rounds = 3
         epochs = []
         while left and rounds:
             rounds -= 1
@@ -370,7 +370,7 @@ def test_no_scope_has_two_winners(folder, remote, kind):
 
 def test_no_scope_has_two_winners_while_the_remote_is_killed_and_slow(folder, remote):
     """The server loses answers and is away for moments; whoever does not know asks again."""
-    count, faults = (50, 40) if THOROUGH else (3, 3)
+    count, faults = (50, 40) if THOROUGH else (15, 12)
     dice = random.Random(9)
     with http_remote(folder) as server:
         machines = [machine(folder, f"m{n}", remote) for n in range(count)]
