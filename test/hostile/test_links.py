@@ -1281,3 +1281,32 @@ def test_a_hook_does_not_read_a_mirrored_file_through_a_link_or_a_fifo(repo, tmp
     assert "do not tell" not in repo.bd("list", "--all").ok().out
     assert secret.read_bytes() == before and os.listdir(secret.parent) == ["issues.jsonl"]
     assert "mirror" in repo.bd("doctor").out
+
+
+@pytest.mark.parametrize("link, target", [(".beads/issues.jsonl", "{out}/rc"), (".beads", "{out}"), ("x.jsonl", "../outside/new"),
+                                          ("y.jsonl", ".git/config"), ("z.jsonl", ".git/hooks/post-commit")])
+def test_an_export_does_not_replace_a_file_through_a_link_of_the_repository(repo, tmp_path, link, target):
+    """'bd export -o .beads/issues.jsonl' is the command of the documentation."""
+    out = tmp_path / "outside"
+    out.mkdir()
+    (out / "rc").write_text("mine\n")
+    config = (repo.path / ".git/config").read_text()
+    repo.create("One")
+    (repo.path / link).parent.mkdir(exist_ok=True)
+    (repo.path / link).symlink_to(target.format(out=out))
+    name = ".beads/issues.jsonl" if link == ".beads" else link
+    done = repo.bd("export", "-o", name)
+    assert done.code == 3 and "leads out of the worktree" in done.err and "for example: bd export -o export.jsonl" in done.err
+    assert {file.name: file.read_text() for file in out.iterdir()} == {"rc": "mine\n"}
+    assert (repo.path / ".git/config").read_text() == config and not (repo.path / ".git/hooks/post-commit").exists()
+
+
+def test_an_export_follows_a_link_inside_of_the_worktree_and_what_the_user_names(repo, tmp_path):
+    repo.create("One")
+    (repo.path / "data").mkdir()
+    (repo.path / "link").symlink_to("data/issues.jsonl")
+    (tmp_path / "there").symlink_to(tmp_path / "file")
+    for name, file in (("link", repo.path / "data/issues.jsonl"), (str(tmp_path / "there"), tmp_path / "file")):
+        repo.bd("export", "-o", name).ok()
+        assert json.loads(file.read_text())["title"] == "One"
+    assert repo.bd("export", "-o", "/dev/stdout").ok().out.count('"title":"One"') == 1

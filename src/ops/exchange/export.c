@@ -8,6 +8,7 @@
 #include "ops/bead/bead_ops.h"
 #include "ops/exchange/exchange_ops.h"
 #include "ops/ops.h"
+#include "store/place.h"
 
 struct body {
 	struct str output;
@@ -66,6 +67,33 @@ enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count)
 	return ERR_OK;
 }
 
+/*
+ * A cloned repository can bring a link under the name that the user gives. Through it, the export
+ * would replace another file of the user. Links that stay inside of the worktree are followed.
+ */
+static enum err exchange_check_output(struct call *c, struct str tree, struct str path)
+{
+	struct str root = tree.p ? path_real(&c->mem, tree) : STR_NONE, real;
+
+	if (!root.p || !path_within(root, path))
+		return ERR_OK;
+	real = path_real_part(&c->mem, path);
+	if (str_eq(real, path) || (path_within(root, real) && !place_is_reserved(c, root, real)))
+		return ERR_OK;
+	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads out of the worktree, to '" STR_FMT "'",
+		  STR_ARG(path), STR_ARG(real));
+	return call_step(c, "It is a link, perhaps one that came with the repository. Choose a "
+			    "file that is not a link, for example: bd export -o export.jsonl");
+}
+
+static enum err exchange_write(struct call *c, struct str tree, struct str output, struct str text)
+{
+	struct str path = path_resolve(&c->mem, c->dir, output);
+	enum err e = exchange_check_output(c, tree, path);
+
+	return e ? e : file_output(c, path, text, 0644);
+}
+
 static enum err bead_export_run(struct call *c, struct stores *s, const void *body,
 				struct json *reply)
 {
@@ -77,7 +105,7 @@ static enum err bead_export_run(struct call *c, struct stores *s, const void *bo
 	if (!e && in->format == EXPORT_BD)
 		e = exchange_add_memories(c, &made.text, &memories);
 	if (!e && in->output.p)
-		e = file_output(c, path_resolve(&c->mem, c->dir, in->output), made.text, 0644);
+		e = exchange_write(c, s->beads->repo.tree, in->output, made.text);
 	if (e)
 		return e;
 	json_object(reply);
