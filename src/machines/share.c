@@ -11,6 +11,7 @@
 #include "beads/beads.h"
 #include "beads/config.h"
 #include "beads/git_process.h"
+#include "store/folder.h"
 
 enum { EXCHANGE_MS = 60000 };
 
@@ -19,9 +20,10 @@ struct str share_file(struct call *c, struct str home, const char *name)
 	return path_join(&c->mem, home, str_of(name));
 }
 
+/* A program that may only write to the store could link the folder to another one of the user. */
 bool share_is_on_in(struct call *c, struct str home)
 {
-	return file_exists(&c->mem, share_file(c, home, "on"));
+	return file_exists(&c->mem, share_file(c, home, "on")) && !path_is_link(&c->mem, home);
 }
 
 static struct str share_folder_of(struct call *c, struct str home)
@@ -49,7 +51,7 @@ enum err share_home(struct call *c, struct str *out, struct str *gitdir)
 		return e;
 	*out = share_folder_of(c, b.home);
 	*gitdir = b.repo.common;
-	return ERR_OK;
+	return folder_check(c, *out, FOLDER_READ);
 }
 
 static bool share_runs_by_itself(struct call *c, struct str home)

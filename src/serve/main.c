@@ -116,7 +116,7 @@ static enum err write_address(struct call *c, const struct service *s)
 	json_put_str(&j, "token", str_of(s->token));
 	json_end(&j);
 	buf_char(&j.out, '\n');
-	return file_replace(c, s->place.address, buf_str(&j.out), 0600);
+	return file_own_replace(c, s->place.address, buf_str(&j.out), 0600);
 }
 
 /* 'abacus open' may ask for the port while the first thread is still starting, so two threads may

@@ -192,7 +192,7 @@ static void see_service(void *arg, struct str name)
 static enum err move_take_locks(struct move *m)
 {
 	struct call *c = m->c;
-	enum err e = ERR_OK;
+	enum err e = folder_check(c, path_join(&c->mem, m->from, STR("machines")), FOLDER_READ);
 
 	for (int i = 0; !e && i < LOCKS; i++) {
 		struct str path = path_join(&c->mem, m->from, str_of(locks[i]));

@@ -42,3 +42,48 @@ def test_the_current_bead_puts_one_line_into_commit_messages(repo):
         message.write_text("lexer: fix\n")
         git(repo.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-F", "message")
         assert git(repo.path, "log", "-1", "--format=%B").strip() == "lexer: fix"
+
+
+def outside(tmp_path):
+    """A folder of the user's that no command may change."""
+    folder = tmp_path / "outside"
+    (folder / "objects" / "pack").mkdir(parents=True)
+    for name in ("key", "on", "machines.db", "objects/pack/pack-1.pack"):
+        (folder / name).write_text("mine\n")
+    return folder
+
+
+def contents(folder):
+    return {str(file.relative_to(folder)): file.is_file() and file.read_bytes() for file in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("name", ["machines", "machines/objects", "machines/objects/pack", "machines/leases", "work"])
+def test_a_folder_of_the_store_that_leads_elsewhere_is_not_used(repo, tmp_path, name):
+    """Commands outside of the sandbox would write there, and remove packs that they take for their own."""
+    git(repo.path, "remote", "add", "origin", str(bare(tmp_path / "hub.git")))
+    git(repo.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "one")
+    bead = repo.create("One")
+    repo.run("share", "on", program="abacus", env=AMBER).ok()
+    folder, before = outside(tmp_path), contents(outside(tmp_path / "copy"))
+    if (repo.home / name).exists():
+        (repo.home / name).rename(repo.home / "away")
+    (repo.home / name).symlink_to(folder / "objects" if name == "machines/objects" else folder)
+    for words in (["bb", "agent", "register", "--name", "amber-otter", "--role", "x"], ["bd", "sync"], ["abacus", "machines"],
+                  ["abacus", "machines", "rename", "box"], ["abacus", "work", bead], ["abacus", "share", "off"],
+                  ["abacus", "doctor", "--fix"], ["abacus", "move-store", "workspace"], ["abacus", "move-store", "git"],
+                  ["bb", "agent", "reserve", "--scope", "src", "--bead", bead, "--exclusive"], ["abacus", "share", "on"]):
+        done = repo.run(*words[1:], program=words[0], env=AMBER)
+        assert done.code in (0, 1, 3, 4), done
+        assert contents(folder) == before, words
+
+
+@pytest.mark.parametrize("name", ["address.json", "feed.1", "open", "socket"])
+def test_the_service_writes_to_no_file_through_a_link(repo, tmp_path, name):
+    """address.json has the key of the service."""
+    mine = tmp_path / "mine"
+    mine.write_text("mine\n")
+    (repo.home / "serve").mkdir(mode=0o700)
+    (repo.home / "serve" / name).symlink_to(mine)
+    repo.run("open", "--print", program="abacus")
+    repo.run("serve", "--stop", program="abacus").ok()
+    assert mine.read_text() == "mine\n"

@@ -570,8 +570,12 @@ static enum err make_one(struct call *c, struct str path, mode_t mode, bool *orp
 enum err file_make_folder(struct call *c, struct str path, mode_t mode)
 {
 	bool orphan;
+	enum err e = make_one(c, path, mode, &orphan);
 
-	return make_one(c, path, mode, &orphan);
+	if (e || !path_is_link(&c->mem, path))
+		return e;
+	errno = ELOOP;
+	return file_fail(c, "use", path);
 }
 
 enum err file_make_dir(struct call *c, struct str path, mode_t mode)

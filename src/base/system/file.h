@@ -115,7 +115,9 @@ enum err file_cut(struct call *c, struct str path, int64_t size);
 enum err file_create(struct call *c, struct str path, mode_t mode);
 
 enum err file_make_dir(struct call *c, struct str path, mode_t mode); /* also creates its parents */
-enum err file_make_folder(struct call *c, struct str path, mode_t mode); /* in an existing parent */
+
+/* Creates a folder of this program in an existing parent. A link to a folder is refused. */
+enum err file_make_folder(struct call *c, struct str path, mode_t mode);
 
 /* Calls `see` with the name of everything in a folder; a folder that is not there is empty. */
 enum err file_each(struct call *c, struct str dir, void (*see)(void *arg, struct str name),

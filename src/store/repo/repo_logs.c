@@ -7,14 +7,18 @@
 #include "base/system/fault.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "store/folder.h"
 #include "store/repo/repo_remote_parts.h"
 
 enum err logs_open(struct call *c, struct str gitdir, struct str folder, struct repo **out)
 {
+	struct str pack = path_join(&c->mem, folder, STR("pack"));
 	git_odb *apart = NULL;
-	enum err e = file_make_dir(c, path_join(&c->mem, folder, STR("pack")), 0700);
+	enum err e;
 
-	if (e || (e = repo_open(c, gitdir, out)))
+	if ((e = folder_check(c, folder, FOLDER_READ)) ||
+	    (e = folder_check(c, pack, FOLDER_READ)) || (e = file_make_dir(c, pack, 0700)) ||
+	    (e = repo_open(c, gitdir, out)))
 		return e;
 	if (git_odb_open(&apart, arena_cstr(&c->mem, folder)) ||
 	    git_repository_set_odb((*out)->git, apart)) {

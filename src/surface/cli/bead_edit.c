@@ -234,7 +234,7 @@ int bead_edit_start(struct call *c, const struct request *r)
 	if (edit_find_editor(c, in->id, &editor) || edit_show(c, in->id, &before))
 		return -1;
 	path = edit_path(c, before.id);
-	if (file_replace(c, path, before.text, 0600))
+	if (file_own_replace(c, path, before.text, 0600))
 		return -1;
 	e = edit_open_editor(c, editor, path);
 	failed = call_save(c);
