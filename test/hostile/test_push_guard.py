@@ -179,3 +179,17 @@ def test_what_is_nobodys_passes(repo):
     assert push(repo, ":new") is None
     lines = f"refs/heads/main {'0' * 40} refs/heads/main {'1' * 40}\nnonsense\n\n"
     assert agent(repo, "guard", "--agent", OTHER, "--pushed", stdin=lines.encode())["data"]["outcome"] == "allow"
+
+
+def test_a_log_without_end_is_cut_and_the_push_is_refused(repo, tmp_path):
+    """Small trees that contain each other list any number of paths."""
+    tools, calls = tmp_path / "tools", tmp_path / "calls"
+    tools.mkdir()
+    (tools / "git").write_text(f'#!/bin/sh\ncase " $* " in *" log "*) echo log >>{calls}; exec yes "a/long/path/of/a/file";; esac\n'
+                               'exec /usr/bin/git "$@"\n')
+    (tools / "git").chmod(0o755)
+    commit(repo, "doc/b")
+    line = f"refs/heads/main {repo.git('rev-parse', 'main').stdout.strip()} refs/heads/main {'0' * 40}\n"
+    done = repo.run("agent", "guard", "--agent", OTHER, "--pushed", stdin=line.encode(), env={"PATH": f"{tools}:/usr/bin:/bin"})
+    assert done.code == 3 and "'git log' printed more than 64 MB" in done.err
+    assert calls.read_text() == "log\n"

@@ -215,8 +215,8 @@ static void tell_lines(struct spawn *s, struct buf *said, size_t *told)
 enum { TICK_MS = 500 };
 
 /*
- * Reads until both pipes are closed, the timeout is over, or the client that waits for the reply
- * has disconnected.
+ * Reads until both pipes are closed, there is too much to read, the timeout is over, or the client
+ * that waits for the reply has disconnected.
  */
 static void spawn_listen(struct call *c, struct spawn *s, struct pipes *p)
 {
@@ -236,6 +236,8 @@ static void spawn_listen(struct call *c, struct spawn *s, struct pipes *p)
 			s->timed_out = true;
 			break;
 		}
+		if ((s->too_long = s->most && out.n + said.n > s->most))
+			break;
 		if (s->heard && (left < 0 || left > TICK_MS))
 			left = TICK_MS;
 		if (poll(fds, 4, (int)left) < 0 && errno != EINTR)
@@ -281,7 +283,7 @@ static enum err spawn_finish(struct call *c, struct spawn *s, struct pipes *p, s
 	file_close(&p->out[1]);
 	file_close(&p->err[1]);
 	spawn_listen(c, s, p);
-	if (s->timed_out)
+	if (s->timed_out || s->too_long)
 		kill(g->id ? -g->id : -pid, SIGKILL);
 	close_pipes(p);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -9,6 +9,7 @@
 struct spawn {
 	const char *const *argv; /* an absolute path first, NULL last */
 	int64_t timeout_ms; /* then the program and all its children are killed; 0: no timeout */
+	size_t most;        /* bytes of output; a program that writes more is killed; 0: no limit */
 	bool tied; /* kill the program and its children when this process ends, even by SIGKILL */
 	/* called with every line of standard error, and regularly with an absent line; or NULL */
 	void (*heard)(void *arg, struct str line);
@@ -16,7 +17,7 @@ struct spawn {
 	struct str input; /* its standard input; absent: none */
 	struct str out;   /* its standard output */
 	int status;       /* its exit status; -1: it was killed */
-	bool timed_out;
+	bool timed_out, too_long;
 };
 
 /* Runs a program until it ends. The program has no terminal. */

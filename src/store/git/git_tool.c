@@ -13,9 +13,10 @@ enum { MOST_WORDS = 64, OID = 40 };
 
 /*
  * The search for changed files gets a shorter timeout, because the ignore patterns of a cloned
- * repository can make it run for ever.
+ * repository can make it run for ever. The output is limited, because a few small trees that contain
+ * each other can list any number of paths.
  */
-enum { WAIT_MS = 60000, SEARCH_MS = 5000 };
+enum { WAIT_MS = 60000, SEARCH_MS = 5000, OUTPUT_MOST = 64 << 20 };
 
 static void git_tool_note(void *arg, struct str line)
 {
@@ -52,6 +53,12 @@ static enum err git_tool_failed(struct call *c, const struct git_question *q, co
 		return call_step(c, "To see what it waits for, run: git -C " STR_FMT " %s",
 				 STR_ARG(spawn_word(&c->mem, q->dir)), q->words[0]);
 	}
+	if (s->too_long) {
+		call_fail(c, ERR_QUERY_TIMEOUT, "'git %s' printed more than %d MB", q->words[0],
+			  OUTPUT_MOST >> 20);
+		return call_step(c, "To see what it prints, run: git -C " STR_FMT " %s",
+				 STR_ARG(spawn_word(&c->mem, q->dir)), q->words[0]);
+	}
 	call_fail(c, ERR_INTERNAL_ERROR, "'git %s' failed%s" STR_FMT, q->words[0],
 		  said.p ? ": " : "", STR_ARG(said));
 	return call_step(c, "Run it by hand to see the error.");
@@ -69,6 +76,7 @@ static enum err git_ask(struct call *c, const struct git_question *q, struct str
 	struct str said = { 0 };
 	struct spawn s = { .argv = argv,
 			   .timeout_ms = q->timeout_ms ? q->timeout_ms : WAIT_MS,
+			   .most = OUTPUT_MOST,
 			   .tied = true,
 			   .heard = git_tool_note,
 			   .arg = &said };
@@ -83,7 +91,7 @@ static enum err git_ask(struct call *c, const struct git_question *q, struct str
 	if ((e = spawn_run(c, &s)))
 		return e;
 	*out = s.out;
-	return s.status || s.timed_out ? git_tool_failed(c, q, &s, said) : ERR_OK;
+	return s.status || s.timed_out || s.too_long ? git_tool_failed(c, q, &s, said) : ERR_OK;
 }
 
 static enum err git_tool_git(struct call *c, struct str dir, const char *const *words,
@@ -272,7 +280,9 @@ static enum err add_commits(struct call *c, struct str dir, const struct range *
 
 	if (e)
 		return e;
-	if (octopus || log_files(c, dir, range, "--remerge-diff", &text)) {
+	if (octopus || (e = log_files(c, dir, range, "--remerge-diff", &text))) {
+		if (e == ERR_QUERY_TIMEOUT)
+			return e;
 		call_forgive(c);
 		if ((e = log_files(c, dir, range, "-m", &text)))
 			return e;

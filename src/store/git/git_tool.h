@@ -7,7 +7,7 @@
 /*
  * Queries of the user's own `git` about a worktree, run in `dir`: only Git knows which index a
  * commit in progress uses, and which files are ignored. A failure is INTERNAL_ERROR with Git's
- * message; QUERY_TIMEOUT if Git took too long and was killed.
+ * message; QUERY_TIMEOUT if Git took too long or printed too much, and was killed.
  */
 
 /* A file, relative to the root of the worktree. */
