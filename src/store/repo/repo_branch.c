@@ -17,12 +17,13 @@ static bool repo_head_commit(struct repo *r, git_commit **out)
 
 /* The branch, which is made if it does not exist. */
 static int repo_branch_make(struct call *c, struct repo *r, const struct repo_branch *branch,
-			    git_commit *head, git_reference **out)
+			    git_commit *head, git_reference **out, bool *made)
 {
 	const char *name = arena_cstr(&c->mem, branch->name);
 	int code = git_branch_lookup(out, r->git, name, GIT_BRANCH_LOCAL);
 
-	return code == GIT_ENOTFOUND ? git_branch_create(out, r->git, name, head, 0) : code;
+	*made = code == GIT_ENOTFOUND;
+	return *made ? git_branch_create(out, r->git, name, head, 0) : code;
 }
 
 static int repo_branch_checkout(struct repo *r, struct repo_branch *branch, git_commit *head,
@@ -76,8 +77,24 @@ static struct str repo_worktree_name(struct call *c, struct repo *r, struct str 
 	}
 }
 
-/* A worktree that exists at that path is used. libgit2 leaves its part of one that it could not
- * make, which would stop every later attempt. */
+/*
+ * libgit2 leaves the parts of a worktree that it could not make, which would stop every later
+ * attempt. The folder is removed if the file in it shows that libgit2 made it, or if it is empty.
+ */
+static void repo_worktree_undo(struct call *c, struct str path, struct str at)
+{
+	struct call before = call_save(c);
+	struct str text, ours = arena_fmt(&c->mem, "gitdir: " STR_FMT "/\n", STR_ARG(at));
+
+	if (!file_own_read(c, path_join(&c->mem, path, STR(".git")), &text) && str_eq(text, ours))
+		file_remove_tree(c, path);
+	else
+		rmdir(arena_cstr(&c->mem, path));
+	file_remove_tree(c, at);
+	call_restore(c, &before);
+}
+
+/* A worktree that exists at that path is used. */
 static enum err repo_branch_worktree(struct call *c, struct repo *r,
 				     const struct repo_branch *branch, git_reference *ref)
 {
@@ -99,12 +116,8 @@ static enum err repo_branch_worktree(struct call *c, struct repo *r,
 	options.checkout_options.checkout_strategy = GIT_CHECKOUT_SAFE;
 	if (git_worktree_add(&tree, r->git, arena_cstr(&c->mem, name), arena_cstr(&c->mem, path),
 			     &options)) {
-		struct call before;
-
 		e = repo_fail(c, ERR_INVALID_INPUT, "make the worktree", path);
-		before = call_save(c);
-		file_remove_tree(c, at);
-		call_restore(c, &before);
+		repo_worktree_undo(c, path, at);
 		call_step(c, "Choose another folder for the worktree: --path FOLDER.");
 	}
 	git_worktree_free(tree);
@@ -116,17 +129,20 @@ enum err repo_branch(struct call *c, struct repo *r, struct repo_branch *branch)
 	git_commit *head = NULL;
 	git_reference *ref = NULL;
 	enum err e = ERR_OK;
+	bool made;
 
 	if (!repo_head_commit(r, &head)) {
 		branch->note = STR("the repository has no commit yet, so no branch was made");
 		return ERR_OK;
 	}
-	if (repo_branch_make(c, r, branch, head, &ref))
+	if (repo_branch_make(c, r, branch, head, &ref, &made))
 		e = repo_fail(c, ERR_INVALID_INPUT, "make the branch", branch->name);
 	else if (branch->path.p)
 		e = repo_branch_worktree(c, r, branch, ref);
 	else if (branch->checkout && repo_branch_checkout(r, branch, head, ref))
 		e = repo_fail(c, ERR_INVALID_INPUT, "check out the branch", branch->name);
+	if (e && made && ref)
+		git_branch_delete(ref);
 	git_reference_free(ref);
 	git_commit_free(head);
 	return e;

@@ -131,6 +131,24 @@ def test_a_folder_in_the_way_of_a_worktree_stops_only_that_attempt(repo):
     assert work(repo, bead, "--worktree").ok().json["worktree"] == str(tree)
 
 
+def test_a_worktree_that_could_not_be_made_leaves_nothing(repo):
+    """Here a tree that has a link and a folder of one name, which Git itself would not make; a full disk ends alike."""
+    def tree(*entries):
+        text = b"".join(mode + b" " + name + b"\0" + bytes.fromhex(oid) for mode, name, oid in entries)
+        return subprocess.run(["git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally"], cwd=repo.path, input=text,
+                              capture_output=True, check=True).stdout.decode().strip()
+
+    blob = git(repo.path, "hash-object", "-w", "src/a.c").strip()
+    root = tree((b"120000", b"sub", blob), (b"40000", b"sub", tree((b"100644", b"file", blob))))
+    git(repo.path, "update-ref", "--no-deref", "HEAD", git(repo.path, "commit-tree", "-m", "x", root).strip())
+    bead = create(repo, "Lexer")
+    before = sorted(repo.path.parent.iterdir()), git(repo.path, "for-each-ref"), git(repo.path, "worktree", "list")
+    for _ in range(2):
+        done = work(repo, bead, "--worktree")
+        assert done.code == 1 and "could not create symlink" in done.json["error"]["message"]
+        assert (sorted(repo.path.parent.iterdir()), git(repo.path, "for-each-ref"), git(repo.path, "worktree", "list")) == before
+
+
 def test_a_worktree_is_made_again_after_its_folder_is_gone_and_beside_one_of_the_same_name(repo):
     bead = create(repo, "one")
     tree = repo.path.parent / f"proj-{bead}"
