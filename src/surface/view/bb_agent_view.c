@@ -167,10 +167,8 @@ void bb_view_reservation(struct view *v, const struct value *data)
 	buf_put(out, STR(" for "));
 	buf_put(out, value_str(data, "bead_id"));
 	if (!released) {
-		buf_put(out, STR(" until "));
-		buf_put(out, value_str(data, "expires_at"));
-		if (view_yes(data, "expired"))
-			buf_put(out, STR(", which is over"));
+		buf_put(out, view_yes(data, "expired") ? STR(", ended ") : STR(", ends "));
+		buf_put(out, view_age(v, value_str(data, "expires_at")));
 	}
 	buf_put(out, STR(", epoch "));
 	buf_put(out, value_find(data, "epoch")->text);

@@ -365,7 +365,8 @@ def test_events(two):
 
 
 def test_for_people(two):
-    assert "reserved by amber-otter" in two.bb("agent", *args("amber-otter")).ok().out
+    assert two.run("agent", *args("amber-otter"), env=at()).ok().out == (
+        "src/lib is reserved by amber-otter for bb-1, ends in 2h, epoch 1\n")
     assert "overlaps" in two.bb("agent", *args("cobalt-harbor", "src")).ok().out
     assert "src/lib" in two.bb("agent", "status").ok().out
     done = two.bb("agent", *args("cobalt-harbor"))
