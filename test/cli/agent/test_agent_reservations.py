@@ -367,9 +367,9 @@ def test_events(two):
 def test_for_people(two):
     assert two.run("agent", *args("amber-otter"), env=at()).ok().out == (
         "src/lib is reserved by amber-otter for bb-1, ends in 2h, epoch 1\n")
-    assert "overlaps" in two.bb("agent", *args("cobalt-harbor", "src")).ok().out
-    assert "src/lib" in two.bb("agent", "status").ok().out
-    done = two.bb("agent", *args("cobalt-harbor"))
+    assert "overlaps" in two.run("agent", *args("cobalt-harbor", "src"), env=at()).ok().out
+    assert "src/lib" in two.run("agent", "status", env=at()).ok().out
+    done = two.run("agent", *args("cobalt-harbor"), env=at())
     assert done.code == 1 and "amber-otter" in done.err and "until" in done.err
 
 
