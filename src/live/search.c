@@ -1,5 +1,6 @@
 #include "live/search.h"
 
+#include <ctype.h>
 #include <strings.h>
 
 #include "agents/mailbox.h"
@@ -38,10 +39,15 @@ static void search_put(struct search *s, const struct search_hit *f)
 	json_end(s->j);
 }
 
+/* Most places of a text are ruled out by their first character, without a call. */
 static bool search_has(struct str text, struct str word)
 {
+	const char low = (char)tolower((unsigned char)*word.p),
+		   high = (char)toupper((unsigned char)*word.p);
+
 	for (size_t i = 0; i + word.n <= text.n; i++)
-		if (!strncasecmp(text.p + i, word.p, word.n))
+		if ((text.p[i] == low || text.p[i] == high) &&
+		    !strncasecmp(text.p + i, word.p, word.n))
 			return true;
 	return false;
 }
