@@ -85,7 +85,7 @@ enum err current_put(struct call *c, struct str home, const struct current *one)
 
 enum err current_drop(struct call *c, struct str home, struct str agent)
 {
-	return file_remove(c, current_path(c, home, agent));
+	return file_remove_durably(c, current_path(c, home, agent));
 }
 
 struct current_list {

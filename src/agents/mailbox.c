@@ -83,16 +83,19 @@ static struct str box_of(struct call *c, struct str agent)
 
 static struct mailbox empty_box(struct call *c, struct str agent)
 {
-	return (struct mailbox){
-		.agent = agent, .unacked.mem = &c->mem, .fresh.mem = &c->mem, .unsure.mem = &c->mem
-	};
+	return (struct mailbox){ .agent = agent,
+				 .unacked.mem = &c->mem,
+				 .opened.mem = &c->mem,
+				 .fresh.mem = &c->mem,
+				 .unsure.mem = &c->mem };
 }
 
 /* False if there is no snapshot, or a damaged one. */
 static bool read_box(struct call *c, struct str text, struct mailbox *box)
 {
 	const struct value *v = text.p ? agent_snapshot_parse(&c->mem, text) : NULL,
-			   *unacked = value_find(v, "owed"), *unsure = value_find(v, "unsure");
+			   *unacked = value_find(v, "owed"), *unsure = value_find(v, "unsure"),
+			   *opened = value_find(v, "opened");
 	bool well = unacked && unacked->type == VALUE_ARRAY && value_int(v, "known", &box->known) &&
 		    box->known >= 0 && value_int(v, "latest", &box->latest_ms);
 
@@ -104,6 +107,8 @@ static bool read_box(struct call *c, struct str text, struct mailbox *box)
 		if (well)
 			*map_put(&box->unacked, unacked->item[i].text) = box;
 	}
+	for (size_t i = 0; well && opened && i < opened->count; i++)
+		*map_put(&box->opened, opened->item[i].text) = box;
 	for (size_t i = 0; well && unsure && i < unsure->count; i++)
 		*map_put(&box->unsure, unsure->item[i].text) = box;
 	return well;
@@ -123,6 +128,15 @@ static void put_unsure(struct json *j, const struct map *unsure)
 	json_end(j);
 }
 
+static void put_ids(struct json *j, const char *key, const struct map *ids)
+{
+	json_put_array(j, key);
+	for (size_t i = 0; i < ids->count; i++)
+		if (ids->entry[i].value)
+			json_str(j, ids->entry[i].key);
+	json_end(j);
+}
+
 static enum err write_box(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	struct json j = json_new(&c->mem);
@@ -132,11 +146,8 @@ static enum err write_box(struct call *c, struct agent_files *f, struct mailbox 
 	json_put_int(&j, "latest", box->latest_ms);
 	for (int i = 0; i < MAIL_STATES; i++)
 		json_put_int(&j, names_word(&mail_states, i), box->count[i]);
-	json_put_array(&j, "owed");
-	for (size_t i = 0; i < box->unacked.count; i++)
-		if (box->unacked.entry[i].value)
-			json_str(&j, box->unacked.entry[i].key);
-	json_end(&j);
+	put_ids(&j, "owed", &box->unacked);
+	put_ids(&j, "opened", &box->opened);
 	put_unsure(&j, &box->unsure);
 	json_end(&j);
 	buf_char(&j.out, '\n');
@@ -155,8 +166,10 @@ static void mailbox_apply(struct mailbox *box, struct mail *m)
 	box->count[m->state]++;
 	if (m->created_ms > box->latest_ms)
 		box->latest_ms = m->created_ms;
-	if (m->requires_ack)
-		*map_put(&box->unacked, m->id) = m->state == MAIL_ACKED ? NULL : m;
+	if (!m->requires_ack)
+		return;
+	*map_put(&box->unacked, m->id) = m->state == MAIL_ACKED ? NULL : m;
+	*map_put(&box->opened, m->id) = m->state == MAIL_READ ? m : NULL;
 }
 
 /* Applies the lines after the known ones. If `known` is not the end of a line, the record was edited
@@ -353,6 +366,26 @@ static enum err mailbox_search(struct call *c, struct agent_files *f, struct str
 	return e;
 }
 
+/* The state in the record: the last line with the id counts; lines without it are not parsed. */
+static enum err mailbox_last(struct call *c, struct agent_files *f, const struct mailbox *box,
+			     struct mail **m)
+{
+	struct lines_back back = { .f = f, .name = stream_of(c, box->agent) };
+	struct str id = (*m)->id, line;
+	enum err e;
+
+	while (!(e = lines_back(c, &back, &line)) && line.p) {
+		struct mail *said = str_has(line, id) ? mailbox_decode(&c->mem, line) : NULL;
+
+		if (!said || !str_eq(said->id, id))
+			continue;
+		*m = said;
+		break;
+	}
+	return e;
+}
+
+/* A power failure may leave a snapshot of a message that is older than the box. */
 enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbox *box,
 		      struct str id, struct mail **out)
 {
@@ -369,28 +402,20 @@ enum err mailbox_find(struct call *c, struct agent_files *f, const struct mailbo
 		*out = NULL;
 	else if (!*out && mailbox_plausible(id))
 		return mailbox_search(c, f, box->agent, id, out);
-	return ERR_OK;
+	at = map_find(&box->opened, id);
+	return *out && (*out)->state == MAIL_UNREAD && at && *at ? mailbox_last(c, f, box, out) :
+								   ERR_OK;
 }
 
-/* The last line with the id counts; lines without it are not parsed. */
 enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mailbox *box,
 			 struct mail **m)
 {
-	struct lines_back back = { .f = f, .name = stream_of(c, box->agent) };
-	struct str id = (*m)->id, line;
-	enum err e;
+	enum mail_state before = (*m)->state;
+	enum err e = mailbox_last(c, f, box, m);
 
-	while (!(e = lines_back(c, &back, &line)) && line.p) {
-		struct mail *said = str_has(line, id) ? mailbox_decode(&c->mem, line) : NULL;
-
-		if (!said || !str_eq(said->id, id))
-			continue;
-		if (said->state != (*m)->state)
-			agent_file_later(c, agent_file_swap(c, f, index_of(c, id),
-							    mailbox_text_of(c, said)));
-		*m = said;
-		break;
-	}
+	if (!e && (*m)->state != before)
+		agent_file_later(
+			c, agent_file_swap(c, f, index_of(c, (*m)->id), mailbox_text_of(c, *m)));
 	return e;
 }
 

@@ -18,6 +18,7 @@ struct mailbox {
 	int64_t count[MAIL_STATES];
 	int64_t latest_ms;  /* when the latest message was sent */
 	struct map unacked; /* by id: messages to be acknowledged; NULL: acked since */
+	struct map opened;  /* by id: those of them that were read */
 	struct map fresh;   /* by id: struct mail, from lines after the snapshot */
 	struct map unsure;  /* by id: messages whose sender died before it wrote the snapshot, and
 			     * perhaps before it stored the receipt of its request */

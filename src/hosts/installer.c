@@ -102,13 +102,13 @@ enum err install_drop(struct call *c, struct str path, const struct install_edit
 		if ((e = file_replace(c, path, before, 0644)))
 			return e;
 		call_stored(c, STORED_PART);
-		return file_remove(c, copy);
+		return file_remove_durably(c, copy);
 	}
 	if (text.p && (before.p || !installer_was(c, g, before, now)))
 		return installer_replace(c, path, now, text, out);
 	if (path_is_link(&c->mem, path))
 		return installer_replace(c, path, now, text.p ? text : STR(""), out);
-	if (!(e = file_remove(c, path)))
+	if (!(e = file_remove_durably(c, path)))
 		call_stored(c, STORED_PART);
 	return e;
 }

@@ -179,9 +179,10 @@ enum err rule_remove(struct call *c, int64_t n)
 			e = call_fail(c, ERR_NOT_FOUND, "there is no rule %lld", (long long)n);
 		return c->code == ERR_NOT_FOUND ? call_step(c, "'abacus on' lists the rules.") : e;
 	}
-	if ((e = rule_folder(c, &folder)) || (e = file_remove(c, rule_file(c, folder, n, "json"))))
+	if ((e = rule_folder(c, &folder)) ||
+	    (e = file_remove_durably(c, rule_file(c, folder, n, "json"))))
 		return e;
-	return file_remove(c, rule_file(c, folder, n, "place"));
+	return file_remove_durably(c, rule_file(c, folder, n, "place"));
 }
 
 /* --- places --- */

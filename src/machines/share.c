@@ -205,7 +205,7 @@ enum err share_set(struct call *c, bool on, bool *was)
 	if (*was == on)
 		return ERR_OK;
 	if (!on) {
-		if (!(e = file_remove(c, path)))
+		if (!(e = file_remove_durably(c, path)))
 			share_touch(c, home, "changed"); /* the share process ends at once */
 		return e;
 	}

@@ -145,11 +145,29 @@ void agent_files_close(struct agent_files *f)
 
 /* --- reading --- */
 
-/* Removes an unfinished last line. */
-static struct str whole_lines(struct str text)
+static size_t last_line(struct str text)
+{
+	size_t start = text.n ? text.n - 1 : 0;
+
+	while (start && text.p[start - 1] != '\n')
+		start--;
+	return start;
+}
+
+/*
+ * Removes an unfinished last line: one without its end, or with a hole, which a power failure leaves
+ * of a line that was not synced. `offset`: of the text in the record.
+ */
+static struct str whole_lines(struct str text, int64_t offset)
 {
 	while (text.n && text.p[text.n - 1] != '\n')
 		text.n--;
+	if (!text.n || !memchr(text.p, 0, text.n))
+		return text;
+	for (size_t at = last_line(text);
+	     text.n && file_has_hole(str_skip(text, at), offset + (int64_t)at);
+	     at = last_line(text))
+		text.n = at;
 	return text;
 }
 
@@ -303,7 +321,7 @@ enum err agent_file_read_from(struct call *c, const struct agent_files *f, struc
 	if ((e = agent_files_read_some(c, f, name, from, 0, out)))
 		return as_io(c, e, ERR_IO_READ_FAILED);
 	if (out->p && agent_files_is_record(name))
-		*out = whole_lines(*out);
+		*out = whole_lines(*out, from);
 	return ERR_OK;
 }
 
@@ -324,7 +342,7 @@ enum err agent_file_read_part(struct call *c, const struct agent_files *f, struc
 		got = out->n;
 		if (got >= AGENT_LINE_MOST && !memchr(out->p, '\n', got))
 			break; /* a longer line is damaged, and is returned in pieces */
-		*out = whole_lines(*out);
+		*out = whole_lines(*out, *from);
 		if (out->n || got < most) /* else the line is longer than what was read */
 			break;
 	}
@@ -351,7 +369,7 @@ static enum err read_before(struct call *c, struct lines_back *b)
 	b->at = b->at > more ? b->at - more : 0;
 	e = agent_files_read_some(c, b->f, b->name, b->at, (size_t)(end - b->at), &b->held);
 	if (!b->whole)
-		b->held = whole_lines(b->held);
+		b->held = whole_lines(b->held, b->at);
 	b->whole = b->whole || b->held.n;
 	return e ? as_io(c, e, ERR_IO_READ_FAILED) : ERR_OK;
 }
@@ -436,11 +454,11 @@ enum err agent_file_finish(struct call *c, const struct agent_files *f, struct s
 
 	if (e)
 		return e;
-	e = file_ends_line(c, path, &whole);
+	e = file_ends_whole(c, path, &whole);
 	if (!e && whole)
 		return ERR_OK;
 	if (!e && !(e = file_read_within(c, path, AGENT_RECORD_MOST, 0, 0, &text)))
-		e = file_cut(c, path, (int64_t)whole_lines(text).n);
+		e = file_cut(c, path, (int64_t)whole_lines(text, 0).n);
 	return e ? as_io(c, e, ERR_IO_WRITE_FAILED) : ERR_OK;
 }
 

@@ -17,7 +17,7 @@ LOOK = [
     ("sharing", "share status", {}),
     ("doctor", "doctor", {}),
 ]
-ASK = "".join(json.dumps({"op": op, "params": params}) + "\n" for _, op, params in LOOK).encode()
+DEAR = "bead validate"  # it starts the git process, which takes as long as all of the others
 
 # What a repeat makes anew (ids, stamps), and what reading or acting moves (last seen).
 DROP = {"content_hash", "last_seen", "last_seen_at", "exported_at", "project_dir", "project_root", "minutes_since_last_seen",
@@ -41,12 +41,28 @@ def plain(value, key=None):
 RESTORED = "it is damaged; the registration is in"
 
 
+STORES = {".bb", ".beadboard", ".abacus", ".beads", "abacus", "objects", "refs", "logs"}
+
+
+def others(root):
+    """The files outside of the stores, such as the settings of hosts and Git's hooks: each is old or new, never torn."""
+    found = {}
+    for top in ("proj", "home"):
+        for folder, folders, files in os.walk(f"{root}/{top}"):
+            folders[:] = [name for name in folders if "/.local" in folder or not (name in STORES or name.startswith(".bb."))]
+            for name in files:
+                if not name.endswith((".tmp", ".lock", ".held", ".queue")):  # of processes, which are gone
+                    with open(f"{folder}/{name}", "rb") as file:
+                        found[f"{folder}/{name}"[len(root) + 1:]] = file.read().replace(root.encode(), b"ROOT")
+    return found
+
+
 class Looked:
     """What the programs show of each store, without what differs between two runs."""
 
-    def __init__(self, replies):
-        self.stores, self.failed = {}, []
-        for (store, op, _), reply in zip(LOOK, replies):
+    def __init__(self, asked, replies, files):
+        self.stores, self.failed, self.files = {}, [], files
+        for (store, op, _), reply in zip(asked, replies):
             data = reply.get("data", reply.get("error"))
             if "error" in reply:
                 data = reply["error"]["code"]
@@ -57,36 +73,60 @@ class Looked:
                 self.failed += [f"doctor: {c['store']}: {c['message']}" for c in reply["data"]["checks"] if c["status"] != "ok"
                                 and not c["message"].startswith(RESTORED)]
             if op == "bead validate" and "data" in reply and reply["data"]["errors"]:
-                self.failed.append(f"validate: {reply['data']['findings'][:2]}")
+                self.failed.append(f"{DEAR}: {reply['data']['findings'][:2]}")
             if op not in ("doctor", "bead validate"):
                 if op == "bead list" and isinstance(data, list):
                     for row in data:
                         row["comments"] = [c["text"] for c in row["comments"]]
                 self.stores.setdefault(store, []).append(plain(data))
 
+    def failures(self, deep):
+        return [text for text in self.failed if deep or not text.startswith(DEAR)]
+
 
 def missing(error):
     return "no agent" in error["message"] or "there is no" in error["message"]
 
 
+NO_CERTIFICATES = """
+int mbedtls_x509_crt_parse_file(void *chain, const char *path) { return (void)chain, (void)path, 0; }
+int mbedtls_x509_crt_parse_path(void *chain, const char *path) { return (void)chain, (void)path, 0; }
+"""
+
+
+def without_certificates(folder):
+    """
+    The environment in which libgit2 does not parse all certificates of the machine each time that it is started: most of
+    its work, and not needed for the remote, which is a folder.
+    """
+    library = f"{folder}/no_certificates.so"
+    made = subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=NO_CERTIFICATES.encode(), capture_output=True)
+    return {"LD_PRELOAD": library} if made.returncode == 0 else {}
+
+
 class Oracle:
     def __init__(self, world, scratch):
         self.world, self.scratch = world, str(scratch)
+        self.more = without_certificates(os.path.dirname(self.scratch))
 
-    def env(self, minute, boot="the-boot-after"):
-        return self.world.env(minute, ABACUS_FAULT_BOOT=boot, HOME=f"{self.scratch}/home")
+    def env(self, minute):
+        return self.world.env(minute, ABACUS_FAULT_BOOT="the-boot-after", HOME=f"{self.scratch}/home", **self.more)
 
-    def look(self, root, minute=0, boot="the-boot-after"):
-        done = subprocess.run([str(self.world.build / "bin/abacus"), "pipe"], cwd=f"{root}/proj", input=ASK,
-                              capture_output=True, env=self.env(minute, boot), timeout=60)
-        replies = [json.loads(line) for line in done.stdout.splitlines()]
-        assert len(replies) == len(LOOK), f"abacus pipe died: exit {done.returncode} {done.stderr.decode()[-500:]}"
-        return Looked(json.loads(json.dumps(replies).replace(str(root), "ROOT")))
+    def look(self, root, minute=0, deep=True):
+        """One process shows all stores; a deep look also checks what is published."""
+        asked = [one for one in LOOK if deep or one[1] != DEAR]
+        ask = "".join(json.dumps({"op": op, "params": params}) + "\n" for _, op, params in asked)
+        files = others(str(root))
+        done = subprocess.run([str(self.world.build / "bin/abacus"), "pipe"], cwd=f"{root}/proj", input=ask.encode(),
+                              capture_output=True, env=self.env(minute), timeout=60)
+        replies = [json.loads(line) for line in done.stdout.replace(str(root).encode(), b"ROOT").splitlines()]
+        assert len(replies) == len(asked), f"abacus pipe died: exit {done.returncode} {done.stderr.decode()[-500:]}"
+        return Looked(asked, replies, files)
 
     def run(self, step, minute):
         argv = [a.replace(str(self.world.path), self.scratch) for a in step.argv(self.world.build)]
-        return subprocess.run(argv, cwd=os.path.join(self.scratch, step.cwd), stdin=subprocess.DEVNULL,
-                              capture_output=True, env=self.env(minute), timeout=120)
+        return subprocess.run(argv, cwd=os.path.join(self.scratch, step.cwd),
+                              input=step.said.replace(str(self.world.path), self.scratch).encode(), capture_output=True, env=self.env(minute), timeout=120)
 
     def judge(self, state, chain, told, deep):
         """None, or what is wrong with the state. `told`: commands that replied, commands that were started."""
@@ -104,10 +144,14 @@ class Oracle:
             before = after
         if not os.path.isdir(f"{self.scratch}/proj"):
             return "the project is gone"
-        now = self.look(self.scratch, minute)
+        now = self.look(self.scratch, minute, deep)
+        wrong = [path for path, content in now.files.items() if content not in (before.files.get(path), after.files.get(path))] + \
+            [path for path in before.files.keys() & after.files.keys() if path not in now.files]
+        if wrong and not steps[last].edits:
+            return f"'{wrong[0]}' is neither as before nor as after: {str(now.files.get(wrong[0]))[:300]}"
         if begun > replied and steps[last].parts:
             before, now.failed = now, after.failed
-        if now.failed != before.failed and now.failed != after.failed:
+        if now.failures(deep) not in (before.failures(deep), after.failures(deep)):
             return "; ".join(now.failed)
         for store, content in now.stores.items():
             if content not in (before.stores[store], after.stores[store]):
@@ -117,7 +161,7 @@ class Oracle:
             if wrong:
                 return wrong
         if begun > replied:
-            wrong = self.retry(steps[begun - 1], minute, after)
+            wrong = self.retry(steps[begun - 1], minute, after, deep)
             if wrong:
                 return wrong
         return self.next(minute) if deep else None
@@ -130,18 +174,18 @@ class Oracle:
             return f"repeating '{step}': exit {done.returncode}\n{said[:600]}{done.stderr.decode()[:600]}\nfirst: {first[:600]}"
         return None
 
-    def retry(self, step, minute, after):
+    def retry(self, step, minute, after, deep):
         """A command that was in progress can be given again, and then everything is as after it."""
         done = self.run(step, minute)
         if step.again is not None and done.returncode != step.again:
             return f"'{step}' again: exit {done.returncode}\n{done.stdout.decode()[:800]}{done.stderr.decode()[:800]}"
         if not step.checks:
             return None
-        now = self.look(self.scratch, minute)
+        now = self.look(self.scratch, minute, deep)
         for store, content in now.stores.items():
             if content != after.stores[store]:
                 return f"{store} differs after '{step}' was given again:\n{difference(content, after.stores[store], after.stores[store])}"
-        return "; ".join(now.failed) if now.failed != after.failed else None
+        return "; ".join(now.failed) if now.failures(deep) != after.failures(deep) else None
 
     def next(self, minute):
         """New writes and a sync work."""

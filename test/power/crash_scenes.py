@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 SCENES, SHARE = {}, {}
@@ -25,12 +24,15 @@ def scene(function=None, share=1):
 class Step:
     """One command. `id`: the request id, with which a repeat has to give the same reply."""
 
-    def __init__(self, program, *args, id=None, cwd="proj", minute=None, code=0, again=0, checks=True, parts=False):
+    def __init__(self, program, *args, id=None, cwd="proj", minute=None, code=0, again=0, checks=True, parts=False,
+                 edits=False, said=""):
         self.program, self.args, self.cwd, self.id = program, [str(a) for a in args], cwd, id
         self.minute, self.code = minute, code
         self.again = again    # exit status of the repeated command, if it was in progress; None: any
         self.checks = checks  # does a repeat give the same stores as the first run?
         self.parts = parts    # several changes, each of which is whole; a repeat makes the rest of them
+        self.edits = edits    # does Git itself write the user's files, which it does not sync?
+        self.said = said      # standard input
 
     def argv(self, build):
         args = self.args + (["--request-id", self.id] if self.id else [])
@@ -81,7 +83,7 @@ class World:
 
     def do(self, *steps, **env):
         for step in steps:
-            done = subprocess.run(step.argv(self.build), cwd=self.path / step.cwd, stdin=subprocess.DEVNULL,
+            done = subprocess.run(step.argv(self.build), cwd=self.path / step.cwd, input=step.said.encode(),
                                   capture_output=True, env=self.env(step.minute or 0, **env), timeout=60)
             assert done.returncode == step.code, f"{step}: {done.stdout.decode()}{done.stderr.decode()}"
         return done.stdout.decode()
@@ -98,6 +100,24 @@ class World:
     def clone(self, name="other"):
         self.repository(name)
         self.do(Step("bd", "init", "--json", cwd=name))
+
+    def damage(self, pattern, change):
+        """Changes the bytes of the last file with such a name."""
+        path = max(self.path.glob(pattern))
+        path.write_bytes(change(path.read_bytes()))
+
+
+class NoWorld(World):
+    """Nothing is run in it: for the steps of a scene, without what prepares them."""
+
+    def __init__(self, path):
+        super().__init__(path, None)
+        (self.path / "proj").mkdir(parents=True)
+
+    def do(self, *steps, **env):
+        return ""
+
+    git = repository = damage = lambda self, *args, **kw: None
 
 
 def empty(world):
@@ -226,7 +246,7 @@ def lost_cache(world):
     return [bd("comment", "w-a", "one"), bd("comment", "w-a", "two")]
 
 
-@scene(share=0.1)
+@scene(share=0.3)
 def journal_cut_by_writer(world):
     """The next write makes the journal large enough to be cut."""
     beads(world)
@@ -236,7 +256,7 @@ def journal_cut_by_writer(world):
     return [bd("comment", "w-c", "cut " + text[:20000]), bd("comment", "w-c", "after")]
 
 
-@scene(share=0.1)
+@scene(share=0.3)
 def journal_cut_by_sync(world):
     beads(world)
     for n in range(3):
@@ -249,11 +269,15 @@ def bd_repair(world):
     """The last record of the journal is damaged, so that a repair has something to do."""
     beads(world)
     world.do(bd("comment", "w-a", "one"), bd("comment", "w-a", "two"))
-    journal = max((world.path / "proj/.git/abacus").glob("journal.*"))
-    text = journal.read_bytes()
-    at = text.rindex(b"one")
-    journal.write_bytes(text[:at] + b"?" + text[at + 1:])
+    world.damage("proj/.git/abacus/journal.*", lambda text: b"?ne".join(text.rsplit(b"one", 1)))
     return [Step("bd", "repair", "--apply", "--json", parts=True), bd("comment", "w-b", "after")]
+
+
+@scene
+def bd_doctor(world):
+    """The same damage, for the doctor; and an undo of what has just been written."""
+    bd_repair(world)
+    return [Step("bd", "doctor", "--fix", "--json", parts=True), bd("update", "w-b", "-p", "1"), bd("undo", id="undo")]
 
 
 # --- sync ---
@@ -286,12 +310,12 @@ def sync_join(world):
     """A new clone fetches a store that exists."""
     beads(world)
     world.do(sync())
-    shutil.move(world.path / "proj", world.path / "first")
+    (world.path / "proj").rename(world.path / "first")
     world.repository("proj")
     return [Step("bd", "init", "--json"), bd("create", "new", "--id", "w-n1"), sync()]
 
 
-@scene(share=0.1)
+@scene(share=0.3)
 def sync_pack(world):
     """Enough commits for a pack."""
     beads(world)
@@ -322,13 +346,44 @@ def abacus_init(world):
     return [abacus("init"), bb("post", "hello")]
 
 
-@scene
-def abacus_work(world):
+def committed(world):
+    """Beads, and a branch with one commit."""
     beads(world)
     (world.path / "proj/file.txt").write_text("x")
     world.git("proj", "add", "file.txt")
     world.git("proj", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "one")
-    return [abacus("work", "w-a", again=None, checks=False), abacus("work", "stop", again=None, checks=False)]
+
+
+@scene
+def abacus_work(world):
+    committed(world)
+    (world.path / "proj/message").write_text("a commit\n")
+    return [abacus("work", "w-a", again=None, checks=False, edits=True),
+            Step("abacus", "work", "trailer", "message"),
+            abacus("work", "stop", again=None, checks=False, edits=True)]
+
+
+@scene
+def abacus_work_done(world):
+    committed(world)
+    return [abacus("work", "w-c", again=None, checks=False, edits=True),
+            abacus("work", "done", "--reason", "r", again=None, checks=False, edits=True)]
+
+
+@scene(share=2.5)
+def abacus_on(world):
+    """Rules belong to a path, so that a repeat in another folder makes another rule."""
+    beads(world)
+    return [abacus("on", "bead.created", "--", "true", checks=False), abacus("on", "mail", "--", "false", checks=False),
+            abacus("on", "--remove", "1", again=None, checks=False)]
+
+
+@scene
+def abacus_run(world):
+    beads(world)
+    world.do(abacus("slots", "set", "build", "2"))
+    return [Step("abacus", "run", "--need", "build:1", "--", "true"), abacus("slots", "set", "build", "3"),
+            abacus("slots", "set", "other", "1")]
 
 
 @scene(share=2.5)
@@ -340,11 +395,48 @@ def installers(world):
 
 
 @scene(share=2.5)
+def installers_of_bd(world):
+    """What the set-up of upstream's bd writes, and its Git hooks and merge driver."""
+    beads(world)
+    lines = {name: json.dumps({"id": "w-u1", "title": name, "status": "open", "priority": 1, "issue_type": "task",
+                               "created_at": "2025-01-01T00:00:00Z", "updated_at": f"2025-01-0{n}T00:00:00Z"}) + "\n"
+             for n, name in enumerate(("base", "ours", "theirs"), 1)}
+    (world.path / "proj/.beads").mkdir()
+    for name, line in lines.items():
+        (world.path / "proj" / name).write_text(line)
+    (world.path / "proj/.beads/issues.jsonl").write_text(lines["ours"])
+    return [Step("bd", "setup", "claude", "--project", "--json"), Step("bd", "setup", "claude", "--project", "--remove", "--json"),
+            Step("bd", "hooks", "install", "--json"), Step("bd", "hook", "post-merge", "0", "--json"),
+            Step("bd", "hooks", "uninstall", "--json"), Step("bd", "merge", "ours", "base", "ours", "theirs", "--json"),
+            Step("bb", "install", "claude", "--write", "--json"), Step("bb", "install", "claude", "--remove", "--json")]
+
+
+@scene
+def host_hooks(world):
+    """A session of a host: it starts, edits a file that is then reserved, and ends."""
+    continuity(world)
+    world.do(bd("config", "set", "guard.auto", "true"), Step("bb", "init", "--json"))
+
+    def hook(event, **more):
+        said = {"hook_event_name": event, "session_id": "s1", "cwd": str(world.path / "proj"), **more}
+        return Step("vybe", "hook", "handle", "--host", "claude", said=json.dumps(said), parts=True, again=None, checks=False)
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": str(world.path / "proj/file.txt")}}
+    return [hook("SessionStart", source="startup"), hook("UserPromptSubmit", prompt="do it"), hook("PreToolUse", **edit),
+            hook("PostToolUse", **edit), hook("SessionEnd", reason="exit")]
+
+
+@scene
+def vybe_loop(world):
+    continuity(world)
+    return [Step("vybe", "loop", "--max-tasks", "2", "--cooldown", "0s", "--command", "true", "--agent", "amber-otter",
+                 "--request-id", "loop", parts=True, again=None, checks=False)]
+
+
+@scene(share=2.5)
 def doctor_fix(world):
     """A torn snapshot and a torn last line are what the doctor repairs."""
     agents(world)
-    history = world.path / "proj/.beadboard/agent/reservations/history.jsonl"
-    history.write_bytes(history.read_bytes() + b'{"torn')
+    world.damage("proj/.beadboard/agent/reservations/history.jsonl", lambda text: text + b'{"torn')
     return [abacus("doctor", "--fix"), agent("reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b1")]
 
 
@@ -372,7 +464,7 @@ def board_clear(world):
     return [bb("clear", "--messages-before", "30m", "--confirm", minute=60), bb("post", "after", minute=61)]
 
 
-@scene(share=0.1)
+@scene(share=0.3)
 def board_log_written_back(world):
     """Enough posts that SQLite writes its log back into the database."""
     board(world)
@@ -395,6 +487,13 @@ def agent_register(world):
     return [agent("register", "--name", "amber-otter", "--role", "ui", again=None),
             Step("bb-init", "--register", "blue-heron", "--role", "ui", again=None),
             agent("heartbeat", "--agent", "amber-otter")]
+
+
+@scene(share=2.5)
+def agent_init(world):
+    agents(world)
+    return [agent("init", "--register", "calm-newt", "--role", "ui", "--non-interactive", again=None),
+            agent("init", "--non-interactive", checks=False)]
 
 
 @scene(share=2.5)
@@ -483,4 +582,25 @@ def share_take(world):
              agent("reserve", "--agent", "bold-fox", "--scope", "web/*", "--bead", "w-b1", cwd="other"),
              bb("post", "far", cwd="other"), sync(cwd="other"))
     return [sync(parts=True), agent("reserve", "--agent", "amber-otter", "--scope", "doc/*", "--bead", "w-b1", "--exclusive"),
-            abacus("machines", "forget", "office", again=None, checks=False)]
+            abacus("machines", "trust", "office", again=None), abacus("machines", "forget", "office", again=None, checks=False)]
+
+
+# --- which commands are covered ---
+
+FACES = {"bead": ["bd"], "upstream": ["bd"], "board": ["bb"], "agent": ["bb", "agent"], "vybe": ["vybe"], "project": ["abacus"]}
+
+
+def words(operation):
+    """The command line that runs an operation."""
+    first, *rest = operation.split()
+    return FACES[first] + rest if first in FACES else ["abacus", first, *rest]
+
+
+def covered(folder, operations):
+    """The operations that are steps of a scene; the folder is for what scenes write by themselves."""
+    found, lines = set(), {tuple(words(o)): o for o in operations}
+    for name, function in SCENES.items():
+        for step in function(NoWorld(folder / name)):
+            line = [w for w in [step.program, *step.args] if w not in ("--as", "kim")]
+            found |= {lines[tuple(line[:n])] for n in range(len(line) + 1) if tuple(line[:n]) in lines}
+    return found

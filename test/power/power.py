@@ -43,7 +43,7 @@ class Chain:
         for n, step in enumerate(self.steps):
             self.before.append(self.snapshot(self.minute(n)))
             self.replies.append(self.recording.run(
-                step.argv(build), self.world.path / step.cwd, self.world.env(self.minute(n)), folder / f"out.{n}", step.code))
+                step.argv(build), self.world.path / step.cwd, self.world.env(self.minute(n)), folder / f"out.{n}", step.code, step.said))
             self.after.append(self.snapshot(self.minute(n)))
         wrong = [p for p in self.recording.differences() if not p.endswith("-shm")]
         assert not wrong, f"{name}: the recording does not have what the folder has: {wrong}"

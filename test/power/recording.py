@@ -84,14 +84,14 @@ class Recording:
 
     # --- running ---
 
-    def run(self, argv, cwd, env, out, code=0):
+    def run(self, argv, cwd, env, out, code=0, said=""):
         """Runs and records one command; its output goes to the file `out`, outside of the folder."""
         number = sum(e[0] == "begin" for e in self.events)
         log = f"{out}.trace"
         with open(out, "wb") as reply:
             done = subprocess.run(["strace", "-f", "-qq", "-y", "-xx", "-s", "4000000", "--seccomp-bpf", "-o", log,
                                    "-e", "signal=none", "-e", "trace=" + ",".join(CALLS), *argv], cwd=cwd, env=env,
-                                  stdin=subprocess.DEVNULL, stdout=reply, stderr=subprocess.PIPE, timeout=120)
+                                  input=said.encode(), stdout=reply, stderr=subprocess.PIPE, timeout=120)
         with open(out, "rb") as file:
             said = file.read().decode()
         assert done.returncode == code, f"{argv}: exit {done.returncode}\n{said}{done.stderr.decode()}"

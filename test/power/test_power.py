@@ -1,9 +1,12 @@
 """Power is lost in the middle of commands: a fixed sample. `test/power/power.py` tries all of them."""
+import json
 import pathlib
+import subprocess
 
 import pytest
 
 import crash_disk
+import crash_scenes
 import power
 import recording
 from conftest import BUILD, ROOT
@@ -11,8 +14,10 @@ from harness import needs_strace
 
 FAULTS = next((b for b in (BUILD, ROOT / "build/faulty", ROOT / "build/faults")
                if (b / "bin/abacus").exists() and b"ABACUS_FAULT_BOOT" in (b / "bin/abacus").read_bytes()), None)
-SAMPLE = ["bd-create", "bd-claims", "bd-init", "sync-push", "move-store", "board-posts", "board-destroy", "agent-mail",
-          "agent-reserve", "vybe-tasks", "share-on"]
+# The number of states of each: more where they are cheap.
+SAMPLE = {"bd-create": 30, "bd-claims": 30, "bd-init": 30, "sync-push": 24, "move-store": 24, "board-posts": 60, "board-destroy": 40,
+          "agent-mail": 120, "agent-reserve": 60, "vybe-tasks": 30, "share-on": 30, "abacus-on": 40, "installers": 40, "abacus-work": 30,
+          "host-hooks": 30}
 needs_faults = pytest.mark.skipif(not FAULTS, reason="no programs that were built with FAULTS=1")
 
 
@@ -20,9 +25,15 @@ needs_faults = pytest.mark.skipif(not FAULTS, reason="no programs that were buil
 @needs_faults
 @pytest.mark.parametrize("scene", SAMPLE)
 def test_nothing_is_lost(scene):
-    _, tried, wrong, _ = power.try_scene((scene, FAULTS, 24, "check", 1, 12))
+    _, tried, wrong, _ = power.try_scene((scene, FAULTS, SAMPLE[scene], "check", 1, 12))
     assert not wrong, wrong[0]
     assert tried > 5
+
+
+def test_every_operation_that_writes_is_in_a_scene(tmp_path):
+    schema = json.loads(subprocess.run([BUILD / "bin/abacus", "schema"], capture_output=True, check=True).stdout)
+    writing = {operation["name"] for operation in schema if operation["mutates"]}
+    assert writing - crash_scenes.covered(tmp_path, writing) == set()
 
 
 # --- the models themselves, on a recording by hand ---

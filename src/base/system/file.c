@@ -597,6 +597,17 @@ enum err file_remove(struct call *c, struct str path)
 								      ERR_OK;
 }
 
+enum err file_remove_durably(struct call *c, struct str path)
+{
+	enum err e;
+
+	if (unlink(arena_cstr(&c->mem, path)))
+		return errno == ENOENT ? ERR_OK : file_fail(c, "remove", path);
+	if ((e = file_sync_dir(c, path)))
+		call_stored(c, STORED_MAYBE);
+	return e;
+}
+
 static enum err remove_entries(struct call *c, struct str path, DIR *dir)
 {
 	struct dirent *entry;
@@ -644,7 +655,7 @@ bool file_has_hole(struct str bytes, int64_t offset)
 		size_t room = SECTOR - (size_t)(offset % SECTOR);
 		size_t n = bytes.n < room ? bytes.n : room;
 
-		if (n > 1 && !bytes.p[0] && !memcmp(bytes.p, bytes.p + 1, n - 1))
+		if ((n > 1 || room == 1) && !bytes.p[0] && !memcmp(bytes.p, bytes.p + 1, n - 1))
 			return true;
 		bytes = str_skip(bytes, n);
 		offset += (int64_t)n;
@@ -652,19 +663,31 @@ bool file_has_hole(struct str bytes, int64_t offset)
 	return false;
 }
 
-enum err file_ends_line(struct call *c, struct str path, bool *yes)
+/* Reads back to the line's beginning, which is nearly always in the first block. */
+enum err file_ends_whole(struct call *c, struct str path, bool *yes)
 {
+	enum { BLOCK = 1024 };
 	AUTO_FD fd = file_own_open(&c->mem, path, O_RDONLY, 0);
-	off_t size;
-	char last = '\n';
+	off_t end;
+	char block[BLOCK];
+	bool begun = false;
 
 	*yes = true;
 	if (fd < 0)
 		return file_missing() ? ERR_OK : file_fail(c, "open", path);
-	size = lseek(fd, 0, SEEK_END);
-	if (size < 0 || (size && pread(fd, &last, 1, size - 1) < 0))
+	if ((end = lseek(fd, 0, SEEK_END)) < 0)
 		return file_fail(c, "read", path);
-	*yes = last == '\n';
+	for (bool first = true; *yes && end && !begun; first = false) {
+		size_t n = end < BLOCK ? (size_t)end : BLOCK, at = n - first;
+
+		end -= (off_t)n;
+		if (pread(fd, block, n, end) != (ssize_t)n)
+			return file_fail(c, "read", path);
+		while (at && block[at - 1] != '\n')
+			at--;
+		begun = at > 0;
+		*yes = !memchr(block + at, 0, n - at) && (!first || block[n - 1] == '\n');
+	}
 	return ERR_OK;
 }
 

@@ -129,12 +129,13 @@ enum err file_sync_dir(struct call *c, struct str path);
 /*
  * Did a power failure lose a part of these bytes of a file, which were written at `offset` and not
  * synced? Any sectors of them may be missing, and a file system shows zeros there. For text, which
- * contains no zeros; a single zero is no such hole.
+ * contains no zeros; a single zero is no such hole, unless it is alone in its sector.
  */
 bool file_has_hole(struct str bytes, int64_t offset);
 
-/* Is the file's last byte a newline? True for an empty or missing file. */
-enum err file_ends_line(struct call *c, struct str path, bool *yes);
+/* Does a text file end with a newline, and its last line contain no zeros? True for an empty or
+ * missing file. */
+enum err file_ends_whole(struct call *c, struct str path, bool *yes);
 
 /*
  * What a path leads to. A check that fails (no permission, a loop of links, a path that is too
@@ -162,6 +163,9 @@ bool file_exists(struct arena *mem, struct str path);
 bool file_is_dir(struct arena *mem, struct str path);
 
 enum err file_remove(struct call *c, struct str path); /* a missing file is fine */
+
+/* As file_remove(); and after a power failure the file is still gone. */
+enum err file_remove_durably(struct call *c, struct str path);
 
 /* Removes a folder and its content; symbolic links are removed, not followed. */
 enum err file_remove_tree(struct call *c, struct str path);

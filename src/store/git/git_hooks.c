@@ -148,7 +148,7 @@ enum err git_hook_remove(struct call *c, const struct git_section *section, stru
 	buf_put(&b, after);
 	if (str_is(buf_str(&b), SHEBANG)) {
 		*out = HOOK_REMOVED;
-		e = file_remove(c, path);
+		e = file_remove_durably(c, path);
 	} else {
 		e = file_replace(c, path, buf_str(&b), 0755);
 	}

@@ -212,6 +212,29 @@ def test_an_unfinished_line_is_nobodys_message(two):
     assert stream.read_bytes().count(b"\n") == 2
 
 
+@pytest.mark.parametrize("lost", [1, 2, 3, 7])
+def test_a_line_that_lost_sectors_was_never_confirmed(two, lost):
+    """A power failure leaves zeros in place of any sectors of a line that was not synced yet, and its end may be there."""
+    first = send(two)
+    stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
+    before = stream.read_bytes()
+    lost_one = send(two, body="long " * 1000)["message_id"]
+    torn = bytearray(stream.read_bytes())
+    start = (len(before) // 512 + lost) * 512
+    torn[start:start + 512] = bytes(512)
+    for snapshot in ("boxes/cobalt-harbor", f"index/{lost_one}"):  # they are written after the sync
+        (stream.parent / f"{snapshot}.json").unlink()
+    stream.write_bytes(torn)
+    assert inbox(two) == [first]
+    assert two.run("doctor", "--json", program="abacus").ok().json["ok"]
+    second = send(two)
+    assert inbox(two) == [second, first]
+    assert stream.read_bytes().startswith(before) and stream.read_bytes().count(b"\n") == 2
+    torn[start:start + 512] = b'"' * 512  # other damage is no trace of a power failure
+    stream.write_bytes(torn)
+    assert len(data(two, "inbox", "--agent", "cobalt-harbor", warned="line 2 of 'messages/cobalt-harbor.jsonl'")) == 1
+
+
 def test_a_damaged_line_is_named(two):
     send(two)
     stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
@@ -274,7 +297,7 @@ def test_a_box_that_is_lost_is_counted_again(two, text):
     assert status["unacked"] == [second] and status["counts"] == {"unread": 1, "read": 0, "acked": 1}
     data(two, "read", "--agent", "cobalt-harbor", "--message", second["message_id"])
     assert json.loads(box.read_bytes()) == {**json.loads(whole), "known": json.loads(box.read_bytes())["known"],
-                                            "unread": 0, "read": 1,
+                                            "unread": 0, "read": 1, "opened": [second["message_id"]],
                                             "unsure": [first["message_id"], second["message_id"]]}
 
 
@@ -291,6 +314,18 @@ def test_a_snapshot_of_a_message_that_is_older_than_the_box_undoes_nothing(two):
         assert index.read_bytes() == new
     assert data(two, "status")["counts"] == {"unread": 0, "read": 0, "acked": 1}
     assert [send(two)] == inbox(two, "--state", "unread")
+
+
+def test_a_snapshot_of_a_message_that_is_older_than_the_box_is_not_shown(two):
+    sent = send(two, category="HANDOFF")
+    index = two.path / ".beadboard/agent/messages/index" / f"{sent['message_id']}.json"
+    old = index.read_bytes()
+    read = data(two, "read", "--agent", "cobalt-harbor", "--message", sent["message_id"])
+    index.write_bytes(old)
+    assert data(two, "status")["unacked"] == [read]
+    data(two, "ack", "--agent", "cobalt-harbor", "--message", sent["message_id"])
+    index.write_bytes(old)
+    assert data(two, "status")["unacked"] == []
 
 
 def test_a_record_that_was_changed_by_hand_is_counted_again(two):
