@@ -130,9 +130,13 @@ class Oracle:
 
     def judge(self, state, chain, told, deep):
         """None, or what is wrong with the state. `told`: commands that replied, commands that were started."""
-        while os.path.exists(self.scratch):  # a background process of the last state may still write
-            shutil.rmtree(self.scratch, ignore_errors=True)
-        crash_disk.write(state, self.scratch)
+        while True:
+            try:
+                shutil.rmtree(self.scratch, ignore_errors=True)
+                crash_disk.write(state, self.scratch)
+                break
+            except FileExistsError:  # a background process of the last state still writes
+                pass
         replied, begun = told
         steps, replies = chain.steps, chain.replies
         last = max(begun - 1, 0)
