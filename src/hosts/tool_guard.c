@@ -14,19 +14,22 @@
 static struct str tool_guard_reason(struct call *c, const struct guard_finding *f)
 {
 	struct str path = utf8_clean(&c->mem, f->path),
+		   question = arena_fmt(&c->mem, "May I change " STR_FMT "?", STR_ARG(path)),
 		   left = duration_format(&c->mem,
 					  (f->held.expires_ms - c->now_ms) / 60000 * 60000);
 
 	return arena_fmt(&c->mem,
-			 STR_FMT " is reserved by agent " STR_FMT " for " STR_FMT
-				 " until %s (for another " STR_FMT
-				 "), so this tool call was refused. Change other files, ask for it "
-				 "with 'bb agent send " STR_FMT
-				 "', or wait until it is free: bb agent wait --freed " STR_FMT,
+			 STR_FMT
+			 " is reserved by agent " STR_FMT " for " STR_FMT
+			 " until %s (for another " STR_FMT
+			 "), so this tool call was refused. Change other files; ask for it: "
+			 "bb agent send " STR_FMT " " STR_FMT
+			 "; or wait until it is free: bb agent wait --freed " STR_FMT,
 			 STR_ARG(path), STR_ARG(f->held.agent),
 			 STR_ARG(f->held.bead.n ? f->held.bead : STR("no bead")),
 			 moment_format(&c->mem, f->held.expires_ms).p, STR_ARG(left),
-			 STR_ARG(f->held.agent), STR_ARG(spawn_word(&c->mem, f->held.scope)));
+			 STR_ARG(f->held.agent), STR_ARG(spawn_word(&c->mem, question)),
+			 STR_ARG(spawn_word(&c->mem, f->held.scope)));
 }
 
 /* The bead to reserve for; absent: none is current, or the setting is off. */

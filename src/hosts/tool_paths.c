@@ -124,7 +124,16 @@ static size_t shell_start(const struct shell_command *cmd)
 }
 
 /* What the words of a command mean. */
-enum shell_kind { SHELL_ALL, SHELL_LAST, SHELL_SED, SHELL_DD, SHELL_CD, SHELL_RUN, SHELL_OTHER };
+enum shell_kind {
+	SHELL_ALL,
+	SHELL_LAST,
+	SHELL_SED,
+	SHELL_DD,
+	SHELL_GIT,
+	SHELL_CD,
+	SHELL_RUN,
+	SHELL_OTHER
+};
 
 static enum shell_kind shell_kind_of(struct str name)
 {
@@ -138,7 +147,7 @@ static enum shell_kind shell_kind_of(struct str name)
 		{ "sed", SHELL_SED },  { "dd", SHELL_DD },      { "truncate", SHELL_ALL },
 		{ "cd", SHELL_CD },    { "pushd", SHELL_CD },   { "popd", SHELL_CD },
 		{ "bash", SHELL_RUN }, { "sh", SHELL_RUN },     { "zsh", SHELL_RUN },
-		{ "dash", SHELL_RUN },
+		{ "dash", SHELL_RUN }, { "git", SHELL_GIT },
 	};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -153,6 +162,27 @@ static void shell_put_dd(struct tool_list *list, const struct shell_word *const 
 	for (size_t i = 0; i < n; i++)
 		if (word[i]->plain && str_starts(word[i]->text, STR("of=")))
 			tool_list_add(list, str_skip(word[i]->text, 3));
+}
+
+/*
+ * "git rm", "git mv", "git restore FILE" and "git checkout … -- FILE". Other words of "git checkout"
+ * may be branches, and "git restore --staged" changes the index alone.
+ */
+static void shell_put_git(struct tool_list *list, const struct shell_command *cmd, size_t at)
+{
+	const struct shell_word **file;
+	struct str verb = at < cmd->count ? cmd->word[at].text : STR("");
+	bool staged =
+		shell_has_option(cmd, 'S', "--staged") && !shell_has_option(cmd, 'W', "--worktree");
+	size_t n;
+
+	if (str_is(verb, "checkout"))
+		while (at < cmd->count && !str_is(cmd->word[at].text, "--"))
+			at++;
+	else if (!str_is(verb, "rm") && !str_is(verb, "mv") && (!str_is(verb, "restore") || staged))
+		return;
+	n = shell_files(list->c, cmd, at + 1, &file);
+	shell_put_words(list, file, 0, n);
 }
 
 /* Which words of a command are files that it writes. */
@@ -181,6 +211,9 @@ static void shell_put_command(struct tool_list *list, const struct shell_command
 		break;
 	case SHELL_DD:
 		shell_put_dd(list, file, n);
+		break;
+	case SHELL_GIT:
+		shell_put_git(list, cmd, start + 1);
 		break;
 	case SHELL_CD:
 		shell_change_dir(list, file, n);

@@ -46,7 +46,8 @@ def reserved(vybe):
 def test_every_host_is_told_to_refuse_with_the_owner_the_end_and_what_to_do(reserved, host):
     reason = asks(reserved, "Write", host=host, file_path=str(reserved.path / "src/lex/a.c"))
     assert reason.startswith("src/lex/a.c is reserved by agent amber-otter for b1 until 20")
-    assert reason.endswith("bb agent wait --freed 'src/lex/*'")
+    assert reason.endswith("ask for it: bb agent send amber-otter 'May I change src/lex/a.c?'; "
+                           "or wait until it is free: bb agent wait --freed 'src/lex/*'")
     assert asks(reserved, "Write", host=host, file_path=str(reserved.path / "src/other.c")) is None
 
 
@@ -94,6 +95,10 @@ def test_a_huge_command_is_answered_at_once(reserved):
     ("cat <<EOF >src/lex/a.c\nhello > there\nEOF", True), ("cd src && rm lex/a.c", True),
     ("mv src/lex/a.c src/b.c", True), ("mv a.c src/lex", True), ("cp a.c 'src/lex/b c.c'", True),
     ("sed -i s/a/b/ src/lex/a.c", True), ("sed -i -e s/a/b/ src/lex/a.c", True), ("x | tee src/lex/a.c", True),
+    ("git checkout -- src/lex/a.c", True), ("git checkout HEAD~1 -- src/lex/a.c", True), ("git rm src/lex/a.c", True),
+    ("git restore src/lex/a.c", True), ("git mv src/lex/a.c b.c", True), ("git restore -SW src/lex/a.c", True),
+    ("git checkout src/lex", False), ("git restore --staged src/lex/a.c", False), ("git add src/lex/a.c", False),
+    ("git", False), ("git checkout --", False),
     ("true; rm -rf -- src", True), ("FOO=1 touch src/lex/new", True),
     ("cat src/lex/a.c", False), ("cp src/lex/a.c b.c", False), ("sed s/a/b/ src/lex/a.c", False),
     ("make 2>&1 | grep src/lex/a.c", False), ("rm \"$DIR\"/a.c", False), ("echo 'x > src/lex/a.c'", False),
