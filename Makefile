@@ -211,6 +211,10 @@ soak: all
 bench-peers: all bench-tools
 	@$(PYTHON) test/bench/peers.py $(OUT)
 
+# What the forecast and the guard before a tool cost, with a long history and many files.
+bench-collide: all bench-tools
+	@$(PYTHON) test/bench/collide.py $(OUT)
+
 # What every command costs in instructions, time and memory, at 1,000, 10,000 and 100,000 beads; takes
 # half an hour.
 bench-instructions: all bench-tools
@@ -278,5 +282,5 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
-.PHONY: screens soak bench-peers all units faulty sanitized fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests bench-instructions bench-baseline doc \
+.PHONY: screens soak bench-peers bench-collide all units faulty sanitized fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests bench-instructions bench-baseline doc \
 	shots portable install uninstall clean

@@ -390,16 +390,6 @@ static void commit_tally_one(struct call *c, struct commit_tally *t, int64_t n, 
 	t->file[i - 1].weight += weight;
 }
 
-/* The weight of a commit, by the number of its files. */
-static int64_t commit_weight(int64_t files)
-{
-	int64_t others = files > 2 ? files - 1 : 1, weight = COMMIT_WEIGHT;
-
-	while (weight * weight * others > (int64_t)COMMIT_WEIGHT * COMMIT_WEIGHT)
-		weight--;
-	return weight;
-}
-
 /* Returns the weight of the commit. */
 static int64_t commit_tally_add(struct call *c, struct commit_tally *t, struct str list)
 {
@@ -407,7 +397,7 @@ static int64_t commit_tally_add(struct call *c, struct commit_tally *t, struct s
 
 	for (size_t i = 0; i < list.n; i++)
 		files += list.p[i] < '0' || list.p[i] > '9';
-	weight = commit_weight(files);
+	weight = COMMIT_WEIGHT / (files > 2 ? files - 1 : 1);
 
 	for (size_t i = 0; i < list.n; i++) {
 		if (list.p[i] >= '0' && list.p[i] <= '9') {

@@ -64,9 +64,9 @@ enum err commit_db_named(struct call *c, struct commit_db *d, struct str bead, s
 			 struct commit_named **out);
 
 /* A file, and how many of the commits in question changed it. The more files a commit changes, the
- * less it says about two of them: its weight is COMMIT_WEIGHT for two files, and falls with the root
- * of the others' number. */
-enum { COMMIT_WEIGHT = 1000 };
+ * less it says about two of them: its weight is COMMIT_WEIGHT, divided by
+ * the number of other files. */
+enum { COMMIT_WEIGHT = 10000 };
 struct commit_file {
 	int64_t file; /* its number */
 	struct str path;

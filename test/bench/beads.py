@@ -25,8 +25,8 @@ def crc32c(seed, data):
     return crc ^ 0xFFFFFFFF
 
 
-def fill(bd, folder, beads):
-    """As many beads as edges, one in ten closed; returns an id. The journal is the store."""
+def fill(bd, folder, beads, more=lambda number: {}):
+    """As many beads as edges, one in ten closed, with `more` members; returns an id. The journal is the store."""
     rng = random.Random(beads)
     words = [f"word{i}" for i in range(3000)]
     home = folder / ".git" / "abacus"
@@ -56,7 +56,7 @@ def fill(bd, folder, beads):
         bead = {**mark, "id": "bd-" + "".join(rng.choices("0123456789abcdefghijklmnopqrstuvwxyz", k=7)),
                 "title": f"fix {rng.choice(words)} in {rng.choice(words)}, part {i}", "type": "task",
                 "description": " ".join(rng.choices(words, k=20)), "priority": rng.randrange(5),
-                "status": "open"}
+                "status": "open", **more(i)}
         if i % 10 == 0:
             bead |= {"status": "closed", "closed_at": at, "closed_by": "agent"}
         if i % 4 == 0:

@@ -8,11 +8,11 @@
 enum {
 	CHANCE_LEARNED = 80,
 	CHANCE_NAMED = 50,
-	CHANCE_LEAST = 5,             /* minimum for a file that is expected because of history */
-	CHANCE_FOLDER = 40,           /* that two beads collide if they change files of one
-				       * folder */
-	BORROWED = 2 * COMMIT_WEIGHT, /* see together_chance() */
-	COMMITS_SEEN = 64,            /* newest commits of each scope that are read */
+	CHANCE_LEAST = 5,             /* of a file that is expected because of history */
+	CHANCE_FOLDER = 10,           /* that two beads collide which change files of one folder */
+	BORROWED = 2 * COMMIT_WEIGHT, /* see together_join() */
+	FINE = 100,                   /* parts of a percent */
+	COMMITS_SEEN = 64,            /* of each scope, the newest */
 	ITEMS_MOST = 300,
 	WORDS_MOST = 40,
 	LEARN_TIMEOUT_MS = 60000,
@@ -164,79 +164,6 @@ static void prospect_add_named(struct call *c, struct forecast *f, struct prospe
 
 /* --- files that changed together --- */
 
-/* What the last commits that changed a scope have changed; by number of the file. */
-struct together {
-	struct commit_file *file;
-	size_t count;
-	int64_t weight; /* of those commits */
-};
-
-static enum err together_of(struct call *c, struct forecast *f, struct str scope,
-			    const struct together **out)
-{
-	void **known = map_put(&f->together, scope);
-	struct together *made = *known;
-	enum err e = ERR_OK;
-
-	if (!made) {
-		*known = made = arena_new(&c->mem, struct together);
-		e = commit_db_together(c, &f->history, scope, COMMITS_SEEN, &made->file,
-				       &made->count, &made->weight);
-	}
-	*out = made;
-	return e;
-}
-
-static int64_t together_weight(const struct together *t, int64_t file)
-{
-	size_t from = 0, to = t->count;
-
-	while (from < to) {
-		size_t middle = (from + to) / 2;
-
-		if (t->file[middle].file == file)
-			return t->file[middle].weight;
-		if (t->file[middle].file < file)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return 0;
-}
-
-/*
- * The chance, in percent, that a commit which changes a scope also changes the file: of the last
- * commits by their weight, and of two imaginary ones that behave like those of the scope's folder.
- * So a new file borrows from its folder, and a file with many commits speaks for itself.
- */
-static int together_chance(const struct together *own, const struct together *folder, int64_t file)
-{
-	int64_t lent = together_weight(folder, file) * 10000 / (folder->weight + BORROWED);
-	int64_t chance =
-		(together_weight(own, file) * 10000 + BORROWED * lent) / (own->weight + BORROWED);
-
-	return (int)((chance + 50) / 100);
-}
-
-static void prospect_add_together(struct call *c, struct prospect *p, struct expected from,
-				  const struct together *own, const struct together *folder)
-{
-	for (int i = 0; i < 2; i++) {
-		const struct together *t = i ? folder : own;
-
-		for (size_t k = 0; k < t->count; k++) {
-			const struct commit_file *file = &t->file[k];
-			int chance = from.chance * together_chance(own, folder, file->file) / 100;
-
-			if (chance >= CHANCE_LEAST &&
-			    scope_overlap(file->path, from.scope) == OVERLAP_DISJOINT)
-				prospect_add(c, p,
-					     (struct expected){ file->path, chance, EXPECT_HISTORY,
-								from.scope });
-		}
-	}
-}
-
 static struct str forecast_folder(struct str scope)
 {
 	while (scope.n && scope.p[scope.n - 1] != '/')
@@ -244,26 +171,99 @@ static struct str forecast_folder(struct str scope)
 	return scope.n ? str_head(scope, scope.n - 1) : STR("");
 }
 
+/* A file that is likely to change with a scope, and its chance in parts of a percent. */
+struct companion {
+	int64_t file; /* its number */
+	struct str path;
+	int64_t chance;
+};
+
+/* All of a scope, by number. */
+struct together {
+	struct companion *one;
+	size_t count;
+};
+
+/*
+ * The chance that a commit which changes a scope also changes the file: of the scope's last commits
+ * by their weight, and of two imaginary ones that behave like those of its folder, and so on up to
+ * the top. So a new file borrows from its folder, and a file with many commits speaks for itself.
+ */
+static void together_join(struct call *c, const struct commit_file *own, size_t count,
+			  int64_t weight, const struct together *folder, struct together *out)
+{
+	size_t k = 0;
+
+	out->one = arena_array(&c->mem, count + folder->count + 1, sizeof *out->one);
+	for (size_t i = 0; i < count || k < folder->count;) {
+		const struct companion *lent = k < folder->count ? &folder->one[k] : NULL;
+		const struct commit_file *seen = i < count ? &own[i] : NULL;
+		int order = !seen - !lent;
+		struct companion one;
+
+		if (seen && lent)
+			order = (seen->file > lent->file) - (seen->file < lent->file);
+		seen = order <= 0 ? seen : NULL;
+		lent = order >= 0 ? lent : NULL;
+		one = (struct companion){ seen ? seen->file : lent->file,
+					  seen ? seen->path : lent->path,
+					  ((seen ? seen->weight * 100 * FINE : 0) +
+					   (lent ? lent->chance * BORROWED : 0)) /
+						  (weight + BORROWED) };
+		if (one.chance >= CHANCE_LEAST * FINE)
+			out->one[out->count++] = one;
+		i += !!seen;
+		k += !!lent;
+	}
+}
+
+static enum err together_of(struct call *c, struct forecast *f, struct str scope,
+			    const struct together **out)
+{
+	static const struct together none;
+	const struct together *folder = &none;
+	void **known = scope.n ? map_put(&f->together, scope) : NULL;
+	struct together *made;
+	struct commit_file *own;
+	size_t count;
+	int64_t weight;
+	enum err e;
+
+	*out = known ? *known : &none;
+	if (*out)
+		return ERR_OK;
+	*out = *known = made = arena_new(&c->mem, struct together);
+	if ((e = together_of(c, f, forecast_folder(scope), &folder)) ||
+	    (e = commit_db_together(c, &f->history, scope, COMMITS_SEEN, &own, &count, &weight)))
+		return e;
+	together_join(c, own, count, weight, folder, made);
+	return ERR_OK;
+}
+
 /* The files that changed together with those that are expected for another reason. */
 static enum err prospect_add_history(struct call *c, struct forecast *f, struct prospect *p)
 {
-	static const struct together none;
 	size_t known = p->count;
-	enum err e = ERR_OK;
 
-	for (size_t i = 0; !e && i < known; i++) {
+	for (size_t i = 0; i < known; i++) {
 		struct expected from = p->item[i];
-		struct str folder = forecast_folder(from.scope);
-		const struct together *own, *around = &none;
+		const struct together *t;
+		enum err e = together_of(c, f, from.scope, &t);
 
-		if (!from.scope.n)
-			continue;
-		if ((e = together_of(c, f, from.scope, &own)) ||
-		    (folder.n && (e = together_of(c, f, folder, &around))))
+		if (e)
 			return e;
-		prospect_add_together(c, p, from, own, around);
+		for (size_t k = 0; k < t->count; k++) {
+			const struct companion *one = &t->one[k];
+			int chance = (int)((from.chance * one->chance / 100 + FINE / 2) / FINE);
+
+			if (chance >= CHANCE_LEAST &&
+			    scope_overlap(one->path, from.scope) == OVERLAP_DISJOINT)
+				prospect_add(c, p,
+					     (struct expected){ one->path, chance, EXPECT_HISTORY,
+								from.scope });
+		}
 	}
-	return e;
+	return ERR_OK;
 }
 
 enum err forecast_bead(struct call *c, struct forecast *f, struct bead_row *row,
@@ -364,8 +364,8 @@ static bool forecast_neighbours(const struct prospect *a, const struct prospect 
 
 void forecast_compare(const struct prospect *a, const struct prospect *b, struct collision *out)
 {
-	enum { ONE = 100 * 100, FINE = 100000 };
-	int64_t apart = (int64_t)ONE * FINE; /* the chance that they do not collide */
+	enum { ONE = 100 * 100, PARTS = 100000 };
+	int64_t apart = (int64_t)ONE * PARTS; /* the chance that they do not collide */
 	struct shared_scope near;
 
 	*out = (struct collision){ .a = a, .b = b };
@@ -386,7 +386,7 @@ void forecast_compare(const struct prospect *a, const struct prospect *b, struct
 		apart = apart / 100 * (100 - near.chance);
 		collision_add(out, near);
 	}
-	out->score = (int)((ONE - apart / FINE + 50) / 100);
+	out->score = (int)((ONE - apart / PARTS + 50) / 100);
 }
 
 static struct str expected_phrase(struct arena *mem, struct str id, const struct expected *x)

@@ -16,12 +16,12 @@
  *	named     the title or the description of the bead names the file         50
  *	history   how many of the last commits that changed one of the scopes above also changed
  *	          this file, large commits counting less; a scope with few commits borrows from its
- *	          folder
+ *	          folder, which borrows from the folder around it
  *
  * The chance that two beads meet at a scope is the product of both chances. The score of two beads
  * is the chance that they meet anywhere, as if the scopes were independent of each other. If they
- * change two files of one folder, they meet with a chance of 40, too: the folder alone is no
- * collision, but it adds to other signs.
+ * change two files of one folder, they meet with a chance of 10, too: the folder alone is no
+ * collision, but it adds to other signs. test/bench/forecast.py measures how good that is.
  */
 enum expectation { EXPECT_DECLARED, EXPECT_RESERVED, EXPECT_LEARNED, EXPECT_NAMED, EXPECT_HISTORY };
 extern const struct names expectations;
@@ -49,7 +49,7 @@ struct forecast {
 	struct beads *b;
 	struct commit_db history;
 	struct reservation *reservations; /* whose time is not over */
-	struct map together;              /* scope: what changed with it */
+	struct map together;              /* scope: what is likely to change with it */
 };
 
 /*
@@ -79,10 +79,10 @@ struct shared_scope {
 	const struct expected *a, *b;
 };
 
-enum { SHARED_MOST = 5, COLLISION_LEAST = 50 };
+enum { SHARED_MOST = 5 };
 
-/* How likely two beads collide, and the likeliest scopes at which they do. They collide if the
- * score is at least COLLISION_LEAST. */
+/* How likely two beads collide, and the likeliest scopes at which they do. The commands' default of
+ * the score from which they do is 20. */
 struct collision {
 	const struct prospect *a, *b;
 	int score;

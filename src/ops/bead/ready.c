@@ -11,7 +11,7 @@
 struct body {
 	struct filter_body filter;
 	struct shape_body shape;
-	int64_t limit, lease, timeout, parallel;
+	int64_t limit, lease, timeout, parallel, least;
 	struct list names;
 	int sort, exclusive;
 	bool claim, explain;
@@ -53,6 +53,9 @@ static const struct field fields[] = {
 	  .help = "number of beads that can be worked on at once without touching the same files" },
 	{ "for", &kind_agent, AT(names), FIELD_LIST | FIELD_COMMAS | FIELD_CLI, .arg = "A,B",
 	  .most = PARALLEL_MOST, .help = "agents to claim them for, with --parallel and --claim" },
+	{ "min_score", &kind_int, AT(least), FIELD_CLI, .arg = "PERCENT", .min = 1, .max = 100,
+	  .preset = "20",
+	  .help = "score of 'bd conflicts' from which two beads are kept apart, with --parallel" },
 	{ "explain", &kind_bool, AT(explain), FIELD_LOOK,
 	  .help = "explain why each bead is ready" },
 	SHAPE_FIELDS(struct body, shape),
@@ -106,6 +109,7 @@ static enum err bead_ready_parallel(struct call *c, struct beads *b, const struc
 				    const struct bead_filter *filter, struct json *reply)
 {
 	struct parallel ask = { .count = in->parallel,
+				.least = in->least,
 				.names = in->names,
 				.claim = in->claim,
 				.explain = in->explain };

@@ -16,7 +16,7 @@ struct body {
 static const struct field fields[] = {
 	{ "ids", &kind_bead, AT(ids), FIELD_LIST | FIELD_PLACE, .flag = "id", .most = MAX_IDS,
 	  .help = "beads to compare with all others (default: compare all)" },
-	{ "min_score", &kind_int, AT(least), .arg = "PERCENT", .min = 1, .max = 100, .preset = "50",
+	{ "min_score", &kind_int, AT(least), .arg = "PERCENT", .min = 1, .max = 100, .preset = "20",
 	  .help = "lowest score to show" },
 	{ "limit", &kind_int, AT(limit), .role = ROLE_LIMIT, .letter = 'n', .min = 0,
 	  .preset = "50", .help = "maximum number of results; 0 shows all" },

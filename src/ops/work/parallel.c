@@ -15,14 +15,15 @@ struct candidate_bead {
 
 /* A ready bead that files are reserved for is among the busy ones, too: it does not collide with
  * itself. Returns whether it collides. */
-static bool candidate_collides(struct candidate_bead *one, const struct prospect *other)
+static bool candidate_collides(struct candidate_bead *one, const struct prospect *other,
+			       int64_t least)
 {
 	struct collision x;
 
 	if (str_eq(one->one.id, other->id))
 		return false;
 	forecast_compare(&one->one, other, &x);
-	if (x.score >= COLLISION_LEAST)
+	if (x.score >= least)
 		one->why = x;
 	return one->why.b;
 }
@@ -31,7 +32,7 @@ struct choice {
 	struct forecast f;
 	struct prospect *busy;
 	struct candidate_bead *first, **tail;
-	int64_t chosen, wanted;
+	int64_t chosen, wanted, least;
 };
 
 static enum err choice_consider(struct call *c, struct choice *ch, struct bead_row *row)
@@ -42,12 +43,12 @@ static enum err choice_consider(struct call *c, struct choice *ch, struct bead_r
 	if (e)
 		return e;
 	for (const struct prospect *busy = ch->busy; busy; busy = busy->next)
-		if (candidate_collides(one, busy))
+		if (candidate_collides(one, busy, ch->least))
 			break;
 	for (const struct candidate_bead *other = ch->first; other && !one->why.b;
 	     other = other->next)
 		if (!other->why.b)
-			candidate_collides(one, &other->one);
+			candidate_collides(one, &other->one, ch->least);
 	ch->chosen += !one->why.b;
 	*ch->tail = one;
 	ch->tail = &one->next;
@@ -146,10 +147,10 @@ static void choice_encode(struct call *c, const struct choice *ch, const struct 
 				choice_put(c, one, ask, shape, reply);
 	json_end(reply);
 	if (ch->chosen < ch->wanted && ch->first)
-		call_warn(c,
-			  "only %lld of %lld beads can be worked on in parallel; --explain shows "
-			  "why the others can't",
-			  (long long)ch->chosen, (long long)ch->wanted);
+		call_warn(c, "only %lld of %lld beads can be worked on in parallel; %s",
+			  (long long)ch->chosen, (long long)ch->wanted,
+			  ask->explain ? "--min-score 50 accepts more risk" :
+					 "--explain shows why the others can't");
 }
 
 static enum err parallel_check(struct call *c, const struct parallel *ask)
@@ -167,7 +168,7 @@ static enum err parallel_check(struct call *c, const struct parallel *ask)
 enum err parallel_run(struct call *c, struct beads *b, const struct bead_filter *filter,
 		      const struct parallel *ask, const struct shape *shape, struct json *reply)
 {
-	struct choice ch = { .wanted = ask->count };
+	struct choice ch = { .wanted = ask->count, .least = ask->least };
 	enum err e = parallel_check(c, ask);
 
 	if (e || (e = forecast_open(c, b, &ch.f)))

@@ -7,6 +7,7 @@
  * neither with each other nor with what is in progress; see agents/forecast/forecast.h. */
 struct parallel {
 	int64_t count;     /* how many beads; 0: not asked for */
+	int64_t least;     /* the score from which two beads collide */
 	struct list names; /* the agents to claim them for; none: the actor */
 	bool claim, explain;
 	int64_t lease;

@@ -163,9 +163,9 @@ def test_files_that_changed_together_collide_and_merges_and_large_commits_do_not
     # 9 of 9 commits of the file, and two more that behave like those of its folder, of which 9 of 9 + 2 did
     chance = round(100 * (9 + 2 * 9 / 11) / 11)
     assert [(one["scope"], one["chance"]) for one in reply[0]["evidence"]] == [
-        ("src/a.c", chance), ("src/b.c", chance), ("src", 40)]
+        ("src/a.c", chance), ("src/b.c", chance), ("src", 10)]
     assert (reply[0]["evidence"][0]["a_why"], reply[0]["evidence"][0]["b_with"]) == ("declared", "src/b.c")
-    assert reply[0]["score"] == round(100 * (1 - 0.6 * (1 - chance / 100) ** 2))
+    assert reply[0]["score"] == round(100 * (1 - 0.9 * (1 - chance / 100) ** 2))
 
 
 def test_a_large_commit_says_less_about_two_of_its_files(repo):
@@ -183,7 +183,22 @@ def test_the_same_folder_adds_to_other_signs_but_is_no_collision_alone(repo):
     repo.create("Three", "--touches", "src/deep/c.c")
     assert repo.json("conflicts") == []
     [one] = repo.json("conflicts", "--min-score", "1")
-    assert (one["score"], [(e["scope"], e["chance"]) for e in one["evidence"]]) == (40, [("src", 40)])
+    assert (one["score"], [(e["scope"], e["chance"]) for e in one["evidence"]]) == (10, [("src", 10)])
+
+
+def test_a_new_file_in_a_new_folder_borrows_from_the_folder_around_it(repo):
+    for n in range(6):
+        commit(repo, "command", f"src/ops/{n}.c", "doc/commands.md")
+    a, b = repo.create("New", "--touches", "src/ops/more/x.c"), repo.create("Doc", "--touches", "doc/commands.md")
+    repo.create("Other", "--touches", "web/more/x.c")
+    # 6 of 6 + 2 commits of src; of the two that src/ops borrows, as many; and so on down to the file
+    around = 6 / 8
+    for own in (6, 0, 0):
+        around = (own + 2 * around) / (own + 2)
+    assert pairs(repo) == [(a, b, round(100 * around))]
+    [one] = repo.json("conflicts")
+    assert one["reason"] == f"{a} changes src/ops/more/x.c, and doc/commands.md often changes with it; " \
+                            f"{b} declares doc/commands.md"
 
 
 def test_a_file_that_the_text_names_and_one_of_an_earlier_commit_count_less(repo):
@@ -191,8 +206,8 @@ def test_a_file_that_the_text_names_and_one_of_an_earlier_commit_count_less(repo
     named = repo.create("Fix `src/a.c`.")
     done = repo.create("Started")
     commit(repo, f"part of {done}", "src/a.c")
-    assert pairs(repo, "--min-score", "1") == [(named, done, 40)]
-    assert pairs(repo) == []
+    assert pairs(repo) == [(named, done, 40)]
+    assert pairs(repo, "--min-score", "41") == []
 
 
 def test_a_reservation_collides_with_beads_that_touch_its_scope(repo):
@@ -262,3 +277,14 @@ def test_a_broken_git_process_leaves_a_forecast_without_history(repo):
     done = repo.bd("conflicts", "--json")
     assert [(one["a"]["id"], one["b"]["id"]) for one in done.ok().json] == [(a, b)]
     assert "the forecast lacks the repository's history" in repo.bd("conflicts").err
+
+
+def test_a_higher_score_hands_out_more_beads_at_a_higher_risk(repo):
+    for _ in range(2):
+        commit(repo, "both", "src/a.c", "doc/a.md")
+    a, b = repo.create("A", "--touches", "src/a.c"), repo.create("B", "--touches", "doc/a.md")
+    [(_, _, score)] = pairs(repo)
+    assert [one["id"] for one in repo.json("ready", "--parallel", "2")] == [a]
+    assert [one["id"] for one in repo.json("ready", "--parallel", "2", "--min-score", str(score))] == [a]
+    assert [one["id"] for one in repo.json("ready", "--parallel", "2", "--min-score", str(score + 1))] == [a, b]
+    assert "--min-score 50 accepts more risk" in repo.bd("ready", "--parallel", "2", "--explain").ok().err
