@@ -61,13 +61,16 @@ struct op {
 	const char *more;     /* a paragraph for manuals; or NULL */
 	const char *examples; /* command lines, one a line; or NULL */
 	unsigned flags;
-	size_t body_size;
+	size_t body_size;           /* see OP_BODY() */
 	const struct field *fields; /* at most 64; the last has no name; or NULL */
 	const struct prop *reply;   /* one row, which describes the whole reply */
 	enum err (*run)(struct call *c, struct stores *s, const void *body, struct json *reply);
 	enum err (*look)(struct call *c, struct stores *s, const void *body); /* or NULL */
 	void (*after)(struct call *c, void *seen);                            /* or NULL */
 };
+
+/* The parameters of an operation: the struct of their values, and the rows that fill it. */
+#define OP_BODY(type, rows) .body_size = sizeof(type), .fields = (rows)
 
 /*
  * A part of the shape of a reply, for output schemas: the names of members, separated by spaces. A

@@ -42,8 +42,7 @@ const struct op op_agent_events = {
 	.name = "agent events",
 	.help = "List protocol events, newest first",
 	.flags = AGENT_READ,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "events[]", props },
 	.run = agent_events_run,
 };

@@ -381,8 +381,7 @@ const struct op op_agent_guard = {
 	.examples = "bb agent guard --agent amber-otter src/lib/parser.ts\n"
 		    "git diff --name-only main | bb agent guard --agent amber-otter --stdin",
 	.flags = AGENT_READ,
-	.body_size = sizeof(struct body),
-	.fields = guard_fields,
+	OP_BODY(struct body, guard_fields),
 	.reply = &(const struct prop){ "guard", guard_props },
 	.run = agent_guard_run,
 };
@@ -394,8 +393,7 @@ const struct op op_agent_guard_install = {
 		"Existing commands stay, and run after it. If the program is missing, the hooks "
 		"allow everything.",
 	.flags = OP_AGENTS | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = install_fields,
+	OP_BODY(struct body, install_fields),
 	.reply = &(const struct prop){ "hooks[]", hook_props },
 	.run = agent_guard_run_install,
 };
@@ -404,8 +402,7 @@ const struct op op_agent_guard_uninstall = {
 	.name = "agent guard uninstall",
 	.help = "Remove the guard from Git's hooks",
 	.flags = OP_AGENTS | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = NULL,
+	OP_BODY(struct body, NULL),
 	.reply = &(const struct prop){ "hooks[]", hook_props },
 	.run = agent_guard_run_uninstall,
 };

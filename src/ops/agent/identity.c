@@ -151,8 +151,7 @@ const struct op op_agent_register = {
 	.name = "agent register",
 	.help = "Register an agent",
 	.flags = AGENT_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = register_fields,
+	OP_BODY(struct body, register_fields),
 	.reply = &registered_reply,
 	.run = agent_identity_run_register,
 };
@@ -161,8 +160,7 @@ const struct op op_agent_list = {
 	.name = "agent list",
 	.help = "List agents and their liveness",
 	.flags = AGENT_READ,
-	.body_size = sizeof(struct body),
-	.fields = list_fields,
+	OP_BODY(struct body, list_fields),
 	.reply = &registered_list_reply,
 	.run = agent_identity_run_list,
 };
@@ -171,8 +169,7 @@ const struct op op_agent_show = {
 	.name = "agent show",
 	.help = "Show an agent",
 	.flags = AGENT_READ,
-	.body_size = sizeof(struct body),
-	.fields = show_fields,
+	OP_BODY(struct body, show_fields),
 	.reply = &registered_reply,
 	.run = agent_identity_run_show,
 };
@@ -182,8 +179,7 @@ const struct op op_agent_heartbeat = {
 	.help = "Report that an agent is alive",
 	.more = "Every other command that the agent runs does the same.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = heartbeat_fields,
+	OP_BODY(struct body, heartbeat_fields),
 	.reply = &registered_reply,
 	.run = agent_identity_run_heartbeat,
 };

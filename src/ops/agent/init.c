@@ -258,8 +258,7 @@ const struct op op_agent_init = {
 		    "bb-init --register amber-otter --role ui\n"
 		    "bb-init --adopt amber-otter",
 	.flags = AGENT_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "session", props },
 	.run = agent_init_run,
 	.look = agent_init_look,

@@ -250,8 +250,7 @@ const struct op op_agent_send = {
 	.examples =
 		"bb agent send amber-otter 'The parser is ready' -m 'The tests pass.' --as cobalt-harbor",
 	.flags = AGENT_WRITE | OP_RECEIPT,
-	.body_size = sizeof(struct body),
-	.fields = send_fields,
+	OP_BODY(struct body, send_fields),
 	.reply = &(const struct prop){ "sent", sent_props },
 	.run = agent_mail_run_send,
 	.look = agent_mail_look,
@@ -262,8 +261,7 @@ const struct op op_agent_inbox = {
 	.help = "List an agent's messages, newest first",
 	.more = "Marks no message as read.",
 	.flags = AGENT_READ | OP_WAITS,
-	.body_size = sizeof(struct body),
-	.fields = inbox_fields,
+	OP_BODY(struct body, inbox_fields),
 	.reply = &(const struct prop){ "messages[]", mail_props },
 	.run = agent_mail_run_inbox,
 };
@@ -273,8 +271,7 @@ const struct op op_agent_read = {
 	.help = "Show a message and mark it as read",
 	.more = "Without MESSAGE, the newest unread message is shown.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = message_fields,
+	OP_BODY(struct body, message_fields),
 	.reply = &mail_reply,
 	.run = agent_mail_run_read,
 };
@@ -284,8 +281,7 @@ const struct op op_agent_ack = {
 	.help = "Acknowledge a message",
 	.more = "Without MESSAGE, the newest message that has to be acknowledged is chosen.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = message_fields,
+	OP_BODY(struct body, message_fields),
 	.reply = &mail_reply,
 	.run = agent_mail_run_ack,
 };

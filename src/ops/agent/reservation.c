@@ -294,8 +294,7 @@ const struct op op_agent_reserve = {
 		"a minute longer than the reservation, so that two clocks may differ by as much; a "
 		"release reaches the remote with the next sync.",
 	.flags = AGENT_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = reserve_fields,
+	OP_BODY(struct body, reserve_fields),
 	.reply = &(const struct prop){ "reserved", reserved_props },
 	.run = agent_reservation_run_reserve,
 	.look = agent_reservation_look,
@@ -305,8 +304,7 @@ const struct op op_agent_release = {
 	.name = "agent release",
 	.help = "Release a reservation",
 	.flags = AGENT_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = release_fields,
+	OP_BODY(struct body, release_fields),
 	.reply = &(const struct prop){ "reservation", reservation_props },
 	.run = agent_reservation_run_release,
 };
@@ -315,8 +313,7 @@ const struct op op_agent_status = {
 	.name = "agent status",
 	.help = "Show reservations and unacknowledged messages",
 	.flags = AGENT_READ,
-	.body_size = sizeof(struct body),
-	.fields = status_fields,
+	OP_BODY(struct body, status_fields),
 	.reply = &(const struct prop){ "status", status_props },
 	.run = agent_reservation_run_status,
 };

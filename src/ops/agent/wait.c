@@ -144,8 +144,7 @@ const struct op op_agent_wait = {
 	.examples = "bb agent wait --agent amber-otter --freed 'src/lib/*' --timeout 10m\n"
 		    "bb agent wait --agent amber-otter --mail --bead bd-a1b2:closed",
 	.flags = AGENT_READ | OP_WAITS,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "waited", props },
 	.run = agent_wait_run,
 };

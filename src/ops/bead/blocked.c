@@ -61,8 +61,7 @@ const struct op op_bead_blocked = {
 	.name = "bead blocked",
 	.help = "List blocked beads and their blockers",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_blocked_run,
 };

@@ -34,8 +34,7 @@ const struct op op_bead_children = {
 	.name = "bead children",
 	.help = "List a bead's children, including closed ones",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct children_body),
-	.fields = children_fields,
+	OP_BODY(struct children_body, children_fields),
 	.reply = &beads_reply,
 	.run = bead_children_run_children,
 };

@@ -167,8 +167,7 @@ const struct op op_bead_claim = {
 		    "bd claim bd-a1b2 --takeover-stuck\n"
 		    "bd renew bd-a1b2",
 	.flags = BEAD_WRITE | OP_CLAIMS,
-	.body_size = sizeof(struct body),
-	.fields = claim_fields,
+	OP_BODY(struct body, claim_fields),
 	.reply = &beads_reply,
 	.run = bead_claim_run_claim,
 	.after = bead_claim_after,
@@ -182,8 +181,7 @@ const struct op op_bead_renew = {
 		"write by the holder extends the lease, too, and reaches the remote with the next "
 		"sync.",
 	.flags = BEAD_WRITE | OP_CLAIMS,
-	.body_size = sizeof(struct body),
-	.fields = lease_fields,
+	OP_BODY(struct body, lease_fields),
 	.reply = &beads_reply,
 	.run = bead_claim_run_renew,
 };
@@ -192,8 +190,7 @@ const struct op op_bead_unclaim = {
 	.name = "bead unclaim",
 	.help = "Release claimed beads; they are open again",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_claim_run_unclaim,
 };

@@ -113,8 +113,7 @@ const struct op op_bead_close = {
 	.examples = "bd close bd-a1b2 --reason \"fixed in 3f2a\"\n"
 		    "bd close bd-a1b2 bd-c3d4 --claim-next",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_close_run,
 };

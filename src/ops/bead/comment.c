@@ -62,8 +62,7 @@ const struct op op_bead_comment = {
 	.examples = "bd comment bd-a1b2 \"the test is flaky on macOS\"\n"
 		    "git diff --stat | bd comment bd-a1b2 -",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "comment", comment_props },
 	.run = bead_comment_run,
 };
@@ -107,8 +106,7 @@ const struct op op_bead_comments = {
 	.name = "bead comments",
 	.help = "Show a bead's comments, oldest first",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct bead_comment_list_body),
-	.fields = list_fields,
+	OP_BODY(struct bead_comment_list_body, list_fields),
 	.reply = &(const struct prop){ "comments[]", comment_props },
 	.run = bead_comment_run_list,
 };

@@ -135,8 +135,7 @@ const struct op op_bead_config_get = {
 	.name = "bead config get",
 	.help = "Show a setting of this clone",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = get_fields,
+	OP_BODY(struct body, get_fields),
 	.reply = &one_reply,
 	.run = bead_config_run_get,
 };
@@ -145,8 +144,7 @@ const struct op op_bead_config_set = {
 	.name = "bead config set",
 	.help = "Change a setting of this clone",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = set_fields,
+	OP_BODY(struct body, set_fields),
 	.reply = &one_reply,
 	.run = bead_config_run_set,
 };
@@ -155,8 +153,7 @@ const struct op op_bead_config_unset = {
 	.name = "bead config unset",
 	.help = "Reset a setting to its default",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = get_fields,
+	OP_BODY(struct body, get_fields),
 	.reply = &one_reply,
 	.run = bead_config_run_unset,
 };

@@ -93,8 +93,7 @@ const struct op op_bead_count = {
 	.name = "bead count",
 	.help = "Count beads, including closed ones",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "count", count_props },
 	.run = bead_count_run_count,
 };

@@ -240,8 +240,7 @@ const struct op op_bead_create = {
 		    "bd create \"Found on the way\" --deps discovered-from:bd-a1b2 --json\n"
 		    "bd create -f plan.md",
 	.flags = BEAD_WRITE | OP_CREATES,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &bead_reply,
 	.run = bead_create_run,
 };

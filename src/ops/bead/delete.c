@@ -67,8 +67,7 @@ const struct op op_bead_delete = {
 		"asks, elsewhere it exits with 1. A bead that another agent has claimed is "
 		"deleted only with --force.",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = delete_fields,
+	OP_BODY(struct body, delete_fields),
 	.reply = &deleted_reply,
 	.run = delete_run,
 };

@@ -47,8 +47,7 @@ const struct op op_bead_deleted = {
 	.name = "bead deleted",
 	.help = "List deleted beads, newest first",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct deleted_body),
-	.fields = deleted_fields,
+	OP_BODY(struct deleted_body, deleted_fields),
 	.reply = &deleted_reply,
 	.run = deleted_run,
 };

@@ -112,8 +112,7 @@ const struct op op_bead_dep_add = {
 	.examples = "bd dep add bd-a1b2 bd-c3d4\n"
 		    "bd dep add bd-a1b2 bd-e5f6 --kind discovered-from",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = add_fields,
+	OP_BODY(struct body, add_fields),
 	.reply = &edge_reply,
 	.run = bead_dep_run_add,
 };
@@ -255,8 +254,7 @@ const struct op op_bead_dep_remove = {
 	.name = "bead dep remove",
 	.help = "Remove dependencies",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = remove_fields,
+	OP_BODY(struct body, remove_fields),
 	.reply = &edges_reply,
 	.run = bead_dep_run_remove,
 };

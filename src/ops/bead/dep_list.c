@@ -56,8 +56,7 @@ const struct op op_bead_dep_list = {
 	.name = "bead dep list",
 	.help = "List a bead's dependencies or dependents",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct bead_dep_list_list_body),
-	.fields = list_fields,
+	OP_BODY(struct bead_dep_list_list_body, list_fields),
 	.reply = &beads_reply,
 	.run = bead_dep_list_run_list,
 };

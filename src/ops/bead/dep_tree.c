@@ -70,8 +70,7 @@ const struct op op_bead_dep_tree = {
 	.name = "bead dep tree",
 	.help = "Show a bead's dependencies as a tree",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct tree_body),
-	.fields = tree_fields,
+	OP_BODY(struct tree_body, tree_fields),
 	.reply = &(const struct prop){ "tree", tree_props },
 	.run = bead_dep_tree_run_tree,
 };

@@ -343,8 +343,7 @@ const struct op op_bead_doctor = {
 	.name = "bead doctor",
 	.help = "Check the bead store, and with --fix repair it",
 	.more = "Names the repair for each problem, and exits with 1 if there is one.",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "doctor", props },
 	.run = bead_doctor_run,
 };

@@ -84,8 +84,7 @@ const struct op op_bead_epic_status = {
 	.name = "bead epic status",
 	.help = "Show the progress of each open epic",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct status_body),
-	.fields = status_fields,
+	OP_BODY(struct status_body, status_fields),
 	.reply = &epics_reply,
 	.run = bead_epic_run_status,
 };
@@ -131,8 +130,7 @@ const struct op op_bead_epic_close_eligible = {
 	.help = "Close every epic whose children are all closed",
 	.more = "Epics that another agent has claimed are skipped.",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct close_body),
-	.fields = close_fields,
+	OP_BODY(struct close_body, close_fields),
 	.reply = &epics_reply,
 	.run = bead_epic_run_close,
 };

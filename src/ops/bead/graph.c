@@ -211,8 +211,7 @@ const struct op op_bead_graph = {
 		    "bd graph bd-a1b2 --depth 0 --format mermaid\n"
 		    "bd graph --all --format dot | dot -Tsvg > beads.svg",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "graph", props },
 	.run = bead_graph_run,
 };

@@ -187,8 +187,7 @@ const struct op op_bead_history = {
 	.name = "bead history",
 	.help = "Show a bead's history",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = history_fields,
+	OP_BODY(struct body, history_fields),
 	.reply = &(const struct prop){ "history[]", history_props },
 	.run = bead_history_run_history,
 };
@@ -197,8 +196,7 @@ const struct op op_bead_commits = {
 	.name = "bead commits",
 	.help = "List published commits, newest first",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = commits_fields,
+	OP_BODY(struct body, commits_fields),
 	.reply = &(const struct prop){ "commits[]", commits_props },
 	.run = bead_history_run_commits,
 };
@@ -207,8 +205,7 @@ const struct op op_bead_blame = {
 	.name = "bead blame",
 	.help = "Show who last changed each field of a bead",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = blame_fields,
+	OP_BODY(struct body, blame_fields),
 	.reply = &(const struct prop){ "blame[]", blame_props },
 	.run = bead_history_run_blame,
 };
@@ -217,8 +214,7 @@ const struct op op_bead_diff = {
 	.name = "bead diff",
 	.help = "Show changes between two commits or times",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = diff_fields,
+	OP_BODY(struct body, diff_fields),
 	.reply = &(const struct prop){ "diff", diff_props },
 	.run = bead_history_run_diff,
 };

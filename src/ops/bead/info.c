@@ -41,8 +41,7 @@ static const struct field fields[] = {
 const struct op op_bead_info = {
 	.name = "bead info",
 	.help = "Show the store's location, settings and your identity",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.flags = OP_BEADS | OP_READER,
 	.reply = &(const struct prop){ "info", info_props },
 	.run = bead_info_run_info,

@@ -75,8 +75,7 @@ const struct op op_bead_init = {
 		"file, branch or setting of yours is changed. Prints what you may want to add to "
 		"AGENTS.md.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR | OP_HOST,
-	.body_size = sizeof(struct setup_ask),
-	.fields = fields,
+	OP_BODY(struct setup_ask, fields),
 	.reply = &(const struct prop){ "init", props },
 	.run = bead_init_run,
 };

@@ -89,8 +89,7 @@ const struct op op_bead_label_add = {
 	.name = "bead label add",
 	.help = "Add a label to beads",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_label_run_add,
 };
@@ -99,8 +98,7 @@ const struct op op_bead_label_remove = {
 	.name = "bead label remove",
 	.help = "Remove a label from beads",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_label_run_remove,
 };

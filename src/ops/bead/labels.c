@@ -36,8 +36,7 @@ const struct op op_bead_label_list = {
 	.name = "bead label list",
 	.help = "Show the labels of a bead",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct bead_labels_list_body),
-	.fields = list_fields,
+	OP_BODY(struct bead_labels_list_body, list_fields),
 	.reply = &(const struct prop){ "labels[]", NULL },
 	.run = bead_labels_run_list,
 };

@@ -103,8 +103,7 @@ const struct op op_bead_list = {
 	.examples = "bd list -s open -p 0,1 -l backend\n"
 		    "bd list --all --sort updated -n 10 --json --brief",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = list_fields,
+	OP_BODY(struct body, list_fields),
 	.reply = &beads_reply,
 	.run = bead_list_run,
 };
@@ -117,8 +116,7 @@ const struct op op_bead_search = {
 	.examples = "bd search \"login timeout\"\n"
 		    "bd search pars -s open --json",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = search_fields,
+	OP_BODY(struct body, search_fields),
 	.reply = &beads_reply,
 	.run = bead_list_run,
 };

@@ -198,8 +198,7 @@ const struct op op_bead_ready = {
 		    "bd ready -t bug -l backend --explain\n"
 		    "bd ready --parallel 3 --claim --for amber,birch,coral --json",
 	.flags = BEAD_READ | OP_READER | OP_RECEIPT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_ready_run,
 	.look = bead_ready_look,

@@ -53,8 +53,7 @@ const struct op op_bead_reclaim = {
 	.name = "bead reclaim",
 	.help = "Reopen all beads whose lease has expired",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct reclaim_body),
-	.fields = reclaim_fields,
+	OP_BODY(struct reclaim_body, reclaim_fields),
 	.reply = &beads_reply,
 	.run = bead_reclaim_run_reclaim,
 };

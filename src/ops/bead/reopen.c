@@ -50,8 +50,7 @@ const struct op op_bead_reopen = {
 	.name = "bead reopen",
 	.help = "Reopen closed beads",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_reopen_run,
 };

@@ -214,8 +214,7 @@ const struct op op_bead_repair = {
 		"stamp more than a day in the future would win over all later changes. --stamps "
 		"repairs such beads.",
 	.flags = OP_WRITE | OP_ACTOR,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "repair", props },
 	.run = bead_repair_run,
 };

@@ -149,8 +149,7 @@ const struct op op_bead_show = {
 	.examples = "bd show bd-a1b2\n"
 		    "bd show a1b2 c3d4 --json",
 	.flags = BEAD_READ | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_show_run,
 };

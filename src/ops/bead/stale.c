@@ -43,8 +43,7 @@ const struct op op_bead_stale = {
 	.name = "bead stale",
 	.help = "List beads without recent updates, stalest first",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct stale_body),
-	.fields = stale_fields,
+	OP_BODY(struct stale_body, stale_fields),
 	.reply = &beads_reply,
 	.run = bead_stale_run_stale,
 };

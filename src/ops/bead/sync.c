@@ -172,8 +172,7 @@ const struct op op_bead_sync = {
 		"they are made; turn it off with 'bd config set sync.auto false' or "
 		"ABACUS_AUTOSYNC=0. A failed sync loses nothing.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_WAITS | OP_LOST | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "sync", props },
 	.run = bead_sync_run,
 };

@@ -94,8 +94,7 @@ const struct op op_bead_undelete = {
 		"more. It is restored as a copy under another id, with its dependencies; a "
 		"warning names both ids.",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct undelete_body),
-	.fields = undelete_fields,
+	OP_BODY(struct undelete_body, undelete_fields),
 	.reply = &beads_reply,
 	.run = undelete_run,
 };

@@ -60,8 +60,7 @@ const struct op op_bead_undo = {
 	.examples = "bd undo --dry-run\n"
 		    "bd undo",
 	.flags = BEAD_WRITE & ~OP_GROUPED, /* the journal says what to undo */
-	.body_size = sizeof(struct body),
-	.fields = undo_fields,
+	OP_BODY(struct body, undo_fields),
 	.reply = &(const struct prop){ "undo", undo_props },
 	.run = bead_undo_run,
 };

@@ -207,8 +207,7 @@ const struct op op_bead_update = {
 		    "bd update bd-a1b2 -p 0 --add-label urgent --append-notes \"customer waits\"\n"
 		    "bd update bd-a1b2 --title \"Better\" --if-hash 4f1c…",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = bead_update_run,
 };

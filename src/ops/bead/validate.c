@@ -150,8 +150,7 @@ const struct op op_bead_validate = {
 	.name = "bead validate",
 	.help = "Check the published files and the journal",
 	.more = "Exits with 1 if there are errors.",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "validation", props },
 	.run = bead_validate_run,
 };

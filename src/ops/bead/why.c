@@ -135,8 +135,7 @@ const struct op op_bead_why = {
 	.name = "bead why",
 	.help = "Explain why a bead is or isn't ready",
 	.flags = BEAD_READ | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "why", props },
 	.run = bead_why_run,
 };

@@ -48,8 +48,7 @@ const struct op op_board_artifact_add = {
 	.examples =
 		"bb --as kimi-01 artifact add doc/api.md \"the HTTP API\" --version 2 --ref tt:issue:13",
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &artifact_reply,
 	.run = board_artifact_add_run,
 };

@@ -30,8 +30,7 @@ const struct op op_board_artifact_show = {
 	.help = "Show an artifact",
 	.examples = "bb artifact show doc/api.md",
 	.flags = OP_BOARD,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &artifact_reply,
 	.run = board_artifact_show_run,
 };

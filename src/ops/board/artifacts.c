@@ -48,8 +48,7 @@ const struct op op_board_artifacts = {
 	.help = "List artifacts",
 	.examples = "bb artifacts --by kimi-01",
 	.flags = OP_BOARD | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &artifacts_reply,
 	.run = board_artifacts_run,
 };

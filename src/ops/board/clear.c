@@ -104,8 +104,7 @@ const struct op op_board_clear = {
 	.examples = "bb clear --messages-before 7d\n"
 		    "bb clear --reset-offline --confirm",
 	.flags = OP_BOARD | OP_WRITE | OP_DESTROYS | OP_RECEIPT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "cleared", props },
 	.run = board_clear_run,
 };

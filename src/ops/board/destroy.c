@@ -67,8 +67,7 @@ const struct op op_board_destroy = {
 	.more = "Removes the folder .bb and everything in it. Without --confirm, it only shows "
 		"what is there.",
 	.flags = OP_WRITE | OP_DESTROYS,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "removed", props },
 	.run = board_destroy_run,
 };

@@ -300,8 +300,7 @@ const struct op op_project_install = {
 		    "abacus install --all --write\n"
 		    "abacus install codex --sandbox --user --write",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "hosts[]", props },
 	.run = board_install_run_all,
 };
@@ -317,8 +316,7 @@ const struct op op_board_install = {
 		    "bb install codex --user --write --agent codex-01\n"
 		    "bb install claude --remove",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "hosts[]", props },
 	.run = board_install_run,
 };

@@ -114,8 +114,7 @@ const struct op op_board_log = {
 		    "bb log --since 1h --tag blocker --tag question --priority high\n"
 		    "bb --as claude-01 log --unread",
 	.flags = OP_BOARD | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &messages_reply,
 	.run = board_log_run_log,
 };
@@ -124,8 +123,7 @@ const struct op op_board_read = {
 	.name = "board read",
 	.help = "Read messages, oldest first",
 	.flags = OP_BOARD | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &messages_reply,
 	.run = board_log_run_read,
 };

@@ -41,8 +41,7 @@ const struct op op_board_message = {
 	.more = "Shows the message, then its replies and their replies, depth first; at most 50.",
 	.examples = "bb message 42",
 	.flags = OP_BOARD | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &messages_reply,
 	.run = board_message_run,
 };

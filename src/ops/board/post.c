@@ -55,8 +55,7 @@ const struct op op_board_post = {
 		    "bb --as kimi-01 post \"Done, please review\" --priority high --reply-to 7\n"
 		    "git log -1 --format=%B | bb post - --tag info",
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &message_reply,
 	.run = board_post_run,
 };

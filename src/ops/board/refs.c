@@ -59,8 +59,7 @@ const struct op op_board_refs = {
 	.help = "Find messages and artifacts by reference",
 	.examples = "bb refs tt:issue:13",
 	.flags = OP_BOARD | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "found", props },
 	.run = board_refs_run,
 };

@@ -71,8 +71,7 @@ const struct op op_board_status = {
 	.examples = "bb status\n"
 		    "bb status --json",
 	.flags = OP_BOARD | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = any,
+	OP_BODY(struct body, any),
 	.reply = &roster_reply,
 	.run = board_status_run,
 };
@@ -82,8 +81,7 @@ const struct op op_board_status_get = {
 	.help = "Show one agent's status in detail",
 	.examples = "bb status get claude-01",
 	.flags = OP_BOARD | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = one,
+	OP_BODY(struct body, one),
 	.reply = &roster_reply,
 	.run = board_status_run,
 };

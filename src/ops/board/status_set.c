@@ -41,8 +41,7 @@ const struct op op_board_status_set = {
 	.examples = "bb --as claude-01 status set \"OAuth2 login\" --status coding --progress 40\n"
 		    "bb --as claude-01 status set --blockers \"need the callback URL\"",
 	.flags = OP_BOARD | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_IDEMPOTENT,
-	.body_size = sizeof(struct status_change),
-	.fields = fields,
+	OP_BODY(struct status_change, fields),
 	.reply = &agent_reply,
 	.run = board_status_set_run,
 };

@@ -127,8 +127,7 @@ const struct op op_bead_export = {
 	.examples = "bd export -o .beads/issues.jsonl\n"
 		    "bd export --format md",
 	.flags = BEAD_READ | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "export", props },
 	.run = bead_export_run,
 };

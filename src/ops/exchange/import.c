@@ -243,8 +243,7 @@ const struct op op_bead_import = {
 		"bd import backlog/issues.jsonl --prefix web\n"
 		"gh issue list --state all --limit 1000 --json number,title,body,state,labels,createdAt,updatedAt,closedAt | bd import --from github -",
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "import", props },
 	.run = bead_import_run,
 };

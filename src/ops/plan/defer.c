@@ -70,8 +70,7 @@ const struct op op_bead_defer = {
 	.examples = "bd defer bd-a1b2 --until 2026-12-01\n"
 		    "bd defer bd-a1b2 --until 2d",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = defer_fields,
+	OP_BODY(struct body, defer_fields),
 	.reply = &beads_reply,
 	.run = bead_defer_run,
 };
@@ -80,8 +79,7 @@ const struct op op_bead_undefer = {
 	.name = "bead undefer",
 	.help = "Make deferred beads ready again",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = undefer_fields,
+	OP_BODY(struct body, undefer_fields),
 	.reply = &beads_reply,
 	.run = bead_undefer_run,
 };

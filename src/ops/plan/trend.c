@@ -86,8 +86,7 @@ const struct op op_bead_trend = {
 	.examples = "bd trend\n"
 		    "bd trend --since 12h --points 6",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "trend[]", props },
 	.run = bead_trend_run,
 };

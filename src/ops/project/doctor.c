@@ -231,8 +231,7 @@ const struct op op_project_doctor = {
 	.examples = "abacus doctor\n"
 		    "abacus doctor --fix",
 	.flags = OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "doctor", props },
 	.run = project_doctor_run,
 };

@@ -125,8 +125,7 @@ const struct op op_project_init = {
 		"stores stay as they are, and no file of yours is changed. Prints what you may "
 		"want to add to AGENTS.md.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_ACTOR | OP_HOST,
-	.body_size = sizeof(struct project_init),
-	.fields = fields,
+	OP_BODY(struct project_init, fields),
 	.reply = &(const struct prop){ "project", props },
 	.run = project_init_run,
 };

@@ -70,8 +70,7 @@ const struct op op_project_log = {
 		    "abacus log -f\n"
 		    "abacus log --since 2h --agent amber-otter\n"
 		    "abacus log --bead a1b2 --json",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "activity[]", act_props },
 	.run = project_log_run,
 };

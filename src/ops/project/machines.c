@@ -312,8 +312,7 @@ const struct op op_machines_rename = {
 	.examples = "abacus machines rename laptop\n"
 		    "abacus machines rename 4f3a office",
 	.flags = OP_WRITE | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = rename_fields,
+	OP_BODY(struct body, rename_fields),
 	.reply = &one_reply,
 	.run = machines_rename_run,
 };
@@ -324,8 +323,7 @@ const struct op op_machines_forget = {
 	.more = "Other clones keep what they have received. A machine that still shares "
 		"publishes its log again with its next change.",
 	.flags = OP_WRITE | OP_HOST | OP_WAITS,
-	.body_size = sizeof(struct body),
-	.fields = one_fields,
+	OP_BODY(struct body, one_fields),
 	.reply = &one_reply,
 	.run = machines_forget_run,
 };
@@ -336,8 +334,7 @@ const struct op op_machines_trust = {
 	.more = "Use this after a warning that a machine's log is signed with another key, or "
 		"was rolled back, and only once the owner of the machine has confirmed it.",
 	.flags = OP_WRITE | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = one_fields,
+	OP_BODY(struct body, one_fields),
 	.reply = &one_reply,
 	.run = machines_trust_run,
 };

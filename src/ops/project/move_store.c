@@ -78,8 +78,7 @@ const struct op op_move_store = {
 	.examples = "abacus move-store workspace\n"
 		    "abacus move-store git",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct move_store),
-	.fields = fields,
+	OP_BODY(struct move_store, fields),
 	.reply = &(const struct prop){ "moved", props },
 	.run = move_store_run,
 };

@@ -70,8 +70,7 @@ static enum err project_schema_run(struct call *c, struct stores *s, const void 
 const struct op op_schema = {
 	.name = "schema",
 	.help = "Print the JSON Schema of all operations, or of one",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "operations[]", props },
 	.run = project_schema_run,
 };

@@ -39,8 +39,7 @@ const struct op op_project_search = {
 		"comments, a word matches the beginning of a word. The newest results of each "
 		"kind come first.",
 	.examples = "abacus search mandate",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "findings[]", props },
 	.run = project_search_run,
 };

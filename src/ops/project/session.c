@@ -100,8 +100,7 @@ static enum err project_session_run_sessions(struct call *c, struct stores *s, c
 const struct op op_sessions = {
 	.name = "sessions",
 	.help = "Show epics, tasks, agents and reservations",
-	.body_size = sizeof(struct sessions_body),
-	.fields = sessions_fields,
+	OP_BODY(struct sessions_body, sessions_fields),
 	.reply = &(const struct prop){ "sessions", sessions_props },
 	.run = project_session_run_sessions,
 };
@@ -142,8 +141,7 @@ const struct op op_conversation = {
 	.more = "Shows changes, comments, mail, protocol events, posts, artifacts and continuity "
 		"events, oldest first.",
 	.examples = "abacus conversation a1b2",
-	.body_size = sizeof(struct conversation_body),
-	.fields = conversation_fields,
+	OP_BODY(struct conversation_body, conversation_fields),
 	.reply = &(const struct prop){ "conversation", conversation_props },
 	.run = project_session_run_conversation,
 };

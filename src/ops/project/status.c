@@ -81,8 +81,7 @@ const struct op op_project_status = {
 	.examples = "abacus status\n"
 		    "abacus status --limit 20",
 	.flags = OP_LOST,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "status", props },
 	.run = project_status_run,
 };

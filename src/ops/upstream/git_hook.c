@@ -128,8 +128,7 @@ const struct op op_upstream_git_hook = {
 	.name = "upstream hook",
 	.help = "Handle a Git hook of upstream's bd; never fails",
 	.flags = OP_WRITE | OP_HOST | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = run_fields,
+	OP_BODY(struct body, run_fields),
 	.reply = &(const struct prop){ "hook", run_props },
 	.run = upstream_git_hook_run,
 };

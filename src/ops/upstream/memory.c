@@ -151,8 +151,7 @@ const struct op op_upstream_remember = {
 	.more = "The fact is part of 'bd prime' and of every resume. It is the same as 'vybe "
 		"memory set --scope global'.",
 	.flags = MEMORY_WRITES | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = remember_fields,
+	OP_BODY(struct body, remember_fields),
 	.reply = &done_reply,
 	.run = upstream_remember_run,
 };
@@ -161,8 +160,7 @@ const struct op op_upstream_memories = {
 	.name = "upstream memories",
 	.help = "List the remembered facts",
 	.flags = OP_VYBE | OP_READER | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = list_fields,
+	OP_BODY(struct body, list_fields),
 	.reply = &(const struct prop){ "memories:object", NULL },
 	.run = upstream_memories_run,
 };
@@ -171,8 +169,7 @@ const struct op op_upstream_recall = {
 	.name = "upstream recall",
 	.help = "Show a remembered fact",
 	.flags = OP_VYBE | OP_READER | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = key_fields,
+	OP_BODY(struct body, key_fields),
 	.reply = &done_reply,
 	.run = upstream_recall_run,
 };
@@ -181,8 +178,7 @@ const struct op op_upstream_forget = {
 	.name = "upstream forget",
 	.help = "Forget a remembered fact",
 	.flags = MEMORY_WRITES,
-	.body_size = sizeof(struct body),
-	.fields = key_fields,
+	OP_BODY(struct body, key_fields),
 	.reply = &done_reply,
 	.run = upstream_forget_run,
 };

@@ -70,8 +70,7 @@ const struct op op_upstream_merge = {
 	.more = "Merges by id and by member, so there is never a conflict. Upstream's bd sets it "
 		"up as 'bd merge %A %O %A %B'.",
 	.flags = OP_WRITE | OP_HOST | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "merged", props },
 	.run = upstream_merge_run,
 };

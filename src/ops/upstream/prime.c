@@ -160,8 +160,7 @@ const struct op op_upstream_prime = {
 	.more = "Prints nothing outside of a store. Upstream's entries in the settings of hosts "
 		"run it at SessionStart and PreCompact, so it never fails.",
 	.flags = OP_VYBE | OP_READER | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "prime", props },
 	.run = upstream_prime_run,
 };

@@ -81,8 +81,7 @@ const struct op op_upstream_query = {
 	.examples = "bd query \"status=open AND priority<=1\"\n"
 		    "bd query \"(type=bug OR label=urgent) AND updated>7d\"",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
 	.run = upstream_query_run,
 };

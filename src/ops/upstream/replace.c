@@ -67,8 +67,7 @@ const struct op op_upstream_supersede = {
 	.name = "upstream supersede",
 	.help = "Close a bead that another one replaces",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = supersede_fields,
+	OP_BODY(struct body, supersede_fields),
 	.reply = &beads_reply,
 	.run = upstream_supersede_run,
 };
@@ -77,8 +76,7 @@ const struct op op_upstream_duplicate = {
 	.name = "upstream duplicate",
 	.help = "Close a bead as a duplicate of another one",
 	.flags = BEAD_WRITE,
-	.body_size = sizeof(struct body),
-	.fields = duplicate_fields,
+	OP_BODY(struct body, duplicate_fields),
 	.reply = &beads_reply,
 	.run = upstream_duplicate_run,
 };

@@ -76,8 +76,7 @@ const struct op op_upstream_setup = {
 	.more = "The same as 'vybe hook install'. Entries of upstream's bd in the host's file stay, "
 		"and keep working.",
 	.flags = OP_WRITE | OP_HOST | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "setup", props },
 	.run = upstream_setup_run,
 };

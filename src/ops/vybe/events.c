@@ -120,8 +120,7 @@ const struct op op_vybe_events = {
 	.name = "vybe events list",
 	.help = "List events, newest first",
 	.flags = VYBE_LOOKS | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = event_fields,
+	OP_BODY(struct body, event_fields),
 	.reply = &(const struct prop){ "events", events_props },
 	.run = vybe_events_run_events,
 };
@@ -130,8 +129,7 @@ const struct op op_vybe_artifacts = {
 	.name = "vybe artifacts list",
 	.help = "List artifacts",
 	.flags = VYBE_LOOKS,
-	.body_size = sizeof(struct body),
-	.fields = artifact_fields,
+	OP_BODY(struct body, artifact_fields),
 	.reply = &(const struct prop){ "artifacts", artifacts_props },
 	.run = vybe_events_run_artifacts,
 };

@@ -297,8 +297,7 @@ const struct op op_vybe_hook_install = {
 		"the new one, and a file that cannot be parsed is not changed. The files of all "
 		"named hosts are changed, or none.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = install_fields,
+	OP_BODY(struct body, install_fields),
 	.reply = &(const struct prop){ "installed", install_props },
 	.run = vybe_hook_run_install,
 };
@@ -307,8 +306,7 @@ const struct op op_vybe_hook_uninstall = {
 	.name = "vybe hook uninstall",
 	.help = "Remove the hooks",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = install_fields,
+	OP_BODY(struct body, install_fields),
 	.reply = &(const struct prop){ "removed", install_props },
 	.run = vybe_hook_run_uninstall,
 };
@@ -317,8 +315,7 @@ const struct op op_vybe_hook_handle = {
 	.name = "vybe hook handle",
 	.help = "Handle a call from a host's hook; it never fails, and prints only the host's JSON",
 	.flags = OP_WRITE | OP_NAMES | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = handle_fields,
+	OP_BODY(struct body, handle_fields),
 	.reply = &(const struct prop){ "answer", answer_props },
 	.run = vybe_hook_run_handle,
 };

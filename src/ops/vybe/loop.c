@@ -505,8 +505,7 @@ const struct op op_vybe_loop = {
 		"than that ends the loop, and the task is free again. SIGINT first stops the "
 		"command, then the loop.",
 	.flags = OP_WRITE | OP_ACTOR | OP_NAMES | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = loop_fields,
+	OP_BODY(struct body, loop_fields),
 	.reply = &(const struct prop){ "loop", loop_props },
 	.run = vybe_loop_run_loop,
 };
@@ -515,8 +514,7 @@ const struct op op_vybe_loop_stats = {
 	.name = "vybe loop stats",
 	.help = "Show statistics of the last loops",
 	.flags = VYBE_LOOKS,
-	.body_size = sizeof(struct body),
-	.fields = stats_fields,
+	OP_BODY(struct body, stats_fields),
 	.reply = &(const struct prop){ "stats", stats_props },
 	.run = vybe_loop_run_stats,
 };

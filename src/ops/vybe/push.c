@@ -359,8 +359,7 @@ const struct op op_vybe_push = {
 		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, summary, "
 		"label, blocked_reason, force, epoch}. Artifacts and task_status need a task_id.",
 	.flags = VYBE_CHANGES,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "pushed", props },
 	.run = vybe_push_run,
 };

@@ -58,8 +58,7 @@ const struct op op_vybe_resume = {
 		"changes to beads. The focus is chosen by fixed rules; the reply names the rule. "
 		"The prompt is meant for a model.",
 	.flags = VYBE_CHANGES,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "resumed", props },
 	.run = vybe_resume_run,
 };

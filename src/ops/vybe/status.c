@@ -157,8 +157,7 @@ const struct op op_vybe_status = {
 	.name = "vybe status",
 	.help = "Show the state of the store and its counts",
 	.flags = OP_READER | OP_NAMES,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "status", props },
 	.run = vybe_status_run,
 };

@@ -43,8 +43,7 @@ static enum err vybe_task_run_claim(struct call *c, struct stores *s, const void
 const struct op op_vybe_task_claim = {
 	.name = "vybe task claim",
 	.flags = OP_BEADS | OP_WRITE | OP_ACTOR | OP_RECEIPT | OP_CLAIMS,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.run = vybe_task_run_claim,
 };
 

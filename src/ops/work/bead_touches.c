@@ -170,8 +170,7 @@ const struct op op_bead_touches = {
 	.examples = "bd touches bd-a1b2\n"
 		    "bd update bd-a1b2 --touches 'src/parser/*,doc/parser.md'",
 	.flags = BEAD_READ,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "touches", props },
 	.run = bead_touches_run,
 };

@@ -196,8 +196,7 @@ const struct op op_bead_conflicts = {
 	.examples = "bd conflicts\n"
 		    "bd conflicts bd-a1b2 --min-score 20 --json",
 	.flags = BEAD_READ | OP_READER,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "conflicts[]", props },
 	.run = bead_conflicts_run,
 };

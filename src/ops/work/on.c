@@ -115,8 +115,7 @@ const struct op op_project_on = {
 		    "abacus on --run\n"
 		    "abacus on --remove 1",
 	.flags = OP_WRITE | OP_HOST | OP_PERSON,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "rules[]", props },
 	.run = project_on_run,
 };

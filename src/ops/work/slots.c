@@ -90,8 +90,7 @@ const struct op op_project_slots_set = {
 	.more = "The resources are yours, on this machine, and shared by all of your projects. "
 		"Running commands keep the slots that they hold.",
 	.flags = OP_WRITE | OP_IDEMPOTENT | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = set_fields,
+	OP_BODY(struct body, set_fields),
 	.reply = &(const struct prop){ "slots[]", props },
 	.run = project_slots_run_set,
 };

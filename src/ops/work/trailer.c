@@ -124,8 +124,7 @@ const struct op op_project_work_trailer = {
 	.help = "Add the line 'Bead: ID' to the message of a commit",
 	.more = "Git's hook prepare-commit-msg runs it, after 'bd config set commit.trailer true'.",
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST | OP_IDEMPOTENT,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "trailer", props },
 	.run = project_work_trailer_run,
 };

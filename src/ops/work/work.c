@@ -475,8 +475,7 @@ const struct op op_project_work = {
 	.examples = "abacus work bd-a1b2 --worktree\n"
 		    "abacus work done --reason \"fixed in 3f2a\"",
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 	.reply = &work_reply,
 	.run = project_work_run,
 };
@@ -486,8 +485,7 @@ const struct op op_project_work_done = {
 	.help = "Close your current bead and release what was reserved for it",
 	.more = "Branch and worktree stay, so that they can be merged.",
 	.flags = OP_WRITE | OP_ACTOR,
-	.body_size = sizeof(struct body),
-	.fields = done_fields,
+	OP_BODY(struct body, done_fields),
 	.reply = &work_reply,
 	.run = project_work_run_done,
 };

@@ -40,8 +40,7 @@ const struct op op_bead_edit = {
 		"meanwhile, nothing is written; your text is kept in a file that the error names.",
 	.examples = "bd edit bd-a1b2",
 	.flags = OP_BEADS | OP_WRITE | OP_ACTOR | OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = edit_fields,
+	OP_BODY(struct body, edit_fields),
 };
 
 /* --- the editor --- */

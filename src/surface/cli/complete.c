@@ -101,6 +101,5 @@ const struct op op_completion = {
 	.name = "completion",
 	.help = "Print a completion script",
 	.examples = "abacus completion bash bb > ~/.local/share/bash-completion/completions/bb",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 };

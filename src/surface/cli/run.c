@@ -88,6 +88,5 @@ const struct op op_run = {
 	.examples = "abacus run --need build:2 -- make -j8\n"
 		    "abacus run --need gpu --timeout 10m -- ./train",
 	.flags = OP_HOST,
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 };

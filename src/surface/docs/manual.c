@@ -108,6 +108,5 @@ const struct op op_man = {
 	.name = "man",
 	.help = "Print a manual page",
 	.examples = "abacus man bb | man -l -",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 };

@@ -136,6 +136,5 @@ const struct op op_abacus_mcp = {
 	.examples = "abacus mcp --agent claude-01\n"
 		    "abacus mcp --tools all\n"
 		    "claude mcp add --transport stdio abacus -- abacus mcp --agent claude-01",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 };

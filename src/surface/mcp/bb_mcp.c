@@ -75,6 +75,5 @@ const struct op op_mcp = {
 	.more = MCP_MORE,
 	.examples = "bb mcp --agent claude-01\n"
 		    "claude mcp add --transport stdio blackboard -- bb mcp --agent claude-01",
-	.body_size = sizeof(struct body),
-	.fields = fields,
+	OP_BODY(struct body, fields),
 };

@@ -394,8 +394,7 @@ const struct op op_mcp_identify = {
 	.name = "identify",
 	.help = "Set your name for this session",
 	.flags = OP_IDEMPOTENT,
-	.body_size = sizeof(struct identify_body),
-	.fields = identify_fields,
+	OP_BODY(struct identify_body, identify_fields),
 	.reply = &(const struct prop){ "identity", identify_props },
 	.run = check_identity,
 };

@@ -125,8 +125,7 @@ const struct op op_serve = {
 	.examples = "abacus serve\n"
 		    "abacus serve --port 0\n"
 		    "curl --unix-socket .git/abacus/serve/socket http://localhost/api/bead/ready",
-	.body_size = sizeof(struct serve_body),
-	.fields = serve_fields,
+	OP_BODY(struct serve_body, serve_fields),
 };
 
 /* --- abacus open --- */
@@ -287,8 +286,7 @@ const struct op op_open = {
 		"runs on another machine.",
 	.examples = "abacus open\n"
 		    "abacus open --print",
-	.body_size = sizeof(struct open_body),
-	.fields = open_fields,
+	OP_BODY(struct open_body, open_fields),
 	.reply = &(const struct prop){ "page", open_props },
 	.run = run_open,
 };
