@@ -19,6 +19,7 @@ import agents
 import beads
 import continuity
 import service
+import sharing
 
 TRUE = shutil.which("true")
 READS = {
@@ -160,6 +161,9 @@ def main():
         folders["continuity"].mkdir()
         continuity.tables(measure, build, args.rounds, folders["continuity"], TRUE)
         beads.tables(measure, build, args.rounds, pathlib.Path(top), TRUE)
+        folders["sharing"] = pathlib.Path(top) / "sharing"
+        folders["sharing"].mkdir()
+        sharing.tables(measure, build, args.rounds, folders["sharing"])
         folders["service"] = pathlib.Path(top) / "service"
         folders["service"].mkdir()
         service.tables(measure, build, folders["service"])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """machines.py [MACHINES [SECONDS]]: clones that share through one bare remote, each sending a message a second to the
-next one. Prints the rate of pushes, the bytes per message and the delay, and fails if a message is lost or doubled.
+next one. Prints the rate of pushes, the bytes per message and the delay, and fails if a message is lost or doubled, or
+a command refused. A refused command is repeated with its request id.
 
 Default: 10 machines, 20 seconds. With more machines than the computer has room for, commands and share processes queue,
 and the delay says more about the computer than about the protocol."""
@@ -75,7 +76,7 @@ def main():
     for path in clones:  # as a command that waits does
         waits.append(open(path / ".git" / "abacus" / "machines" / "waiting.lock", "a"))
         fcntl.flock(waits[-1], fcntl.LOCK_SH)
-    before, pushed, sent, stop, began = size(hub), {}, [], threading.Event(), time.time_ns()
+    before, pushed, sent, refused, stop, began = size(hub), {}, [], [], threading.Event(), time.time_ns()
     boxes = [Mailbox(path, f"agent-{i}") for i, path in enumerate(clones)]
 
     def watch():
@@ -91,9 +92,14 @@ def main():
     def talk(i):
         for n in range(SECONDS):
             start = time.monotonic()
-            reply = run(clones[i], "bb", "--json", "agent", "send", "--from", f"agent-{i}", "--to",
-                        f"agent-{(i + 1) % COUNT}", "--bead", "bd-1", "--category", "INFO", "--subject", "s", "--body",
-                        f"message {n} of {i}", live=True)
+            reply = None
+            while not reply:
+                try:
+                    reply = run(clones[i], "bb", "--json", "--request-id", f"r{n}", "agent", "send", "--from",
+                                f"agent-{i}", "--to", f"agent-{(i + 1) % COUNT}", "--bead", "bd-1", "--category", "INFO",
+                                "--subject", "s", "--body", f"message {n} of {i}", live=True)
+                except RuntimeError as why:
+                    refused.append(str(why))
             sent.append((reply["data"]["message_id"], (i + 1) % COUNT, time.time()))
             time.sleep(max(0, 1 - (time.monotonic() - start)))
 
@@ -116,7 +122,10 @@ def main():
     delays = sorted(boxes[to].seen[id] - at for id, to, at in sent if id in boxes[to].seen)
     lost, double = len(sent) - len(delays), sum(box.sent - len(box.seen) for box in boxes)
     gaps = [(b - a) / 1e9 for times in map(sorted, pushed.values()) for a, b in zip(times, times[1:]) if a > began]
-    print(f"{COUNT} machines, {SECONDS} s, load {os.getloadavg()[0]:.0f}: {len(sent)} messages, {lost} lost, {double} doubled")
+    print(f"{COUNT} machines, {SECONDS} s, load {os.getloadavg()[0]:.0f}: {len(sent)} messages, {lost} lost, {double} doubled, "
+          f"{len(refused)} refused")
+    for why in refused[:3]:
+        print(why)
     print(f"pushes per machine and second: {len(gaps) / COUNT / (SECONDS + settled):.2f}; "
           f"least time between two of one machine: {min(gaps, default=0):.2f} s")
     print(f"bytes at the remote per message: {(size(hub) - before) / max(1, len(sent)):.0f}")
@@ -124,7 +133,7 @@ def main():
         print(f"delay: median {delays[len(delays) // 2]:.1f} s, 99 % {delays[len(delays) * 99 // 100]:.1f} s, "
               f"longest {delays[-1]:.1f} s")
     shutil.rmtree(root, ignore_errors=True)
-    return bool(double or lost)
+    return bool(double or lost or refused)
 
 
 if __name__ == "__main__":
