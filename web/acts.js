@@ -21,7 +21,7 @@ const inline = new Set(["set", "reserved", "expired", "overlapped", "added", "ch
 
 export function act(a) {
   const verb = a.what === "sent" ? mail[a.category] ?? "wrote to" : words[a.what] ?? a.what;
-  const about = a.bead_id && h("span", {}, a.kind === "bead" ? "" : " about ", link(a.bead_id, a.title ?? taskOf(a.bead_id)?.title));
+  const about = a.bead_id && h("span", {}, a.kind !== "bead" ? " about " : a.what === "changed" && a.text ? " of " : "", link(a.bead_id, a.title ?? taskOf(a.bead_id)?.title));
   const to = a.to.filter((id) => id !== a.by);
   return h("li", { class: `act k-${a.kind} ${a.what}${a.category ? ` ${a.category.toLowerCase()}` : ""}` },
     h("span", { class: "dot", "aria-hidden": "true" }),

@@ -23,8 +23,14 @@ applyPrefs();
 
 // --- views ---
 
-const main = $("#main"), drawer = $("#drawer");
+const main = $("#main"), drawer = $("#drawer"), links = document.querySelectorAll("header nav a");
 let current = null, name = "", panel = null, opener = null;
+
+// The past stays while one goes from view to view.
+function place(view) {
+  const past = route().args.get("past");
+  return `#/${view}${past ? `?past=${encodeURIComponent(past)}` : ""}`;
+}
 
 function show() {
   const at = route();
@@ -34,11 +40,12 @@ function show() {
     main.replaceChildren();
     name = at.view;
     current = views[at.view].open(main);
-    for (const link of document.querySelectorAll("header nav a"))
+    for (const link of links)
       if (link.dataset.view === name) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     setTitle(`${name[0].toUpperCase()}${name.slice(1)}`);
   }
+  for (const link of links) link.href = place(link.dataset.view);
   current.update(new Set(["route"]));
   showPanel(at.args.get("task") ?? "", at.args.get("agent") ?? "");
 }
@@ -85,7 +92,7 @@ addEventListener("keydown", (e) => {
   if (e.key === "Escape" && panel) return go({ task: "", agent: "" });
   if (typing(e.target)) return;
   const act = {
-    ...Object.fromEntries(names.map((view, i) => [i + 1, () => (location.hash = `#/${view}`)])),
+    ...Object.fromEntries(names.map((view, i) => [i + 1, () => (location.hash = place(view))])),
     j: () => move(1),
     k: () => move(-1),
     n: () => create(),

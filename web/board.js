@@ -1,6 +1,6 @@
 // The board: In progress, Ready, Blocked, Closed. Cards are moved by dragging, or with the keys [ and ] back and forth
 // between ready, in progress and closed; the keys + and - change the priority. What is ready and what is blocked is the service's answer.
-import { h } from "./dom.js";
+import { h, hint } from "./dom.js";
 import { store, byPriority, isReady } from "./store.js";
 import { LongList } from "./list.js";
 import { card, version } from "./task.js";
@@ -17,13 +17,13 @@ const lineOf = (task, drag) => ({ key: task.id, version: `${version(task)}|${tas
 } });
 
 class Column {
-  constructor(title, hint, drag) {
+  constructor(title, text, drag) {
     this.head = h("h2", {}, title);
     this.title = title;
     this.drag = drag;
     this.scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": title });
     this.list = new LongList(this.scroller, { role: "list" });
-    this.empty = h("p", { class: "quiet" }, hint);
+    this.empty = h("p", { class: "quiet" }, hint(text));
     this.scroller.append(this.empty, this.list.room);
     this.el = h("section", { class: "column", "aria-label": title }, this.head, this.scroller);
   }
@@ -72,7 +72,7 @@ const setPriority = (task, value) => value >= 0 && value <= 4 && value !== task.
 export class Board {
   constructor(filter) {
     this.filter = filter;
-    this.columns = columns.map(([key, title, hint]) => [key, new Column(title, hint, true)]);
+    this.columns = columns.map(([key, title, text]) => [key, new Column(title, text, true)]);
     const { epic, assignee, label } = groups;
     this.group = groupSelect({ epic, assignee, label });
     this.tools = [this.group];

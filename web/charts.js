@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { store } from "./store.js";
 import { Reader } from "./pulse.js";
 
-const DAY = 86400000, DAYS = 30, W = 640, H = 180, LEFT = 34, BOTTOM = 22, MOST = 12, LARGE = 2000;
+const DAY = 86400000, DAYS = 30, W = 640, H = 180, LEFT = 42, BOTTOM = 22, MOST = 12, LARGE = 2000;
 const dayOf = (at) => at.slice(0, 10);
 const words = (text) => document.createTextNode(text);
 

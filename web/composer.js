@@ -44,7 +44,8 @@ export class Composer {
 
   // Lists the agents as senders and recipients, and keeps the selection.
   fill() {
-    const ids = [...store.agents.keys()], key = `${ids.join()}|${this.thread.data?.bead?.assignee ?? ""}`;
+    const isPerson = (id) => store.agents.get(id).role === "person"; // one writes to agents first
+    const ids = [...store.agents.keys()].sort((a, b) => isPerson(a) - isPerson(b)), key = `${ids.join()}|${this.thread.data?.bead?.assignee ?? ""}`;
     if (this.filled === key) return;
     const first = this.filled === undefined;
     this.filled = key;

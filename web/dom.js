@@ -23,6 +23,9 @@ function apply(el, attributes) {
   }
 }
 
+// A sentence whose commands, in quotes, are shown as code.
+export const hint = (text) => text.split("'").map((part, i) => (i % 2 ? h("code", {}, part) : part));
+
 export const $ = (selector, root = document) => root.querySelector(selector);
 
 // --- times ---

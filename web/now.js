@@ -1,6 +1,6 @@
 // Now: what needs attention, the agents and their work, what is in progress and what is ready, and the
 // activity beside it. All of it is what the service says: see 'abacus status' and 'abacus log'.
-import { h, reconcile, time } from "./dom.js";
+import { h, hint, reconcile, time } from "./dom.js";
 import { get, post, requestId } from "./api.js";
 import { byPriority, isReady, store } from "./store.js";
 import { Reader, askForAll, onPulse, poke, pulse, wasCut } from "./pulse.js";
@@ -78,6 +78,11 @@ const mailCount = (n, sign, words) => n > 0 && h("span", { class: `count ${sign 
 // The end of a path says more than its beginning.
 const tail = (path) => (path.split("/").length > 2 ? `…/${path.split("/").slice(-2).join("/")}` : path);
 
+// Rows keep their places: a list that moves with every act cannot be read.
+const states = ["active", "stale", "evicted"];
+const rank = (a) => (states.indexOf(a.liveness) + 4) % 4;
+const byLiveness = (a, b) => rank(a) - rank(b) || (a.agent_id < b.agent_id ? -1 : 1);
+
 function agentRow(a) {
   const on = a.status && a.status !== "idle" ? a.status : "";
   const last = a.last_act;
@@ -109,7 +114,7 @@ class Section {
     Object.assign(this, { title, key, make, most, text: empty });
     this.head = h("h2", {}, title);
     this.list = h("ul", { class: "rows" });
-    this.empty = h("p", { class: "quiet" }, empty);
+    this.empty = h("p", { class: "quiet" }, hint(empty));
     this.more = h("button", { type: "button", class: "do plain more", hidden: true, onclick: () => { this.most = Infinity; this.set(this.items, this.total); askForAll(); } });
     this.el = h("section", { "aria-label": title, class: `sheet ${key}` }, this.head, this.empty, this.list, this.more);
   }
@@ -159,10 +164,10 @@ class Now {
   draw() {
     const d = store.past ? then(store.past) : pulse.data;
     this.attention.el.hidden = Boolean(store.past);
-    this.agents.empty.textContent = store.past ? "Nobody had claimed a bead." : this.agents.text;
-    this.working.empty.textContent = store.past ? "Nothing was in progress." : this.working.text;
+    this.agents.empty.replaceChildren(...hint(store.past ? "Nobody had claimed a bead." : this.agents.text));
+    this.working.empty.replaceChildren(...hint(store.past ? "Nothing was in progress." : this.working.text));
     this.attention.set(d.attention, d.attention_total);
-    this.agents.set(d.agents, d.agents_total);
+    this.agents.set([...d.agents].sort(byLiveness), d.agents_total);
     if (!store.past && d.agents_total) this.agents.head.append(h("span", { class: "small" }, `${d.agents_active} active`));
     this.working.set(d.in_progress, d.in_progress_total);
     this.ready.set(d.ready, d.ready_total);

@@ -14,7 +14,8 @@ export class Past {
     this.when = h("output", { class: "when" });
     this.note = h("p", { class: "summary", role: "status" });
     this.changes = h("ul", { class: "changes", "aria-label": "Changes in this commit" });
-    this.columns = Object.entries(statusWords).map(([status, title]) => {
+    this.columns = ["in_progress", "open", "closed"].map((status) => {
+      const title = statusWords[status];
       const scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": title }), head = h("h2", {}, title);
       const list = new LongList(scroller, { role: "list" });
       scroller.append(list.room);
@@ -76,7 +77,7 @@ export class Past {
       this.note.textContent = `${rows.length} ${rows.length === 1 ? "bead" : "beads"} at this commit`;
       for (const column of this.columns) {
         const mine = rows.filter((r) => r.status === column.status);
-        column.head.textContent = `${column.title} (${mine.length})`;
+        column.head.replaceChildren(column.title, h("span", { class: "tally" }, ` ${mine.length}`));
         column.list.set(mine.map((r) => ({ key: r.id, version: `${r.title}${r.priority}`, height: ROW,
           make: () => h("div", { class: "then", role: "listitem" }, h("span", { dir: "auto" }, r.title), h("code", {}, r.id)) })));
       }

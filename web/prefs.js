@@ -65,7 +65,7 @@ const keys = [
   ["Ctrl K, ⌘K", "search beads, agents, mail, posts and memory; run a command"], ["1 … 5", "Now, Sessions, Activity, Work, Files"],
   ["j  k", "next, previous bead or row"], ["Enter", "open it"], ["Escape", "close the panel or dialog"],
   ["n", "new bead"], ["/", "search in this view"], ["e", "edit the title of the open bead"], ["c", "comment on the open bead"],
-  ["y", "copy the id of the open bead"], ["[  ]", "move the focused card of the board back, on: ready, in progress, closed"],
+  ["y", "copy the id of the open bead"], ["[  ]", "move the focused card of the board back or on: ready, in progress, closed"],
   ["−  +", "lower, raise the priority of the focused card"], ["h", "show the past, go back to now"], ["?", "these keys"],
 ];
 

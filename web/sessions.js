@@ -7,6 +7,8 @@ import { go, route, taskAddress } from "./route.js";
 
 const HEAD = 70, CARD = 100, WIDE = 300; // pixels; WIDE is the minimum width of a card
 
+const isRunning = (group) => group.tasks.some((t) => t.status === "in_progress");
+
 class Sessions {
   constructor(root) {
     this.list = new LongList(this.scroller = h("section", { class: "feed", "aria-label": "Epics and their beads", tabindex: 0 }),
@@ -63,7 +65,7 @@ class Sessions {
     }
     return [...groups.values()]
       .filter((g) => g.tasks.length || (!q && g.epic && (all || g.epic.status !== "closed")))
-      .sort((a, b) => !a.epic - !b.epic || (a.epic ? byPriority(a.epic, b.epic) : 0));
+      .sort((a, b) => !a.epic - !b.epic || isRunning(b) - isRunning(a) || (a.epic ? byPriority(a.epic, b.epic) : 0));
   }
 
   drawTasks(args) {

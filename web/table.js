@@ -58,7 +58,8 @@ export class Table {
       h("button", { type: "button", class: "plain", "data-sort": key, onclick: () => go({ sort: this.sort === key ? `-${key}` : key }, true) }, word))));
     this.scroller = h("div", { class: "scroll", role: "table", tabindex: 0, "aria-label": "Beads" });
     this.list = new LongList(this.scroller, { role: "rowgroup" });
-    this.scroller.append(this.head, this.list.room);
+    this.none = h("p", { class: "quiet none", hidden: true });
+    this.scroller.append(this.head, this.none, this.list.room);
     this.tools = [this.group, this.choice, h("label", {}, this.closed, " Show closed"), this.note];
     this.el = h("div", { class: "table" }, this.scroller);
   }
@@ -94,6 +95,8 @@ export class Table {
     }
     const fits = this.filter(args), tasks = this.sorted([...store.tasks.values()].filter((t) => (this.closed.checked || t.status !== "closed") && fits(t)), this.sort);
     this.note.textContent = `${tasks.length} ${tasks.length === 1 ? "bead" : "beads"}`;
+    this.none.hidden = tasks.length > 0;
+    this.none.textContent = store.tasks.size ? "No bead fits the filters." : store.loaded ? "No beads yet. Press n to create one." : "Loading …";
     this.scroller.setAttribute("aria-rowcount", tasks.length + 1);
     this.list.set(this.group.value ? this.grouped(tasks, groups[this.group.value][1]) : tasks.map((t) => this.row(t)));
   }

@@ -103,6 +103,22 @@ def test_a_message_is_accepted_where_it_is_shown(page):
     page.sees("#drawer [aria-label='Messages to read or accept']", "No messages are waiting")
 
 
+def test_rows_of_agents_keep_their_places(page):
+    names = "return [...document.querySelectorAll('.agent-row .who a')].map(a => a.textContent)"
+    page.demo.at(0, ("agent heartbeat", {"agent": "jade-falcon"}))
+    page.browser.until(lambda: page.browser.run(names))
+    before = page.browser.run(names)
+    page.demo.at(0, ("agent heartbeat", {"agent": "teal-finch"}), ("bead comment", {"id": page.demo.todo[3], "agent": "teal-finch", "text": "Still here"}))
+    page.sees(".rail .act", "Still here")
+    assert page.browser.run(names) == before and before.index("amber-otter") < before.index("jade-falcon") < before.index("teal-finch")
+
+
+def test_the_activity_names_the_field_and_the_bead(page):
+    bead = fresh(page, "A bead whose type changes")
+    page.demo.at(0, ("bead update", {"ids": [bead], "type": "bug", "agent": "ada"}))
+    page.sees(".rail .act", "ada changed type of A bead whose type changes")
+
+
 def test_beads_in_progress_come_first(page):
     page.go("#/work")
     page.sees(".column", "In progress")
