@@ -54,16 +54,25 @@ export class LongList {
       el.classList.add("line");
       return el;
     });
+    let el = this.room.firstElementChild;
     for (const i of shown) {
-      const el = this.room.children[i - from];
-      el.style.top = `${this.tops[i]}px`;
-      el.style.height = `${this.lines[i].height}px`;
-      if (this.isList) {
-        el.setAttribute("role", "listitem");
-        el.setAttribute("aria-setsize", this.lines.length);
-        el.setAttribute("aria-posinset", i + 1);
-      } else el.setAttribute("aria-rowindex", i + 2); // the head of the table is the first row
+      this.put(el, i);
+      el = el.nextElementSibling;
     }
+  }
+
+  // An element that is where it was is not touched: a frame has little time.
+  put(el, i) {
+    const where = `${i} ${this.tops[i]} ${this.lines[i].height} ${this.lines.length}`;
+    if (el.dataset.where === where) return;
+    el.dataset.where = where;
+    el.style.top = `${this.tops[i]}px`;
+    el.style.height = `${this.lines[i].height}px`;
+    if (this.isList) {
+      el.setAttribute("role", "listitem");
+      el.setAttribute("aria-setsize", this.lines.length);
+      el.setAttribute("aria-posinset", i + 1);
+    } else el.setAttribute("aria-rowindex", i + 2); // the head of the table is the first row
   }
 
   close() {

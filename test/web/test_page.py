@@ -533,11 +533,11 @@ def test_the_past_has_a_slider(story):
     story.enter()
     story.go("#/work/history")
     story.sees(".past .when", "2 of 2")
-    story.sees(".past .column:nth-child(4)", "Parser fails")
+    story.sees(".past [aria-label=Closed]", "Parser fails")
     story.sees(".changes", "closed")
     story.browser.run("const s = document.querySelector('.past input'); s.value = 0; s.dispatchEvent(new Event('input'))")
     story.sees(".past .when", "1 of 2")
-    story.browser.until(lambda: "Parser fails" in story.browser.text(".past .column:nth-child(3)"))
+    story.browser.until(lambda: "Parser fails" in story.browser.text(".past [aria-label='In progress']"))
     assert "at=" in story.browser.run("return location.hash")
 
 
