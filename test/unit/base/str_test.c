@@ -106,6 +106,24 @@ static void str_next_gives_every_part(void **state)
 	arena_release(&mem);
 }
 
+static void str_find_last_is_where_a_loop_finds_it(void **state)
+{
+	char text[400];
+
+	(void)state;
+	assert_null(str_find_last(STR_NONE, 'x'));
+	assert_null(str_find_last(STR("abc"), 'x'));
+	for (size_t n = 1; n < sizeof text; n += 7)
+		for (size_t first = 0; first < n; first += 5)
+			for (size_t last = first; last < n; last += 13) {
+				memset(text, 'a', sizeof text);
+				text[first] = text[last] = 'x';
+				text[n] = 'x'; /* behind the end */
+				assert_ptr_equal(str_find_last((struct str){ text, n }, 'x'),
+						 text + last);
+			}
+}
+
 static void arena_gives_zeroed_aligned_memory(void **state)
 {
 	static const size_t size[] = { 0, 1, 3, 16, 17, 1000, 16384, 16385, 100000, 5 };
@@ -234,6 +252,7 @@ int str_group(void)
 		cmocka_unit_test(str_starts_and_ends_take_the_empty_string),
 		cmocka_unit_test(str_trim_takes_ascii_space_only),
 		cmocka_unit_test(str_next_gives_every_part),
+		cmocka_unit_test(str_find_last_is_where_a_loop_finds_it),
 		cmocka_unit_test(arena_gives_zeroed_aligned_memory),
 		cmocka_unit_test(arena_grow_keeps_what_was_there),
 		cmocka_unit_test(arena_reset_uses_its_page_again),
