@@ -31,6 +31,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "helpers"))
+from certificates import without_certificates  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 START, HOUR, DAY = 1_767_225_600_000, 3_600_000, 86_400_000
 REFUSED = {"already_claimed", "closed", "stale_claim", "not_claimed", "not_found", "RESERVATION_CONFLICT",
@@ -77,7 +80,7 @@ def history(seed, clones, agents, turns):
 # --- programs ---
 
 def environment(now=None, **more):
-    keep = {k: os.environ[k] for k in ("PATH", "TMPDIR", "LANG") if k in os.environ}
+    keep = {k: os.environ[k] for k in ("PATH", "TMPDIR", "LANG", "LD_PRELOAD") if k in os.environ}
     clock = {"ABACUS_NOW": str(now)} if now else {}
     return {**keep, "HOME": "/nonexistent", "ABACUS_AUTOSYNC": "0", "BD_ACTOR": "crowd", **clock, **more}
 
@@ -360,6 +363,18 @@ def play_hostile(world, turn):
     world.broken = True
 
 
+def asleep(process):
+    """Returns once the process watches files and sleeps, or has ended: a message from now on has to wake it up."""
+    while process.poll() is None:
+        try:
+            watches = any("inotify" in os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{process.pid}/fd"))
+            if watches and pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "S":
+                return
+        except OSError:
+            pass  # a descriptor was closed, or the process has just ended
+        time.sleep(0.005)
+
+
 def play_wait(world, turn):
     """An agent waits for mail; another one sends it."""
     if turn["other"] == turn["agent"]:
@@ -372,8 +387,8 @@ def play_wait(world, turn):
         pipe.run("agent read", agent=turn["agent"], message=m["message_id"])
     waiting = subprocess.Popen([str(world.build / "bin/bb"), "agent", "wait", "--agent", turn["agent"], "--mail", "--timeout", "20s", "--json"],
                                cwd=path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(turn["at"]))
+    asleep(waiting)
     began = time.time()
-    time.sleep(0.05)
     subject = f"wake up {turn['n']}"
     sent = pipe.run("agent send", **{"from": turn["other"], "to": turn["agent"], "bead": "w-s0", "category": "INFO", "subject": subject, "body": "b"})
     pipe.close()
@@ -411,28 +426,39 @@ def quiet(world, now):
 PLAYS = {"work": lambda w, t: Turn(w, t).play(), "sync": play_sync, "lose": play_lose, "hostile": play_hostile, "wait": play_wait}
 
 
+class Found(str):
+    """A violation, and the place in the history of the turn that showed it; None: the end did."""
+
+    def __new__(cls, text, at):
+        self = super().__new__(cls, text)
+        self.at = at
+        return self
+
+
 def play(template, build, clones, turns):
     """The violation that this history shows, or None; and how much was done."""
     folder = scratch()
     try:
         shutil.copytree(template, folder / "w")
         world = World(folder / "w", build, clones)
-        for turn in turns:
+        for at, turn in enumerate(turns):
             try:
                 PLAYS[turn["kind"]](world, turn)
             except Violation as violation:
-                return f"turn {turn['n']} ({turn['kind']}): {violation}", world.done
+                return Found(f"turn {turn['n']} ({turn['kind']}): {violation}", at), world.done
         try:
             quiet(world, START + 8 * DAY + 30 * HOUR)
         except Violation as violation:
-            return f"at the end: {violation}", world.done
+            return Found(f"at the end: {violation}", None), world.done
         return None, world.done
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def shortest(turns, fails):
-    """The fewest turns that still fail, by delta debugging."""
+def shortest(turns, fails, last=None):
+    """The fewest turns that still fail, by delta debugging; `last`: the turn that showed the failure, if it is known."""
+    if last is not None and fails(turns[:last + 1]):
+        turns = turns[:last + 1]
     size = max(1, len(turns) // 2)
     while size:
         at = 0
@@ -453,7 +479,7 @@ def try_seed(job):
     found, done = play(template, build, clones, turns)
     if not found:
         return seed, None, done
-    less = shortest(turns, lambda some: play(template, build, clones, some)[0])
+    less = shortest(turns, lambda some: play(template, build, clones, some)[0], found.at)
     last = play(template, build, clones, less)[0] or found
     lines = [f"seed {seed}, {clones} clones, {agents} agents, {count} turns: {found}",
              f"  the shortest history, {len(less)} turns: {last}"]
@@ -461,11 +487,12 @@ def try_seed(job):
     return seed, "\n".join(lines), done
 
 
-def run(build, seeds, clones, agents, turns, jobs, tell=print):
-    """The violations of these seeds, and how much was done in all of them."""
+def run(build, seeds, clones, agents, turns, jobs, tell=print, most=None):
+    """The violations of these seeds, at most so many, and how much was done in all of them."""
     base = scratch()
-    bad, all_done = [], dict.fromkeys(DONE, 0)
+    bad, all_done, pool = [], dict.fromkeys(DONE, 0), None
     try:
+        os.environ.update(without_certificates(base))
         prepare(base / "template", build, clones, agents)
         work = [(seed, build, clones, agents, turns, base / "template") for seed in seeds]
         if jobs < 2:
@@ -480,8 +507,13 @@ def run(build, seeds, clones, agents, turns, jobs, tell=print):
                 tell(found)
             if n % 50 == 0:
                 tell(f"{n} seeds, {len(bad)} violations")
+            if most and len(bad) >= most:
+                break
         return bad, all_done
     finally:
+        os.environ.pop("LD_PRELOAD", None)
+        if pool:
+            pool.terminate()
         shutil.rmtree(base, ignore_errors=True)
 
 
@@ -494,9 +526,10 @@ def main():
     parser.add_argument("--agents", type=int, default=6)
     parser.add_argument("--turns", type=int, default=24)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--most", type=int, help="stop after so many violations")
     args = parser.parse_args()
     bad, done = run(pathlib.Path(args.build).resolve(), range(args.first, args.first + args.seeds), args.clones, args.agents, args.turns,
-              args.jobs, lambda text: print(text, flush=True))
+                    args.jobs, lambda text: print(text, flush=True), args.most)
     print(f"{args.seeds} seeds of {args.clones} clones, {args.agents} agents and {args.turns} turns: {len(bad)} violations")
     print(", ".join(f"{v} {k}" for k, v in done.items()))
     return 1 if bad else 0

@@ -16,6 +16,9 @@ def test_a_week_without_a_violation(first):
 def test_the_shortest_history_is_found():
     """Delta debugging keeps only the turns without which the history does not fail."""
     assert crowd.shortest(list(range(20)), lambda some: {3, 11, 17} <= set(some)) == [3, 11, 17]
+    played = []
+    assert crowd.shortest(list(range(20)), lambda some: played.append(some) or {3, 11} <= set(some), 11) == [3, 11]
+    assert max(map(len, played)) == 12  # nothing after the turn that failed is played again
 
 
 def test_a_seed_always_gives_the_same_history():

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import crash_disk
+from certificates import without_certificates
 
 LOOK = [
     ("beads", "bead list", {"all": True, "full": True, "limit": 0}), ("beads", "bead deleted", {}),
@@ -86,22 +87,6 @@ class Looked:
 
 def missing(error):
     return "no agent" in error["message"] or "there is no" in error["message"]
-
-
-NO_CERTIFICATES = """
-int mbedtls_x509_crt_parse_file(void *chain, const char *path) { return (void)chain, (void)path, 0; }
-int mbedtls_x509_crt_parse_path(void *chain, const char *path) { return (void)chain, (void)path, 0; }
-"""
-
-
-def without_certificates(folder):
-    """
-    The environment in which libgit2 does not parse all certificates of the machine each time that it is started: most of
-    its work, and not needed for the remote, which is a folder.
-    """
-    library = f"{folder}/no_certificates.so"
-    made = subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=NO_CERTIFICATES.encode(), capture_output=True)
-    return {"LD_PRELOAD": library} if made.returncode == 0 else {}
 
 
 class Oracle:

@@ -31,11 +31,11 @@ BUGS = {
     "a lost wakeup": (
         "src/agents/waiting.c", 'at[0] = (struct watch_at){ path_join(&c->mem, f->home, STR("messages")),',
         'at[0] = (struct watch_at){ path_join(&c->mem, f->home, STR("reservations")),',
-        [CROWD, "--seeds", "40", "--clones", "2", "--turns", "30"]),
+        [CROWD, "--seeds", "60", "--clones", "2", "--turns", "12", "--most", "1"]),
     "an epoch that repeats": (
         "src/agents/reservation.c", "*out = reservation_renewed(c, ask, key, b.epoch + 1,",
         "*out = reservation_renewed(c, ask, key, b.epoch ? b.epoch : 1,",
-        [CROWD, "--seeds", "20", "--clones", "2", "--turns", "30"]),
+        [CROWD, "--seeds", "60", "--clones", "2", "--turns", "24", "--most", "1"]),
 }
 
 
@@ -49,7 +49,8 @@ def plant(name, folder):
     text = path.read_text()
     assert text.count(old) == 1, f"{file} has changed: {old!r} is in it {text.count(old)} times"
     path.write_text(text.replace(old, new))
-    subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "FAULTS=1", "OUT=build", "all"], cwd=folder, check=True)
+    compiler = [f"CC={os.environ['CC']}"] if "CC" in os.environ else []
+    subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "FAULTS=1", "OUT=build", *compiler, "all"], cwd=folder, check=True)
     done = subprocess.run([sys.executable, *map(str, command), "--build", folder / "build"], capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     return done.stdout if done.returncode else None

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parent.parent / "helpers")]
 import crash_disk  # noqa: E402
 import crash_oracle  # noqa: E402
 import crash_scenes  # noqa: E402
