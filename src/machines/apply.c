@@ -31,16 +31,6 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 	return e;
 }
 
-static const struct fact *apply_last(const struct fact *list)
-{
-	const struct fact *last = list;
-
-	for (; list; list = list->next)
-		if (fact_cmp(list, last) > 0)
-			last = list;
-	return last;
-}
-
 /* The last writer wins. If that is this machine, the value is stored already. */
 static enum err apply_last_of(struct applying *k, struct str kind, struct str subject,
 			      apply_register *each, void *arg)
@@ -49,7 +39,7 @@ static enum err apply_last_of(struct applying *k, struct str kind, struct str su
 	struct fact *all;
 	enum err e = apply_facts(k, kind, subject, false, &all);
 
-	if (e || !(last = apply_last(all)) || str_eq(last->machine, k->m->me.self.id))
+	if (e || !(last = fact_last(&k->c->mem, all)) || str_eq(last->machine, k->m->me.self.id))
 		return e;
 	return each(k, arg, last);
 }

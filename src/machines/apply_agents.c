@@ -68,8 +68,12 @@ static enum err apply_registrations(struct applying *k, struct str name)
 {
 	void **at = map_find(&k->agents.names, name);
 	struct registration *one = at ? *at : NULL;
-	enum err e = one ? apply_registration(k, one) : ERR_OK;
+	enum err e = ERR_OK;
 
+	if (!one && (at = map_find(&k->agents.renamed, name)))
+		one = *at; /* another machine changed it under its new name */
+	if (one)
+		e = apply_registration(k, one);
 	while (!e && one && (one = one->next))
 		if ((at = map_find(&k->agents.renamed, one->shown)) && *at == one)
 			e = apply_registration(k, one);
@@ -114,7 +118,7 @@ static enum err apply_all_seen(struct applying *k, struct str subject)
 		if (!value_int(f->data, "seen", seen) || *seen <= 0 || !apply_is_possible(k, *seen))
 			continue;
 		at = (int64_t **)map_put(&latest,
-					 registrations_name(&k->agents, f->machine, subject, 0));
+					 registrations_name(&k->agents, f->machine, subject));
 		if (!*at || **at < *seen)
 			*at = seen;
 	}
@@ -201,13 +205,25 @@ enum err apply_registry(struct applying *k)
 
 /* --- mail --- */
 
+/* The registration that a message was sent to. Older versions do not name its machine. */
+static const struct registration *apply_recipient(const struct applying *k, const struct fact *sent,
+						  int64_t *registered)
+{
+	struct str machine = value_str(sent->data, "to_machine");
+
+	*registered = 0;
+	if (!value_int(sent->data, "to_registered", registered) || !*registered)
+		return NULL;
+	return registrations_find(&k->agents, machine, value_str(sent->data, "to"), *registered);
+}
+
 static bool apply_read_mail(struct applying *k, const struct fact *f, struct mail *m)
 {
 	const struct value *ack = value_find(f->data, "requires_ack");
 	int category = names_exact(&categories, value_str(f->data, "category"));
-	int64_t registered = 0;
+	int64_t registered;
+	const struct registration *to = apply_recipient(k, f, &registered);
 
-	value_int(f->data, "to_registered", &registered);
 	*m = (struct mail){ .id = f->subject,
 			    .thread = value_str(f->data, "thread_id"),
 			    .bead = value_str(f->data, "bead_id"),
@@ -217,8 +233,9 @@ static bool apply_read_mail(struct applying *k, const struct fact *f, struct mai
 			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes,
 			    .machine = apply_machine(k, f->machine),
 			    .via = f->machine };
-	m->from = registrations_name(&k->agents, f->machine, value_str(f->data, "from"), 0);
-	m->to = registrations_name(&k->agents, f->machine, value_str(f->data, "to"), registered);
+	m->from = registrations_name(&k->agents, f->machine, value_str(f->data, "from"));
+	m->to = to ? to->shown :
+		     registrations_name(&k->agents, f->machine, value_str(f->data, "to"));
 	return category >= 0 && value_int(f->data, "created", &m->created_ms) && m->created_ms > 0;
 }
 
@@ -238,13 +255,12 @@ static void apply_step(struct mail *m, const struct fact *f)
 		m->read_ms = when;
 }
 
-/* A message names the registration that it was sent to, which has to be known. */
+/* A message that names the registration it was sent to waits until that is known. */
 static bool apply_awaits_recipient(struct applying *k, const struct fact *sent)
 {
-	int64_t registered = 0;
+	int64_t registered;
 
-	return value_int(sent->data, "to_registered", &registered) && registered &&
-	       !registrations_find(&k->agents, value_str(sent->data, "to"), registered);
+	return !apply_recipient(k, sent, &registered) && registered;
 }
 
 /* A fact of another kind may have the same subject, and is joined elsewhere. */

@@ -47,7 +47,7 @@ static struct str event_line(struct applying *k, const struct fact *f)
 		struct str name = value_str(f->data, agents[i]);
 
 		json_put_str(&j, agents[i],
-			     name.p ? registrations_name(&k->agents, f->machine, name, 0) : name);
+			     name.p ? registrations_name(&k->agents, f->machine, name) : name);
 	}
 	json_put_str(&j, "scope", value_str(f->data, "scope"));
 	json_put_str(&j, "created_at", value_str(f->data, "created_at"));

@@ -12,10 +12,12 @@ static enum err rename_find_mail(struct applying *k, const struct registration *
 	enum err e = apply_facts(k, STR("message.sent"), STR_NONE, false, &f);
 
 	for (; !e && f; f = f->next) {
+		struct str machine = value_str(f->data, "to_machine");
 		int64_t registered = 0;
 
 		value_int(f->data, "to_registered", &registered);
-		if (registered == one->created_ms && str_eq(value_str(f->data, "to"), one->name))
+		if (registered == one->created_ms && str_eq(value_str(f->data, "to"), one->name) &&
+		    (!machine.p || str_eq(machine, one->machine)))
 			map_put(to, f->subject);
 		else if (!str_eq(f->machine, one->machine) ||
 			 !str_eq(value_str(f->data, "from"), one->name))

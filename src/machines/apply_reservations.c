@@ -61,7 +61,7 @@ static bool holding_read(struct applying *k, const struct fact *f, struct reserv
 				   .scope = value_str(f->data, "scope"),
 				   .bead = value_str(f->data, "bead"),
 				   .machine = apply_machine(k, f->machine) };
-	r->agent = registrations_name(&k->agents, f->machine, value_str(f->data, "agent"), 0);
+	r->agent = registrations_name(&k->agents, f->machine, value_str(f->data, "agent"));
 	return id_is_minted(r->id, "res") && registry_id_valid(r->agent) && r->scope.n &&
 	       r->scope.n <= 4096 && !utf8_has_control(r->scope) && r->bead.n && r->bead.n <= 500 &&
 	       !utf8_has_control(r->bead) && value_int(f->data, "created", &r->created_ms) &&

@@ -201,7 +201,7 @@ static struct str board_json(struct applying *k, const struct value *list)
 
 static struct str board_agent(struct applying *k, const struct fact *f, const char *key)
 {
-	return registrations_name(&k->agents, f->machine, value_str(f->data, key), 0);
+	return registrations_name(&k->agents, f->machine, value_str(f->data, key));
 }
 
 static bool board_name_fits(struct str name)
@@ -382,18 +382,22 @@ static enum err apply_artifact(struct applying *k, void *arg, const struct fact 
 static enum err status_last(struct applying *k, struct str name, const struct fact **out)
 {
 	struct str names[] = { name, registrations_before(&k->agents, name) };
+	struct fact *all = NULL;
 	enum err e = ERR_OK;
 
-	*out = NULL;
 	for (size_t i = 0; !e && i < 2 && names[i].p; i++) {
-		struct fact *f;
+		struct fact *f, *next;
 
 		e = apply_facts(k, STR("status"), names[i], false, &f);
-		for (; !e && f; f = f->next)
-			if (str_eq(board_agent(k, f, "agent"), name) &&
-			    (!*out || fact_cmp(f, *out) > 0))
-				*out = f;
+		for (; !e && f; f = next) {
+			next = f->next;
+			if (!str_eq(board_agent(k, f, "agent"), name))
+				continue;
+			f->next = all;
+			all = f;
+		}
 	}
+	*out = fact_last(&k->c->mem, all);
 	return e;
 }
 

@@ -75,6 +75,7 @@ static void collect_registered(struct collecting *k, struct agent_files *f, cons
 struct collect_box {
 	struct str agent;
 	int64_t registered; /* when its owner was registered; 0: unknown */
+	struct str machine; /* where */
 	struct map last;    /* by message: its last state in the new lines */
 	struct map sent;    /* the messages that were sent in the new lines */
 };
@@ -121,8 +122,10 @@ static void collect_sent(struct collecting *k, const struct value *v, const stru
 	json_put_str(&j, "to", value_str(v, "to_agent"));
 	json_put_int(&j, "created", collect_moment(v, "created_at"));
 	json_put_bool(&j, "requires_ack", ack && ack->type == VALUE_BOOL && ack->yes);
-	if (box->registered)
+	if (box->registered) {
 		json_put_int(&j, "to_registered", box->registered);
+		json_put_str(&j, "to_machine", box->machine);
+	}
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		json_put_str(&j, members[i], value_str(v, members[i]));
 	json_end(&j);
@@ -176,8 +179,10 @@ static enum err collect_box(struct collecting *k, struct agent_files *f, struct 
 	if ((e = collect_place(k, file, &from)) || (e = agent_file_size(k->c, f, file, &size)) ||
 	    from == size)
 		return e;
-	if (registry_id_valid(agent) && !registry_find(k->c, f, agent, &a))
+	if (registry_id_valid(agent) && !registry_find(k->c, f, agent, &a)) {
 		box.registered = a->created_ms;
+		box.machine = a->machine_id.n ? a->machine_id : k->m->me.self.id;
+	}
 	call_forgive(k->c);
 	if ((e = collect_lines(k, f, file, collect_mail_state, &box)) ||
 	    (e = collect_set_place(k, file, from)))

@@ -1,5 +1,7 @@
 #include "machines/fact.h"
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 
@@ -78,6 +80,7 @@ enum fact_form fact_parse(struct arena *mem, struct str machine, struct str line
 	*out = (struct fact){ .machine = machine,
 			      .by = value_str(v, "by"),
 			      .data = value_find(v, "data"),
+			      .over = value_find(v, "over"),
 			      .line = line };
 	if (!word.n || !value_int(v, "seq", &out->seq) || out->seq < 1 || !out->data ||
 	    out->data->type != VALUE_OBJECT || out->by.n > FACT_NAME_MOST ||
@@ -102,6 +105,10 @@ struct str fact_line(struct arena *mem, const struct fact *f, struct str data)
 	json_name(&j, STR("data"));
 	json_canonical(&j, value_read(mem, data));
 	json_put_word(&j, "kind", &fact_kinds, (int)f->kind);
+	if (f->over) {
+		json_name(&j, STR("over"));
+		json_canonical(&j, f->over);
+	}
 	json_put_int(&j, "seq", f->seq);
 	json_end(&j);
 	return json_text(&j);
@@ -114,4 +121,39 @@ int fact_cmp(const struct fact *a, const struct fact *b)
 	if (!order)
 		order = str_cmp(a->by, b->by);
 	return order ? order : str_cmp(a->machine, b->machine);
+}
+
+struct str fact_digest(struct arena *mem, struct str line)
+{
+	return str_head(sha256_hex(mem, line), 32);
+}
+
+static void fact_note_over(const struct fact *f, struct map *out)
+{
+	for (size_t i = 0; f->over && f->over->type == VALUE_ARRAY && i < f->over->count; i++)
+		if (f->over->item[i].type == VALUE_STRING)
+			map_put(out, f->over->item[i].text);
+}
+
+const struct fact *fact_last(struct arena *mem, const struct fact *list)
+{
+	struct map machines = { .mem = mem }, over = { .mem = mem };
+	const struct fact *last = NULL;
+
+	for (; list; list = list->next) {
+		const struct fact **of = (const struct fact **)map_put(&machines, list->machine);
+
+		if (!*of || (*of)->seq < list->seq)
+			*of = list;
+	}
+	for (size_t i = 0; i < machines.count; i++)
+		fact_note_over(machines.entry[i].value, &over);
+	for (size_t i = 0; i < machines.count; i++) {
+		const struct fact *f = machines.entry[i].value;
+
+		if ((!last || fact_cmp(f, last) > 0) &&
+		    !(over.count && map_find(&over, fact_digest(mem, f->line))))
+			last = f;
+	}
+	return last;
 }

@@ -47,6 +47,8 @@ struct fact {
 	enum fact_kind kind;
 	struct str subject; /* facts about one subject are joined: a message, a scope, a key */
 	const struct value *data;
+	const struct value
+		*over; /* digests of facts that this one replaces, whatever their stamps */
 	struct str line;
 	struct fact *next;
 };
@@ -66,5 +68,16 @@ struct str fact_memory_key(struct arena *mem, struct str scope, struct str id, s
 
 /* The order in which the last writer wins: by stamp, then by actor, then by machine. */
 int fact_cmp(const struct fact *a, const struct fact *b);
+
+/* The name of a fact in the `over` of another one. */
+struct str fact_digest(struct arena *mem, struct str line);
+
+/*
+ * The fact in a list that its subject has its value from; NULL if there is none. Of each machine,
+ * its last fact counts. Of these, the latest wins, unless another one is `over` it: nothing is later
+ * than the last possible stamp, so a change of such a value names the facts that it replaces.
+ * Nobody can name a fact before it was written.
+ */
+const struct fact *fact_last(struct arena *mem, const struct fact *list);
 
 #endif

@@ -93,46 +93,77 @@ static enum err log_has(struct call *c, struct machine_db *db, const struct fact
 	return e;
 }
 
-/* The latest stamp of the known facts about a subject, if that is later than `out`. */
-static enum err log_latest(struct call *c, struct machine_db *db, enum fact_kind kind,
-			   struct str subject, struct stamp *out)
+/* What a fact replaces: its latest stamp, and, if that is asked for, each machine's last fact. */
+struct log_replaced {
+	struct stamp at;
+	struct map *last; /* by machine: struct fact_row */
+};
+
+static enum err log_add_replaced(struct call *c, struct machine_db *db, enum fact_kind kind,
+				 struct str subject, struct log_replaced *out)
 {
 	bool memory = kind == FACT_MEMORY_SET || kind == FACT_MEMORY_DELETED;
-	struct fact_filter same = { .subject = subject, .latest = true, .limit = 1 };
+	struct fact_filter same = { .subject = subject, .latest = true, .limit = !out->last };
 	struct fact_row *row;
-	struct stamp at;
 	enum err e;
 
 	if (!memory)
 		same.kind = str_of(names_word(&fact_kinds, (int)kind));
-	if ((e = fact_row_each(c, db, &same, &row)) || !row)
-		return e;
-	at = (struct stamp){ row->ms, row->n };
-	if (stamp_cmp(at, *out) > 0)
-		*out = at;
-	return ERR_OK;
+	e = fact_row_each(c, db, &same, &row);
+	for (; !e && row; row = row->next) {
+		struct stamp at = { row->ms, row->n };
+		struct fact_row **last;
+
+		if (stamp_cmp(at, out->at) > 0)
+			out->at = at;
+		if (!out->last)
+			continue;
+		last = (struct fact_row **)map_put(out->last, row->machine);
+		if (!*last || (*last)->seq < row->seq)
+			*last = row;
+	}
+	return e;
 }
 
 /*
- * The latest stamp of what a fact replaces, which may be too far ahead for the clock to follow: what
- * is written here has to win over what is known here. A renamed agent has facts under both names.
+ * The stamps may be too far ahead for the clock to follow: a fact that is written here has to win
+ * over those that are known here. A renamed agent has facts under both names.
  */
-static enum err log_replaced(struct call *c, struct machine_db *db, const struct fact *f,
-			     struct stamp *out)
+static enum err log_find_replaced(struct call *c, struct machine_db *db, const struct fact *f,
+				  struct log_replaced *out)
 {
 	bool named = f->kind == FACT_STATUS || f->kind == FACT_AGENT_REGISTERED;
 	struct value_row *renamed = NULL;
 	enum err e;
 
-	*out = (struct stamp){ 0 };
-	if ((e = log_latest(c, db, f->kind, f->subject, out)) ||
+	if ((e = log_add_replaced(c, db, f->kind, f->subject, out)) ||
 	    (named && (e = value_row_each(c, db, STR("renamed"), &renamed))))
 		return e;
 	for (; !e && renamed; renamed = renamed->next)
 		if (str_eq(f->subject, renamed->key))
-			e = log_latest(c, db, f->kind, renamed->value, out);
+			e = log_add_replaced(c, db, f->kind, renamed->value, out);
 		else if (str_eq(f->subject, renamed->value))
-			e = log_latest(c, db, f->kind, renamed->key, out);
+			e = log_add_replaced(c, db, f->kind, renamed->key, out);
+	return e;
+}
+
+/* Names the facts with later stamps, for a fact that cannot get a later one: see fact_last(). */
+static enum err log_name_replaced(struct call *c, struct machine_db *db, struct fact *f)
+{
+	struct map last = { .mem = &c->mem };
+	struct log_replaced replaced = { .last = &last };
+	struct json j = json_new(&c->mem);
+	enum err e = log_find_replaced(c, db, f, &replaced);
+
+	json_array(&j);
+	for (size_t i = 0; i < last.count; i++) {
+		const struct fact_row *row = last.entry[i].value;
+
+		if (stamp_cmp((struct stamp){ row->ms, row->n }, f->at) >= 0)
+			json_str(&j, fact_digest(&c->mem, row->line));
+	}
+	json_end(&j);
+	f->over = value_read(&c->mem, json_text(&j));
 	return e;
 }
 
@@ -151,7 +182,7 @@ static enum err log_make(struct call *c, struct machine_db *db, struct machine_s
 			  .by = d->by.p ? d->by : STR(""),
 			  .kind = d->kind },
 		    made;
-	struct stamp replaced;
+	struct log_replaced replaced = { 0 };
 	bool there;
 	enum err e;
 
@@ -160,10 +191,14 @@ static enum err log_make(struct call *c, struct machine_db *db, struct machine_s
 	if (fact_parse(&c->mem, self->id, f.line, &made) != FACT_KNOWN)
 		return ERR_OK; /* others could not read it either */
 	f.subject = made.subject;
-	if ((e = log_has(c, db, &f, &there)) || there || (e = log_replaced(c, db, &f, &replaced)))
+	if ((e = log_has(c, db, &f, &there)) || there ||
+	    (e = log_find_replaced(c, db, &f, &replaced)))
 		return e;
-	if (stamp_cmp(replaced, clock) >= 0 && stamp_has_later(replaced)) {
-		f.at = stamp_next(replaced, act_ms);
+	if (stamp_cmp(replaced.at, clock) >= 0) {
+		if (stamp_has_later(replaced.at))
+			f.at = stamp_next(replaced.at, act_ms);
+		else if ((e = log_name_replaced(c, db, &f)))
+			return e;
 		f.line = fact_line(&c->mem, &f, d->data);
 	}
 	self->clock_ms = clock.ms;

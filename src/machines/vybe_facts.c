@@ -246,7 +246,7 @@ static bool event_read_fact(struct applying *k, const struct fact *f, struct eve
 {
 	*row = (struct event_row){ .kind = value_str(f->data, "event_kind"),
 				   .agent = registrations_name(&k->agents, f->machine,
-							       value_str(f->data, "agent"), 0),
+							       value_str(f->data, "agent")),
 				   .project = value_str(f->data, "project"),
 				   .task = value_str(f->data, "task"),
 				   .message = value_str(f->data, "message"),

@@ -34,20 +34,20 @@ def subject(machine_id, kind, data):
     return data["agent"] if kind in ("agent.registered", "agent.seen", "status") else data.get("path", data.get("id"))
 
 
-def plant(one, facts, at=1):
+def plant(one, facts, at=(1, 0)):
     """Puts facts into the log of a machine, which signs and publishes them."""
     with sqlite3.connect(one.home / "machines" / "machines.db") as db:
         me, seq, segment = db.execute("SELECT id, count, segment FROM self").fetchone()
         size = 60000
         for kind, data in facts:
             seq += 1
-            line = json.dumps({"at": [at, 0], "by": "x", "data": data, "kind": kind, "seq": seq},
+            line = json.dumps({"at": at, "by": "x", "data": data, "kind": kind, "seq": seq},
                               separators=(",", ":"), sort_keys=True)
             size += len(line) + 1
             if size > 60000:
                 segment, size = segment + 1, len(line) + 1
-            db.execute("INSERT INTO facts VALUES (?, ?, ?, 0, 'x', ?, ?, ?, ?, 1)",
-                       (me, seq, at, kind, subject(me, kind, data), line, segment))
+            db.execute("INSERT INTO facts VALUES (?, ?, ?, ?, 'x', ?, ?, ?, ?, 1)",
+                       (me, seq, *at, kind, subject(me, kind, data), line, segment))
         db.execute("UPDATE self SET count = ?, segment = ?, dirty = 1", (seq, segment))
     one.exchange()
 
@@ -120,8 +120,8 @@ def test_a_reservation_of_times_that_no_machine_could_give_does_not_count(pair):
     """One for days or for ever; one that was made for an hour counts."""
     a, b = pair
     plant(b, [reservation(1, "src/1", expires=NOW + 9 * DAY), reservation(2, "src/2", expires=2**53 - 1)])
-    plant(b, [reservation(3, "src/3", expires=NOW + 10 * DAY)], at=NOW + 9 * DAY)
-    plant(b, [reservation(4, "src/4", expires=NOW + 3600 * 1000)], at=NOW)
+    plant(b, [reservation(3, "src/3", expires=NOW + 10 * DAY)], at=(NOW + 9 * DAY, 0))
+    plant(b, [reservation(4, "src/4", expires=NOW + 3600 * 1000)], at=(NOW, 0))
     a.exchange()
     for number in (1, 2, 3):
         a.agent("reserve", "--agent", "agent-a", "--scope", f"src/{number}", "--bead", "bd-1")
@@ -131,7 +131,7 @@ def test_a_reservation_of_times_that_no_machine_could_give_does_not_count(pair):
 
 def test_a_machine_reserves_a_thousand_scopes_at_most(pair):
     a, b = pair
-    plant(b, [reservation(i, f"src/{i}") for i in range(MANY + 10)], at=NOW)
+    plant(b, [reservation(i, f"src/{i}") for i in range(MANY + 10)], at=(NOW, 0))
     a.exchange()
     a.agent("reserve", "--agent", "agent-a", "--scope", f"src/{MANY + 9}", "--bead", "bd-1")
     assert a.run("agent", "reserve", "--agent", "agent-a", "--scope", "src/1", "--bead", "bd-1", program="bb").code != 0
@@ -192,7 +192,7 @@ def test_a_batch_of_messages_waits_for_the_disk_once(pair, tmp_path):
 def test_old_posts_leave_a_large_log_so_that_others_can_read_it(pair):
     """A log of 64 MB is refused. The posts stay on every board that has them; a new machine gets the newest ones."""
     a, b = pair
-    plant(b, [post(n, content=f"{n:06d}" + "x" * 999_000) for n in range(1, 21)], at=NOW - 40 * DAY)
+    plant(b, [post(n, content=f"{n:06d}" + "x" * 999_000) for n in range(1, 21)], at=(NOW - 40 * DAY, 0))
     a.exchange()
     for n in range(3):  # a segment is sealed, and the log compacted
         b.agent("send", "--from", "agent-b", "--to", "agent-a", "--bead", "bd-1", "--category", "INFO", "--subject", "s",
@@ -204,3 +204,77 @@ def test_old_posts_leave_a_large_log_so_that_others_can_read_it(pair):
     assert sum(s["bytes"] for s in meta["segments"]) <= 16 << 20
     with sqlite3.connect(a.database) as board:
         assert board.execute("SELECT count(*) FROM messages").fetchone() == (20,)
+
+
+LAST = [253402300799999, 9007199254740991]
+
+
+def remember(one, value):
+    one.vybe("memory", "set", "--key", "k", "--value", value, "--scope", "global", "--agent", "x", "--request-id", value)
+
+
+def remembered(one):
+    return one.vybe("memory", "get", "--key", "k", "--scope", "global", "--agent", "x")["data"]["value"]
+
+
+@pytest.mark.parametrize("at", [LAST, [LAST[0], LAST[1] - 1]], ids=["last", "last but one"])
+def test_a_value_with_the_last_stamp_can_be_changed_everywhere(pair, at, tmp_path):
+    """No stamp is later: the change names the fact that it replaces."""
+    a, b = pair
+    (a.path / "x").write_text("x")
+    remember(a, "first")
+    a.bb("artifact", "add", "x", "first", "--agent", "agent-a")
+    settle(a, b)
+    plant(b, [("memory.set", {"scope": "global", "scope_id": "", "key": "k", "value": "theirs", "type": "string",
+                              "expires": 0, "created": 1, "updated": 1, "pinned": False, "memory_kind": None}),
+              ("artifact", {"path": "x", "by": "agent-b", "description": "theirs", "version": "1", "refs": [],
+                            "created": 1})], at)
+    settle(a, b)
+    assert remembered(a) == "theirs"
+    for value in ("second", "third", "fourth"):
+        remember(a, value)
+        a.bb("artifact", "add", "x", value, "--agent", "agent-a")
+        settle(a, b)
+        new = machine(tmp_path / value, tmp_path / "hub.git", f"host-{value}", ABACUS_NOW=str(NOW))
+        settle(new)
+        for one in (a, b, new):
+            assert remembered(one) == value, one.path
+            assert [x["description"] for x in one.bb("artifacts")] == [value], one.path
+
+
+def rows(one):
+    return {(x["agent_id"], x.get("machine"), x["role"]) for x in one.agent("list")}
+
+
+def test_a_machine_cannot_give_another_one_an_agent(pair):
+    a, b = pair
+    plant(b, [("agent.registered", {**registered("eve", NOW)[1], "machine": a.id})])
+    settle(a, b)
+    assert rows(a) == {("agent-a", None, "ui"), ("agent-b", "host-b", "ui")}
+    assert next(x for x in a.abacus("machines") if x["here"])["agents"] == ["agent-a"]
+
+
+@pytest.mark.parametrize("at", [1, NOW, LAST[0]])
+def test_a_machine_cannot_take_another_ones_agent(pair, at):
+    """The same name and time, at any time: that is another agent. Its mail is its own, too."""
+    a, b = pair
+    plant(b, [registered("agent-a", NOW, role="theirs")], [at, 0])
+    settle(a, b)
+    b.agent("send", "--from", "agent-b", "--to", "agent-a@host-a", "--bead", "bd-1", "--category", "INFO",
+            "--subject", "s", "--body", "for a")
+    settle(b, a)
+    mine, theirs = "agent-a", f"agent-a-{b.id[:4]}"
+    if b.id < a.id:
+        mine, theirs = f"agent-a-{a.id[:4]}", "agent-a"
+    assert rows(a) == {(mine, None, "ui"), (theirs, "host-b", "theirs"), ("agent-b", "host-b", "ui")}
+    assert "for a" in [m["body"] for m in a.agent("inbox", "--agent", mine)]
+
+
+def test_another_machine_may_change_the_fields_of_an_agent(pair):
+    a, b = pair
+    plant(b, [("agent.registered", {**registered("agent-a", NOW, role="changed")[1], "machine": a.id})], [NOW + 5, 0])
+    settle(a, b)
+    assert rows(a) == {("agent-a", None, "changed"), ("agent-b", "host-b", "ui")}
+    a.agent("register", "--name", "agent-a", "--role", "mine", "--force-update")
+    settle(a, b)
+    assert {("agent-a", "host-a", "mine"), ("agent-b", None, "ui")} == rows(b)
