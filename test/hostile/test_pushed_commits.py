@@ -641,11 +641,11 @@ def test_a_dense_graph_of_parents_costs_a_writer_as_much_as_it_has_edges(world):
 
 
 def test_the_text_of_neighbours_is_not_held_in_memory(world):
-    """Eight edges to each of ten beads with a description of 5 MB; none of it is shown."""
+    """Eight edges to each of ten beads with a description of 2 MB; none of it is shown."""
     kinds = ("blocks", "parent", "related", "discovered_from")
     def edit(files):
         beads = [json.loads(text) for text in files["state.jsonl"].splitlines()]
-        made = [{**beads[0], "id": f"zz-{n}", "title": f"large {n}", "description": "d" * (5 * MB)} for n in range(10)]
+        made = [{**beads[0], "id": f"zz-{n}", "title": f"large {n}", "description": "d" * (2 * MB)} for n in range(10)]
         edge = json.loads(files["deps.jsonl"].splitlines()[0])
         edges = [{**edge, "from": here, "to": there, "kind": kind} for bead in made for kind in kinds
                  for here, there in ((world.first, bead["id"]), (bead["id"], world.first))]
@@ -658,6 +658,8 @@ def test_the_text_of_neighbours_is_not_held_in_memory(world):
         done, seconds, memory = usage(world.anna, *line.split(), world.first)
         assert done.code == 0 and "zz-0" in done.out, done
         assert memory < 40 * MB, (line, memory)
+    done, seconds, memory = usage(world.anna, "dep", "list", world.first, "--json")
+    assert len(done.out) > 80 * MB and memory < 1.25 * len(done.out), (memory // MB, len(done.out) // MB)
 
 
 def test_a_sync_of_many_large_lines_takes_a_small_multiple_of_the_file(world):

@@ -17,22 +17,36 @@ static const struct field list_fields[] = {
 	{ 0 },
 };
 
+/* Each bead's text is read and freed by itself: only the reply has all of them. */
+static enum err put_link(struct call *c, struct beads *b, const struct link *link, enum side side,
+			 struct json *reply)
+{
+	struct shape shape = { .brief = c->terse };
+	struct call part = call_part(c);
+	struct json one = json_new(&part.mem);
+	struct bead_row *row = link->bead;
+	enum err e = shape.brief ? ERR_OK : cache_find_bead(&part, &b->cache, row->id, &row);
+
+	if (!e && row) {
+		json_object(&one);
+		public_put(&one, row, &shape);
+		json_put_str(&one, "dependency_type", link->kind);
+		json_put_str(&one, "direction", str_of(names_word(&directions, side)));
+		json_end(&one);
+		json_raw(reply, json_text(&one));
+	}
+	return call_part_end(c, &part, e);
+}
+
 static enum err put_side(struct call *c, struct beads *b, const struct bead_dep_list_list_body *in,
 			 struct str id, enum side side, struct json *reply)
 {
-	struct shape shape = { .brief = c->terse };
 	struct link *link;
-	enum err e = query_links(c, &b->cache, id, side, !shape.brief, &link);
+	enum err e = query_links(c, &b->cache, id, side, false, &link);
 
-	for (; !e && link; link = link->next) {
-		if (in->kind >= 0 && !str_is(link->kind, names_word(&edge_kinds, in->kind)))
-			continue;
-		json_object(reply);
-		public_put(reply, link->bead, &shape);
-		json_put_str(reply, "dependency_type", link->kind);
-		json_put_str(reply, "direction", str_of(names_word(&directions, side)));
-		json_end(reply);
-	}
+	for (; !e && link; link = link->next)
+		if (in->kind < 0 || str_is(link->kind, names_word(&edge_kinds, in->kind)))
+			e = put_link(c, b, link, side, reply);
 	return e;
 }
 

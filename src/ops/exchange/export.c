@@ -50,6 +50,8 @@ enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count)
 		*map_put(&lines, row->key) = row;
 	order = map_sorted(&lines, &c->mem);
 	*count = (int64_t)lines.count;
+	if (!lines.count)
+		return ERR_OK; /* without a copy of the text */
 	buf_put(&out, *text);
 	for (size_t i = 0; i < lines.count; i++) {
 		const struct memory_row *one = order[i]->value;
