@@ -108,7 +108,8 @@ const struct op op_project_on = {
 		"runs at least once for each change since the rule was added, including changes "
 		"made while no runner was running; a runner that was killed repeats the "
 		"commands that had not ended. A command that fails is not repeated. A rule is "
-		"run by one process at a time. Rules belong to this clone at its present path, "
+		"run by one process at a time; a second 'abacus on --run' waits, and takes over "
+		"when the first one ends. Rules belong to this clone at its present path, "
 		"and are kept in ~/.local/state/abacus/on: no pull can add one, and neither can "
 		"HTTP, MCP or a process in a sandbox.",
 	.examples = "abacus on bead.closed --label release -- ./announce.sh\n"

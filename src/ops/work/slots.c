@@ -78,7 +78,8 @@ static enum err project_slots_run_set(struct call *c, struct stores *s, const vo
 const struct op op_project_slots = {
 	.name = "project slots",
 	.help = "Show the resources of this machine, and who holds them",
-	.more = "'abacus run --need NAME' waits for a slot of a resource.",
+	.more = "'abacus slots set NAME N' makes a resource, or changes the number of its slots. "
+		"'abacus run --need NAME -- COMMAND' waits for a slot, and runs the command.",
 	.flags = OP_HOST,
 	.reply = &(const struct prop){ "slots[]", props },
 	.run = project_slots_run,

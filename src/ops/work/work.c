@@ -471,9 +471,11 @@ const struct op op_project_work = {
 		"then your current bead: the default of --bead, and of the trailer of your commits "
 		"('bd config set commit.trailer true'). If a step fails, the steps before it are "
 		"undone. After a crash, the same command completes what is missing. Without an id, "
-		"shows your current bead.",
+		"shows your current bead. 'abacus work done' closes it and releases what was reserved "
+		"for it; 'abacus work stop' gives it back.",
 	.examples = "abacus work bd-a1b2 --worktree\n"
-		    "abacus work done --reason \"fixed in 3f2a\"",
+		    "abacus work done --reason \"fixed in 3f2a\"\n"
+		    "abacus work stop",
 	.flags = OP_WRITE | OP_ACTOR | OP_HOST,
 	OP_BODY(struct body, fields),
 	.reply = &work_reply,
