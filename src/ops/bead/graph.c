@@ -182,7 +182,7 @@ static enum err bead_graph_run(struct call *c, struct stores *s, const void *bod
 	struct around around = { .c = c, .cache = &s->beads->cache, .chosen.mem = &c->mem };
 	struct map shown = { .mem = &c->mem };
 	struct edge_row *edges;
-	struct bead_row *rows;
+	struct bead_row *rows = NULL;
 	enum err e = bead_graph_choose(c, s->beads, in, &around, &edges);
 
 	if (!e)
@@ -191,7 +191,9 @@ static enum err bead_graph_run(struct call *c, struct stores *s, const void *bod
 		filter.ids = around.id;
 		filter.id_count = around.count;
 	}
-	if (e || (e = query_each(c, &s->beads->cache, &filter, &rows)))
+	if (!e && around.count)
+		e = query_each(c, &s->beads->cache, &filter, &rows);
+	if (e)
 		return e;
 	json_object(reply);
 	json_put_str(reply, "format", str_of(names_word(&formats, in->format)));
