@@ -241,11 +241,11 @@ GROWS = {
     "abacus sessions": "prints all open beads",
     "abacus conversation": "reads the journal since it was last cut, and all mail",
     "bb export": "prints the whole board",
+    "bb status get": "counts unread posts up to a limit, of which the smallest project has only a hundred",
     "bb refs": "reads the posts that its index does not cover yet; here that is all of them",
     "vybe memory list": "prints the memory",
     "vybe task list": "prints all tasks",
     "vybe resume": "shows some of the memory, of which the smallest project has only ten entries",
-    "vybe status": "counts the events that are not archived",
 }
 
 # Of these, the ones that read everything take minutes when they are counted: they are not, in the largest project.

@@ -383,9 +383,13 @@ enum err vybe_agent_put(struct call *c, struct vybe_db *v, const struct vybe_age
 	return stmt_run(c, st);
 }
 
-/* An older file has rows of `agents` instead of the table of deliveries. */
+/*
+ * An event is never deleted and never renumbered, so that the ids count them; after a repair, those
+ * that were lost count too. An older file has rows of `agents` instead of the table of deliveries.
+ */
 #define VYBE_COUNT(agents)                                                        \
-	"SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM memory),"    \
+	"SELECT (SELECT ifnull(max(id), 0) FROM events),"                         \
+	" (SELECT count(*) FROM memory),"                                         \
 	" (SELECT count(*) FROM artifacts), (SELECT count(*) FROM (" agents "))," \
 	" (SELECT count(DISTINCT project) FROM agents WHERE project NOT LIKE ':%')"
 
