@@ -1,5 +1,6 @@
 """Several clones that share mail, reservations, posts and memory through one remote."""
 import json
+import shutil
 import subprocess
 
 from conftest import BUILD, Repo, Result, environment, git
@@ -61,6 +62,19 @@ def machine(path, url, name=None, beads=False, **env):
     if beads:
         made.bd("init", "--prefix", "bd", env={"ABACUS_NOW": "0"}).ok()
     return made.share(name) if name else made
+
+
+def copy_machines(made, path):
+    """Copies of machines and their remote `hub.git`, which are in one folder and were made once."""
+    old = made[0].path.parent
+    shutil.copytree(old, path, dirs_exist_ok=True, symlinks=True)
+    copies = []
+    for one in made:
+        copied = Machine(path / one.path.name)
+        copied.env = dict(one.env)
+        git(copied.path, "remote", "set-url", "origin", str(path / "hub.git"))
+        copies.append(copied)
+    return copies
 
 
 def settle(*machines, rounds=2):

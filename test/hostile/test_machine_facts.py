@@ -8,7 +8,7 @@ import pytest
 
 from conftest import BUILD, environment
 from harness import STRACE, needs_strace
-from machines import log_of, machine, settle
+from machines import copy_machines, log_of, machine, settle
 from remotes import bare
 
 MANY = 1000  # the cost of each of these was quadratic: 3,000 took more than the memory of a sync, or minutes
@@ -16,14 +16,20 @@ DAY = 24 * 3600 * 1000
 NOW = 1_800_000_000_000
 
 
-@pytest.fixture
-def pair(tmp_path):
-    remote = bare(tmp_path / "hub.git")
-    made = [machine(tmp_path / name, remote, f"host-{name}", ABACUS_NOW=str(NOW)) for name in "ab"]
+@pytest.fixture(scope="module")
+def made_pair(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pair")
+    remote = bare(path / "hub.git")
+    made = [machine(path / name, remote, f"host-{name}", ABACUS_NOW=str(NOW)) for name in "ab"]
     for one in made:
         one.agent("register", "--name", f"agent-{one.path.name}", "--role", "ui")
     settle(*made)
     return made
+
+
+@pytest.fixture
+def pair(made_pair, tmp_path):
+    return copy_machines(made_pair, tmp_path)
 
 
 def subject(machine_id, kind, data):

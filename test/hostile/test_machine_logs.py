@@ -10,20 +10,26 @@ import zlib
 import pytest
 
 from conftest import BUILD, environment, git
-from machines import log_of, machine, settle
+from machines import copy_machines, log_of, machine, settle
 from remotes import bare, http_remote
 
 THOROUGH = os.environ.get("ABACUS_THOROUGH") == "1"
 
 
-@pytest.fixture
-def three(tmp_path):
-    remote = bare(tmp_path / "hub.git")
-    made = [machine(tmp_path / name, remote, f"host-{name}") for name in "abc"]
+@pytest.fixture(scope="module")
+def made_three(tmp_path_factory):
+    path = tmp_path_factory.mktemp("three")
+    remote = bare(path / "hub.git")
+    made = [machine(path / name, remote, f"host-{name}") for name in "abc"]
     for one in made:
         one.agent("register", "--name", f"agent-{one.path.name}", "--role", "ui")
     settle(*made)
-    return remote, *made
+    return made
+
+
+@pytest.fixture
+def three(made_three, tmp_path):
+    return tmp_path / "hub.git", *copy_machines(made_three, tmp_path)
 
 
 def send(one, to, body="hello"):
