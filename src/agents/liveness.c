@@ -1,11 +1,7 @@
 #include "agents/liveness.h"
 
-static const char *const words[] = {
-	[LIVENESS_ACTIVE] = "active",
-	[LIVENESS_STALE] = "stale",
-	[LIVENESS_EVICTED] = "evicted",
-};
-const struct names liveness_words = { words, sizeof words / sizeof *words, NULL };
+const struct names liveness_words = NAMES_OF(
+	[LIVENESS_ACTIVE] = "active", [LIVENESS_STALE] = "stale", [LIVENESS_EVICTED] = "evicted");
 
 enum liveness liveness_of(int64_t last_seen_ms, int64_t now_ms, int64_t stale_minutes)
 {

@@ -12,13 +12,9 @@
 
 enum { TITLE_MOST = 500, TEXT_MOST = 1024 * 1024, MARK = 16 }; /* bytes */
 
-static const char *const category_words[] = {
-	[CATEGORY_HANDOFF] = "HANDOFF",
-	[CATEGORY_BLOCKED] = "BLOCKED",
-	[CATEGORY_DECISION] = "DECISION",
-	[CATEGORY_INFO] = "INFO",
-};
-const struct names categories = { category_words, 4, NULL };
+const struct names categories =
+	NAMES_OF([CATEGORY_HANDOFF] = "HANDOFF", [CATEGORY_BLOCKED] = "BLOCKED",
+		 [CATEGORY_DECISION] = "DECISION", [CATEGORY_INFO] = "INFO");
 
 const char *category_label(enum category category)
 {

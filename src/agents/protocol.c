@@ -7,13 +7,9 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 
-static const char *const types[] = {
-	[EVENT_HANDOFF] = "HANDOFF",
-	[EVENT_BLOCKED] = "BLOCKED",
-	[EVENT_INCURSION] = "INCURSION",
-	[EVENT_RESUME] = "RESUME",
-};
-const struct names event_types = { types, sizeof types / sizeof *types, NULL };
+const struct names event_types =
+	NAMES_OF([EVENT_HANDOFF] = "HANDOFF", [EVENT_BLOCKED] = "BLOCKED",
+		 [EVENT_INCURSION] = "INCURSION", [EVENT_RESUME] = "RESUME");
 
 const char *event_label(enum event_type type)
 {
@@ -29,12 +25,8 @@ const char *event_label(enum event_type type)
 
 static const struct str file = { "events.jsonl", 12 };
 
-static const char *const urgency_words[] = {
-	[URGENCY_LOW] = "low",
-	[URGENCY_MEDIUM] = "medium",
-	[URGENCY_HIGH] = "high",
-};
-const struct names urgencies = { urgency_words, 3, NULL };
+const struct names urgencies =
+	NAMES_OF([URGENCY_LOW] = "low", [URGENCY_MEDIUM] = "medium", [URGENCY_HIGH] = "high");
 
 enum err urgency_parse(struct call *c, struct str word, int *out)
 {
@@ -46,11 +38,9 @@ enum err urgency_parse(struct call *c, struct str word, int *out)
 	return ERR_OK;
 }
 
-static const char *const reason_words[] = {
-	[RESUME_UNCOMMITTED] = "uncommitted_scope",
-	[RESUME_IN_PROGRESS] = "in_progress_ownership",
-};
-const struct names resume_reasons = { reason_words, 2, NULL };
+const struct names resume_reasons =
+	NAMES_OF([RESUME_UNCOMMITTED] = "uncommitted_scope", [RESUME_IN_PROGRESS] =
+								     "in_progress_ownership");
 
 static enum err protocol_missing(struct call *c, const char *what)
 {

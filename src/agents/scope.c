@@ -4,12 +4,8 @@
 #include "base/text/utf8.h"
 #include "store/place.h"
 
-static const char *const words[] = {
-	[OVERLAP_DISJOINT] = "disjoint",
-	[OVERLAP_PARTIAL] = "partial",
-	[OVERLAP_EXACT] = "exact",
-};
-const struct names overlaps = { words, sizeof words / sizeof *words, NULL };
+const struct names overlaps = NAMES_OF([OVERLAP_DISJOINT] = "disjoint",
+				       [OVERLAP_PARTIAL] = "partial", [OVERLAP_EXACT] = "exact");
 
 /* "*" and "**" as the last name stand for the content of the folder. */
 static struct str without_stars(struct str text)

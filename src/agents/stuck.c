@@ -23,13 +23,11 @@ enum {
 	MINUTES = 120,     /* minimum time left of a reservation that is taken over */
 };
 
-static const char *const report_words[] = {
-	[REPORT_BEGAN] = "session_start",   [REPORT_PROMPT] = "user_prompt",
-	[REPORT_TOOL] = "tool_success",     [REPORT_TOOL_FAILED] = "tool_failure",
-	[REPORT_CHECKPOINT] = "checkpoint", [REPORT_OTHER] = "host_event",
-	[REPORT_WAITS] = "rate_limit",
-};
-const struct names reports = { report_words, sizeof report_words / sizeof *report_words, NULL };
+const struct names reports =
+	NAMES_OF([REPORT_BEGAN] = "session_start", [REPORT_PROMPT] = "user_prompt",
+		 [REPORT_TOOL] = "tool_success", [REPORT_TOOL_FAILED] = "tool_failure",
+		 [REPORT_CHECKPOINT] = "checkpoint", [REPORT_OTHER] = "host_event",
+		 [REPORT_WAITS] = "rate_limit");
 
 static const char *const reason_words[] = {
 	[STUCK_SILENT] = "silent",

@@ -16,6 +16,13 @@ struct names {
 	const struct synonym *synonyms; /* ends with an entry without a word; or NULL */
 };
 
+/* For a set without synonyms: const struct names sides = NAMES_OF("left", "right"); */
+/* clang-format off */
+#define NAMES_OF(...) \
+	{ (const char *const[]){ __VA_ARGS__ }, \
+	  (int)(sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *)), NULL }
+/* clang-format on */
+
 const char *names_word(const struct names *names, int value);
 int names_value(const struct names *names, struct str word); /* -1: unknown word */
 

@@ -288,13 +288,9 @@ static void public_find_members(const struct value *line, const struct value *ou
 	}
 }
 
-static const char *const lean_words[] = {
-	"id",        "title",         "status",           "priority",
-	"type",      "assignee",      "assignee_expires", "parent",
-	"container", "open_children", "created_at",       "blocked_by_count",
-	"labels",
-};
-static const struct names lean = { lean_words, sizeof lean_words / sizeof *lean_words, NULL };
+static const struct names lean = NAMES_OF(
+	"id", "title", "status", "priority", "type", "assignee", "assignee_expires", "parent",
+	"container", "open_children", "created_at", "blocked_by_count", "labels");
 
 bool shape_lean(const struct shape *shape)
 {

@@ -6,12 +6,9 @@
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 
-static const char *const scopes[] = { "global", "project", "task", "agent" };
-const struct names memory_scopes = { scopes, 4, NULL };
-static const char *const types[] = { "string", "number", "boolean", "json", "array" };
-const struct names memory_types = { types, 5, NULL };
-static const char *const kinds[] = { "fact", "directive", "lesson" };
-const struct names memory_kinds = { kinds, 3, NULL };
+const struct names memory_scopes = NAMES_OF("global", "project", "task", "agent");
+const struct names memory_types = NAMES_OF("string", "number", "boolean", "json", "array");
+const struct names memory_kinds = NAMES_OF("fact", "directive", "lesson");
 
 enum { KEY_MOST = 500, VALUE_MOST = 1024 * 1024 };
 

@@ -3,16 +3,10 @@
 #include "base/text/json.h"
 #include "continuity/brief.h"
 
-static const char *const words[] = {
-	[FOCUS_ASKED] = "asked_for",
-	[FOCUS_IN_PROGRESS] = "mine_in_progress",
-	[FOCUS_WAITING] = "mine_waiting",
-	[FOCUS_ASSIGNED] = "assigned_to_me",
-	[FOCUS_OLD] = "mine_pending",
-	[FOCUS_NEXT] = "next_ready",
-	[FOCUS_NONE] = "none",
-};
-const struct names focus_rules = { words, sizeof words / sizeof *words, NULL };
+const struct names focus_rules =
+	NAMES_OF([FOCUS_ASKED] = "asked_for", [FOCUS_IN_PROGRESS] = "mine_in_progress",
+		 [FOCUS_WAITING] = "mine_waiting", [FOCUS_ASSIGNED] = "assigned_to_me",
+		 [FOCUS_OLD] = "mine_pending", [FOCUS_NEXT] = "next_ready", [FOCUS_NONE] = "none");
 
 /* --- focus: a function of what there is, and nothing else --- */
 

@@ -17,8 +17,7 @@
 #include "store/db/bead_ready.h"
 #include "store/db/bead_tally.h"
 
-static const char *const words[] = { "pending", "in_progress", "completed", "blocked" };
-const struct names task_statuses = { words, 4, NULL };
+const struct names task_statuses = NAMES_OF("pending", "in_progress", "completed", "blocked");
 
 enum { PLAIN = 2, LEAST = 0, MOST = 4 }; /* priorities of beads; 0 is the most urgent */
 

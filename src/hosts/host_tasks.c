@@ -16,13 +16,9 @@ enum { ENTRIES_MOST = 100, KEY = 12 };
 
 enum entry_status { ENTRY_OPEN, ENTRY_STARTED, ENTRY_DONE, ENTRY_DROPPED };
 
-static const char *const status_words[] = {
-	[ENTRY_OPEN] = "pending",
-	[ENTRY_STARTED] = "in_progress",
-	[ENTRY_DONE] = "completed",
-	[ENTRY_DROPPED] = "deleted",
-};
-static const struct names entry_statuses = { status_words, 4, NULL };
+static const struct names entry_statuses =
+	NAMES_OF([ENTRY_OPEN] = "pending", [ENTRY_STARTED] = "in_progress",
+		 [ENTRY_DONE] = "completed", [ENTRY_DROPPED] = "deleted");
 
 struct host_entry {
 	struct str key;         /* the external reference of its bead */

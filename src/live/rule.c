@@ -11,12 +11,10 @@
 #include "beads/beads.h"
 #include "store/user_folder.h"
 
-static const char *const event_words[] = {
-	"bead.created", "bead.claimed", "bead.commented", "bead.opened", "bead.closed",
-	"bead.changed", "bead.deleted", "bead.*",         "mail",        "reservation",
-	"protocol",     "agent",        "post",           "artifact",    "note",
-};
-const struct names rule_events = { event_words, sizeof event_words / sizeof *event_words, NULL };
+const struct names rule_events =
+	NAMES_OF("bead.created", "bead.claimed", "bead.commented", "bead.opened", "bead.closed",
+		 "bead.changed", "bead.deleted", "bead.*", "mail", "reservation", "protocol",
+		 "agent", "post", "artifact", "note");
 
 /* --- files --- */
 

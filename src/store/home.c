@@ -13,8 +13,7 @@
 
 enum { WAIT_MS = 60000, LOOK_MS = 10 };
 
-static const char *const words[] = { "auto", "git", "workspace" };
-const struct names home_kinds = { words, sizeof words / sizeof *words, NULL };
+const struct names home_kinds = NAMES_OF("auto", "git", "workspace");
 
 struct str home_of_git(struct arena *mem, struct str common)
 {

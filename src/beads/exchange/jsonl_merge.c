@@ -131,8 +131,7 @@ static void jsonl_put_items(struct json *j, const struct value *side, const stru
 	}
 }
 
-static const char *const text_words[] = { "description", "design", "acceptance_criteria", "notes" };
-static const struct names texts = { text_words, sizeof text_words / sizeof *text_words, NULL };
+static const struct names texts = NAMES_OF("description", "design", "acceptance_criteria", "notes");
 
 /* Two versions of an issue, and which of them is newer. */
 struct jsonl_pair {

@@ -44,9 +44,8 @@ struct edge edge_join(struct edge a, struct edge b)
 	return out;
 }
 
-static const char *const own[] = { "_at",        "_by",  "created_at", "created_by", "deleted_at",
-				   "deleted_by", "from", "kind",       "to" };
-static const struct names own_names = { own, sizeof own / sizeof *own, NULL };
+static const struct names own_names = NAMES_OF("_at", "_by", "created_at", "created_by",
+					       "deleted_at", "deleted_by", "from", "kind", "to");
 
 static struct str edge_unknown(struct arena *mem, const struct value *v)
 {

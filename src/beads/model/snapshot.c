@@ -22,8 +22,7 @@ const char *snapshot_name(enum snapshot_file file)
 }
 
 /* Members of meta.json that this program writes itself. */
-static const char *const own_words[] = { "checksums", "format_version", "prefix" };
-static const struct names own_members = { own_words, sizeof own_words / sizeof *own_words, NULL };
+static const struct names own_members = NAMES_OF("checksums", "format_version", "prefix");
 
 static struct str own_meta(struct arena *mem, const struct state *s,
 			   const struct str checksum[FILE_META])

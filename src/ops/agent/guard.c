@@ -14,8 +14,7 @@
 /* bb agent guard, guard install, guard uninstall: checks changes against the reservations. */
 
 enum policy { POLICY_REFUSE, POLICY_WARN };
-static const char *const policy_words[] = { "refuse", "warn" };
-static const struct names policies = { policy_words, 2, NULL };
+static const struct names policies = NAMES_OF("refuse", "warn");
 
 struct body {
 	struct str agent, input, pushed;
@@ -72,10 +71,7 @@ static const struct prop guard_props[] = {
 	{ 0 },
 };
 
-static const struct prop hook_props[] = {
-	{ "hook path change", NULL },
-	{ 0 },
-};
+static const struct prop hook_props[] = { { "hook path change", NULL }, { 0 } };
 
 /* --- the files to check --- */
 

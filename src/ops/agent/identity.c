@@ -45,10 +45,7 @@ static const struct field heartbeat_fields[] = {
 	{ 0 },
 };
 
-const struct prop stuck_props[] = {
-	{ "agent_id bead_id reason since text", NULL },
-	{ 0 },
-};
+const struct prop stuck_props[] = { { "agent_id bead_id reason since text", NULL }, { 0 } };
 
 const struct prop registered_props[] = {
 	{ "agent_id display_name role status created_at last_seen_at version:int liveness", NULL },

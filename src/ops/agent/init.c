@@ -39,10 +39,7 @@ static const struct prop evidence_props[] = {
 	{ 0 },
 };
 
-static const struct prop recommendation_props[] = {
-	{ "action agent_id reason", NULL },
-	{ 0 },
-};
+static const struct prop recommendation_props[] = { { "action agent_id reason", NULL }, { 0 } };
 
 static const struct prop props[] = {
 	{ "decision", NULL },

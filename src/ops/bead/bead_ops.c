@@ -7,15 +7,9 @@
 #include "beads/claim.h"
 #include "beads/config.h"
 
-static const struct prop note_props[] = {
-	{ "id content author at:int[]", NULL },
-	{ 0 },
-};
+static const struct prop note_props[] = { { "id content author at:int[]", NULL }, { 0 } };
 
-const struct prop comment_props[] = {
-	{ "id issue_id author text created_at", NULL },
-	{ 0 },
-};
+const struct prop comment_props[] = { { "id issue_id author text created_at", NULL }, { 0 } };
 
 /* The schema type of a look of members.def, what follows it if the member may be null, and the
  * members of its objects. */
@@ -73,18 +67,11 @@ static const struct prop deleted_props[] = {
 };
 const struct prop deleted_reply = { "beads[]", deleted_props };
 
-const struct prop changed_field_props[] = {
-	{ "field old:any new:any", NULL },
-	{ 0 },
-};
+const struct prop changed_field_props[] = { { "field old:any new:any", NULL }, { 0 } };
 
-const struct prop changed_edge_props[] = {
-	{ "change from to kind", NULL },
-	{ 0 },
-};
+const struct prop changed_edge_props[] = { { "change from to kind", NULL }, { 0 } };
 
-static const char *const direction_words[] = { "down", "up", "both" };
-const struct names directions = { direction_words, 3, NULL };
+const struct names directions = NAMES_OF("down", "up", "both");
 
 const struct prop bead_reply = { "bead", bead_props };
 const struct prop beads_reply = { "beads[]", bead_props };

@@ -26,10 +26,7 @@ static const struct field set_fields[] = {
 	{ 0 },
 };
 
-static const struct prop props[] = {
-	{ "key value set:bool help", NULL },
-	{ 0 },
-};
+static const struct prop props[] = { { "key value set:bool help", NULL }, { 0 } };
 static const struct prop one_reply = { "setting", props };
 
 /* The number of one of our settings, -1 for a free one. */

@@ -22,10 +22,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop group_props[] = {
-	{ "group|null count:int", NULL },
-	{ 0 },
-};
+static const struct prop group_props[] = { { "group|null count:int", NULL }, { 0 } };
 
 static const struct prop count_props[] = {
 	{ "total:int count:int", NULL },

@@ -3,10 +3,7 @@
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 
-static const struct prop cycle_props[] = {
-	{ "kind ids[]", NULL },
-	{ 0 },
-};
+static const struct prop cycle_props[] = { { "kind ids[]", NULL }, { 0 } };
 
 static enum err bead_dep_cycles_run_cycles(struct call *c, struct stores *s, const void *body,
 					   struct json *reply)

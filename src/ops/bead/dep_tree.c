@@ -9,8 +9,7 @@ struct tree_body {
 	int64_t depth;
 };
 
-static const char *const format_words[] = { "tree", "mermaid", "dot" };
-static const struct names formats = { format_words, 3, NULL };
+static const struct names formats = NAMES_OF("tree", "mermaid", "dot");
 
 static const struct field tree_fields[] = {
 	ID_FIELD(struct tree_body, id),

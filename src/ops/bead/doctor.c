@@ -15,10 +15,7 @@
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 
-static const struct prop check_props[] = {
-	{ "code status message fix|null", NULL },
-	{ 0 },
-};
+static const struct prop check_props[] = { { "code status message fix|null", NULL }, { 0 } };
 
 static const struct prop props[] = {
 	{ "ok:bool", NULL },

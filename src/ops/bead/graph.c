@@ -10,8 +10,7 @@ struct body {
 	bool all;
 };
 
-static const char *const format_words[] = { "text", "mermaid", "dot" };
-static const struct names formats = { format_words, 3, NULL };
+static const struct names formats = NAMES_OF("text", "mermaid", "dot");
 
 static const struct field fields[] = {
 	{ "id", &kind_bead, offsetof(struct body, id), FIELD_PLACE,
@@ -26,15 +25,9 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop node_props[] = {
-	{ "id title status priority:int type", NULL },
-	{ 0 },
-};
+static const struct prop node_props[] = { { "id title status priority:int type", NULL }, { 0 } };
 
-static const struct prop edge_props[] = {
-	{ "from to kind", NULL },
-	{ 0 },
-};
+static const struct prop edge_props[] = { { "from to kind", NULL }, { 0 } };
 
 static const struct prop props[] = {
 	{ "format", NULL },

@@ -57,15 +57,9 @@ static const struct prop history_props[] = {
 	{ 0 },
 };
 
-static const struct prop commits_props[] = {
-	{ "commit committed_at", NULL },
-	{ 0 },
-};
+static const struct prop commits_props[] = { { "commit committed_at", NULL }, { 0 } };
 
-static const struct prop blame_props[] = {
-	{ "field value:any at by commit|null", NULL },
-	{ 0 },
-};
+static const struct prop blame_props[] = { { "field value:any at by commit|null", NULL }, { 0 } };
 
 static const struct prop diff_bead_props[] = {
 	{ "id change title|null", NULL },

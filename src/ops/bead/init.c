@@ -18,10 +18,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop props[] = {
-	{ "result prefix store repository agents_md", NULL },
-	{ 0 },
-};
+static const struct prop props[] = { { "result prefix store repository agents_md", NULL }, { 0 } };
 
 static void bead_init_warn(struct call *c, const struct setup *done, const struct beads *b)
 {

@@ -41,10 +41,7 @@ const struct op op_bead_label_list = {
 	.run = bead_labels_run_list,
 };
 
-static const struct prop all_props[] = {
-	{ "label count:int", NULL },
-	{ 0 },
-};
+static const struct prop all_props[] = { { "label count:int", NULL }, { 0 } };
 
 static enum err bead_labels_run_all(struct call *c, struct stores *s, const void *body,
 				    struct json *reply)

@@ -14,8 +14,7 @@ struct body {
 
 #define AT(member) offsetof(struct body, member)
 
-static const char *const format_words[] = { "table", "ids", "lines" };
-static const struct names formats = { format_words, 3, NULL };
+static const struct names formats = NAMES_OF("table", "ids", "lines");
 
 #define LOOK_FIELDS                                                                                \
 	{ "long",    &kind_bool,        AT(lengthy),                                               \

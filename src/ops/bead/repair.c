@@ -24,10 +24,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop line_props[] = {
-	{ "file line:int action why text", NULL },
-	{ 0 },
-};
+static const struct prop line_props[] = { { "file line:int action why text", NULL }, { 0 } };
 
 static const struct prop commit_props[] = {
 	{ "commit where why?", NULL },
@@ -35,10 +32,7 @@ static const struct prop commit_props[] = {
 	{ 0 },
 };
 
-static const struct prop stamp_props[] = {
-	{ "id title at copy|null", NULL },
-	{ 0 },
-};
+static const struct prop stamp_props[] = { { "id title at copy|null", NULL }, { 0 } };
 
 static const struct prop record_props[] = {
 	{ "file|null offset:int action why text", NULL },

@@ -45,10 +45,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop remap_props[] = {
-	{ "from to", NULL },
-	{ 0 },
-};
+static const struct prop remap_props[] = { { "from to", NULL }, { 0 } };
 
 static const struct prop lost_props[] = {
 	{ "id title|null holder epoch:int[] status by to|null until|null message", NULL },

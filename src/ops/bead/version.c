@@ -3,10 +3,7 @@
 #include "op/op.h"
 #include "ops/ops.h"
 
-static const struct prop version_props[] = {
-	{ "version format_version:int", NULL },
-	{ 0 },
-};
+static const struct prop version_props[] = { { "version format_version:int", NULL }, { 0 } };
 
 static enum err bead_version_run_version(struct call *c, struct stores *s, const void *body,
 					 struct json *reply)

@@ -15,10 +15,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop reason_props[] = {
-	{ "code message id?", NULL },
-	{ 0 },
-};
+static const struct prop reason_props[] = { { "code message id?", NULL }, { 0 } };
 
 static const struct prop props[] = {
 	{ "id title status ready:bool", NULL },

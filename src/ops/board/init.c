@@ -35,10 +35,7 @@ static enum err board_init_run(struct call *c, struct stores *s, const void *bod
 	return ERR_OK;
 }
 
-static const struct prop props[] = {
-	{ "project_dir result kept_aside|null", NULL },
-	{ 0 },
-};
+static const struct prop props[] = { { "project_dir result kept_aside|null", NULL }, { 0 } };
 
 const struct op op_board_init = {
 	.name = "board init",

@@ -1,14 +1,8 @@
 #include "ops/board/shapes.h"
 
-static const struct prop ref_props[] = {
-	{ "where what ref:any", NULL },
-	{ 0 },
-};
+static const struct prop ref_props[] = { { "where what ref:any", NULL }, { 0 } };
 
-const struct prop unread_props[] = {
-	{ "count:int highest_priority|null", NULL },
-	{ 0 },
-};
+const struct prop unread_props[] = { { "count:int highest_priority|null", NULL }, { 0 } };
 
 #define AGENT_MEMBERS                                                                      \
 	"id current_task progress:int status blockers|null last_seen updated_at liveness " \

@@ -25,10 +25,7 @@ static const char advice[] =
 	"- `bd create \"title\" --deps discovered-from:ID` records work that you discover.\n"
 	"- `bd close ID --reason \"what was done\"` closes a bead; then `bb agent release --scope …`.\n";
 
-static const struct prop agents_props[] = {
-	{ "path result", NULL },
-	{ 0 },
-};
+static const struct prop agents_props[] = { { "path result", NULL }, { 0 } };
 
 static const struct prop props[] = {
 	{ "beads:object board:object", NULL },

@@ -20,10 +20,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop props[] = {
-	{ "result from store", NULL },
-	{ 0 },
-};
+static const struct prop props[] = { { "result from store", NULL }, { 0 } };
 
 static enum err move_store_check(struct call *c, const struct move_store *in, struct beads *b)
 {

@@ -28,10 +28,7 @@ static const struct field sessions_fields[] = {
 	{ 0 },
 };
 
-static const struct prop act_props[] = {
-	{ "at by|null what", NULL },
-	{ 0 },
-};
+static const struct prop act_props[] = { { "at by|null what", NULL }, { 0 } };
 
 #define TASK_MEMBERS                                                                         \
 	"title status? priority:int? type? assignee|null? owner_liveness|null? "             \
@@ -115,10 +112,7 @@ static const struct field conversation_fields[] = {
 	{ 0 },
 };
 
-static const struct prop item_props[] = {
-	{ "kind at by|null", NULL },
-	{ 0 },
-};
+static const struct prop item_props[] = { { "kind at by|null", NULL }, { 0 } };
 
 static const struct prop conversation_props[] = {
 	{ "bead:object|null", NULL },

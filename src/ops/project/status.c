@@ -16,10 +16,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop held_props[] = {
-	{ "id title lease_ends_at|null", NULL },
-	{ 0 },
-};
+static const struct prop held_props[] = { { "id title lease_ends_at|null", NULL }, { 0 } };
 
 static const struct prop agent_props[] = {
 	{ "agent_id machine? registered:bool role|null liveness|null", NULL },

@@ -10,10 +10,7 @@
 
 /* abacus where: shows which stores are used from here, and why. */
 
-static const struct prop store_props[] = {
-	{ "store path|null exists:bool why", NULL },
-	{ 0 },
-};
+static const struct prop store_props[] = { { "store path|null exists:bool why", NULL }, { 0 } };
 
 static void project_where_put(struct json *reply, const char *store, struct str path, bool there,
 			      struct str why)

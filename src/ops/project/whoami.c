@@ -15,15 +15,9 @@
  * messages, claims and reservations. Stores that do not exist here are skipped.
  */
 
-static const struct prop claim_props[] = {
-	{ "id title lease_ends_at|null", NULL },
-	{ 0 },
-};
+static const struct prop claim_props[] = { { "id title lease_ends_at|null", NULL }, { 0 } };
 
-static const struct prop reservation_props[] = {
-	{ "scope bead_id expires_at", NULL },
-	{ 0 },
-};
+static const struct prop reservation_props[] = { { "scope bead_id expires_at", NULL }, { 0 } };
 
 static const struct prop props[] = {
 	{ "actor source renamed_from|null registered:bool role|null liveness|null", NULL },

@@ -32,15 +32,9 @@ static const struct field run_fields[] = {
 	{ 0 },
 };
 
-static const struct prop run_props[] = {
-	{ "hook|null chained|null", NULL },
-	{ 0 },
-};
+static const struct prop run_props[] = { { "hook|null chained|null", NULL }, { 0 } };
 
-static const struct prop hook_props[] = {
-	{ "hook path change? calls?", NULL },
-	{ 0 },
-};
+static const struct prop hook_props[] = { { "hook path change? calls?", NULL }, { 0 } };
 static const struct prop hooks_reply = { "hooks[]", hook_props };
 
 static struct str git_hook_where(struct call *c)

@@ -5,10 +5,7 @@
 
 /* bd onboard, quickstart; and bd admin, which has nothing to do here. */
 
-static const struct prop text_props[] = {
-	{ "text", NULL },
-	{ 0 },
-};
+static const struct prop text_props[] = { { "text", NULL }, { 0 } };
 static const struct prop text_reply = { "guide", text_props };
 
 static void guide_put(struct json *j, struct str text)
@@ -66,10 +63,7 @@ const struct op op_upstream_quickstart = {
 	.run = upstream_quickstart_run,
 };
 
-static const struct prop nothing_props[] = {
-	{ "status message", NULL },
-	{ 0 },
-};
+static const struct prop nothing_props[] = { { "status message", NULL }, { 0 } };
 static const struct prop nothing_reply = { "upkeep", nothing_props };
 
 static enum err guide_nothing(struct json *j, const char *message)

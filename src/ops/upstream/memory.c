@@ -35,10 +35,7 @@ static const struct field list_fields[] = {
 	{ 0 },
 };
 
-static const struct prop done_props[] = {
-	{ "key value? action?", NULL },
-	{ 0 },
-};
+static const struct prop done_props[] = { { "key value? action?", NULL }, { 0 } };
 static const struct prop done_reply = { "memory", done_props };
 
 /* "Run the tests first!" is "run-the-tests-first"; a text without letters has its hash as key. */

@@ -25,10 +25,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop props[] = {
-	{ "path bytes:int", NULL },
-	{ 0 },
-};
+static const struct prop props[] = { { "path bytes:int", NULL }, { 0 } };
 
 /* Git gives an empty file for a side that has none. */
 static enum err merge_read(struct call *c, struct str path, struct str *out)

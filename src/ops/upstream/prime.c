@@ -32,10 +32,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop props[] = {
-	{ "text|null answer|null", NULL },
-	{ 0 },
-};
+static const struct prop props[] = { { "text|null answer|null", NULL }, { 0 } };
 
 static const char rules[] = "# Work items of this project\n"
 			    "Work is tracked as beads, with `bd`. Use it instead of TODO lists.\n";

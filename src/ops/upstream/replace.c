@@ -114,10 +114,7 @@ static bool twins_add(void *arg, const struct bead_row *row)
 	return true;
 }
 
-static const struct prop group_props[] = {
-	{ "title ids[] command", NULL },
-	{ 0 },
-};
+static const struct prop group_props[] = { { "title ids[] command", NULL }, { 0 } };
 
 static const struct prop groups_props[] = {
 	{ "duplicate_groups:int", NULL },

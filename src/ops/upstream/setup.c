@@ -25,10 +25,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop props[] = {
-	{ "host? path|null? installed:bool? hosts[]?", NULL },
-	{ 0 },
-};
+static const struct prop props[] = { { "host? path|null? installed:bool? hosts[]?", NULL }, { 0 } };
 
 static enum err setup_list(struct json *reply)
 {

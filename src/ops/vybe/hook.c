@@ -43,15 +43,9 @@ static const struct field handle_fields[] = {
 	{ 0 },
 };
 
-static const struct prop install_props[] = {
-	{ "message", NULL },
-	{ 0 },
-};
+static const struct prop install_props[] = { { "message", NULL }, { 0 } };
 
-static const struct prop answer_props[] = {
-	{ "answer|null", NULL },
-	{ 0 },
-};
+static const struct prop answer_props[] = { { "answer|null", NULL }, { 0 } };
 
 /* The change of one host's file. */
 struct hook_change {

@@ -80,10 +80,7 @@ static const struct prop list_props[] = {
 	{ 0 },
 };
 
-static const struct prop gc_props[] = {
-	{ "event_id:int deleted:int limit:int", NULL },
-	{ 0 },
-};
+static const struct prop gc_props[] = { { "event_id:int deleted:int limit:int", NULL }, { 0 } };
 
 static void vybe_memory_put_where(struct json *reply, const struct memory_where *where)
 {

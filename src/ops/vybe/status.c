@@ -162,10 +162,7 @@ const struct op op_vybe_status = {
 	.run = vybe_status_run,
 };
 
-static const struct prop upgrade_props[] = {
-	{ "version message commands[]", NULL },
-	{ 0 },
-};
+static const struct prop upgrade_props[] = { { "version message commands[]", NULL }, { 0 } };
 
 static enum err vybe_status_run_upgrade(struct call *c, struct stores *s, const void *body,
 					struct json *reply)

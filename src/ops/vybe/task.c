@@ -14,8 +14,7 @@ struct body {
 #define AT(member) offsetof(struct body, member)
 
 enum outcome { OUTCOME_DONE, OUTCOME_BLOCKED };
-static const char *const outcome_words[] = { "done", "blocked" };
-static const struct names outcomes = { outcome_words, 2, NULL };
+static const struct names outcomes = NAMES_OF("done", "blocked");
 
 #define ID_FIELD                                                                                 \
 	{                                                                                        \
@@ -135,10 +134,7 @@ static const struct prop list_props[] = {
 };
 
 static const struct prop message_props[] = { { "message", NULL }, { 0 } };
-static const struct prop deleted_props[] = {
-	{ "task_id event_id:int", NULL },
-	{ 0 },
-};
+static const struct prop deleted_props[] = { { "task_id event_id:int", NULL }, { 0 } };
 
 static void vybe_task_put_changed(const struct stores *s, struct json *reply, const struct task *t,
 				  int64_t event)

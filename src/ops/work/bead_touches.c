@@ -17,15 +17,9 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop reserved_props[] = {
-	{ "scope agent_id expires_at", NULL },
-	{ 0 },
-};
+static const struct prop reserved_props[] = { { "scope agent_id expires_at", NULL }, { 0 } };
 
-static const struct prop learned_props[] = {
-	{ "path commits:int reservations:int", NULL },
-	{ 0 },
-};
+static const struct prop learned_props[] = { { "path commits:int reservations:int", NULL }, { 0 } };
 
 static const struct prop props[] = {
 	{ "id title declared[]", NULL },

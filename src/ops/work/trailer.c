@@ -22,10 +22,7 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static const struct prop props[] = {
-	{ "bead|null", NULL },
-	{ 0 },
-};
+static const struct prop props[] = { { "bead|null", NULL }, { 0 } };
 
 /* --- the message --- */
 

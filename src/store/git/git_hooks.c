@@ -12,15 +12,10 @@
 
 #define SHEBANG "#!/bin/sh\n"
 
-static const char *const words[] = {
-	[HOOK_MADE] = "made",
-	[HOOK_ADDED] = "added",
-	[HOOK_RENEWED] = "renewed",
-	[HOOK_SAME] = "unchanged",
-	[HOOK_TAKEN_OUT] = "section removed",
-	[HOOK_REMOVED] = "removed",
-};
-const struct names hook_changes = { words, sizeof words / sizeof *words, NULL };
+const struct names hook_changes =
+	NAMES_OF([HOOK_MADE] = "made", [HOOK_ADDED] = "added", [HOOK_RENEWED] = "renewed",
+		 [HOOK_SAME] = "unchanged", [HOOK_TAKEN_OUT] = "section removed",
+		 [HOOK_REMOVED] = "removed");
 
 static struct str git_hooks_path_of(struct call *c, struct str dir, const struct git_hook *hook)
 {

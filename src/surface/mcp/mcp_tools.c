@@ -373,10 +373,7 @@ static const struct field identify_fields[] = {
 	{ 0 },
 };
 
-static const struct prop identify_props[] = {
-	{ "agent_id source", NULL },
-	{ 0 },
-};
+static const struct prop identify_props[] = { { "agent_id source", NULL }, { 0 } };
 
 /*
  * The operation only checks its arguments; tools_call() sets the agent, because only the server

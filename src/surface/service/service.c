@@ -271,10 +271,7 @@ void view_open(struct view *v, const struct value *data)
 	view_say(v, data, "{url}");
 }
 
-static const struct prop open_props[] = {
-	{ "url opened:bool", NULL },
-	{ 0 },
-};
+static const struct prop open_props[] = { { "url opened:bool", NULL }, { 0 } };
 
 const struct op op_open = {
 	.name = "open",

@@ -21,10 +21,7 @@ static enum err compat_daemon_run(struct call *c, struct stores *s, const void *
 	return ERR_OK;
 }
 
-static const struct prop daemon_props[] = {
-	{ "running:bool status message", NULL },
-	{ 0 },
-};
+static const struct prop daemon_props[] = { { "running:bool status message", NULL }, { 0 } };
 
 const struct op op_compat_daemon = {
 	.name = "upstream daemon",
