@@ -111,6 +111,11 @@ enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid)
 	struct str to = path_unused(&c->mem, path, "theirs");
 
 	owner_fail(c, path, uid);
+	if (uid == 0) /* only root itself can have made it; it holds the user's own data */
+		return call_step(c,
+				 "If you ran a command as root here, give the file back to "
+				 "yourself: sudo chown -h %lu " STR_FMT,
+				 (unsigned long)geteuid(), STR_ARG(spawn_word(&c->mem, path)));
 	return call_step(c, "Move it away, then run the command again: mv " STR_FMT " " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
 }

@@ -20,7 +20,8 @@ bool owner_listed_safe(struct call *c, struct str dir);
 /* DUBIOUS_OWNERSHIP: `path` belongs to `uid`. The hint is to list `dir` in safe.directory. */
 enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir);
 
-/* DUBIOUS_OWNERSHIP, for a path inside a folder of the user; the hint is to move it away. */
+/* DUBIOUS_OWNERSHIP, for a path inside a folder of the user; the hint is to move it away,
+ * or to take it back from root. */
 enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid);
 
 /* DUBIOUS_OWNERSHIP, for a folder that HOME or the variable names; the hint is to set it. */

@@ -375,6 +375,25 @@ def test_what_another_user_left_in_a_shared_folder_is_not_used(shared):
     as_nobody(shared, "bd", "init", "--prefix", "bd", cwd=mine / "repo").ok()
 
 
+def test_what_root_has_made_among_ones_own_files_is_given_back_not_moved_away(shared):
+    """After 'sudo vybe …' the file has the user's memory in it."""
+    path = shared / "mine"
+    path.mkdir()
+    give(path)
+    subprocess.run(["git", "init", "-q"], cwd=path, check=True, user=NOBODY, group=NOBODY, extra_groups=[], env=environment())
+    words = ["memory", "set", "--agent", "amber", "--key", "k", "--value", "v", "--request-id"]
+    as_nobody(shared, "bd", "init", "--prefix", "bd", cwd=path).ok()
+    as_nobody(shared, "vybe", *words, "1", cwd=path).ok()
+    database = path / ".git/abacus/vybe.db"
+    give(database, uid=0)
+    done = as_nobody(shared, "vybe", *words, "2", cwd=path)
+    assert done.code == 1 and "belongs to another user, root (uid 0)" in done.out
+    hint = done.json["suggested_action"]
+    assert hint.endswith(f"give the file back to yourself: sudo chown -h {NOBODY} {database}"), hint
+    subprocess.run(["sh", "-c", hint.rsplit(": sudo ", 1)[1]], check=True)
+    as_nobody(shared, "vybe", *words, "2", cwd=path).ok()
+
+
 # --- boards and agents' folders ---
 
 
