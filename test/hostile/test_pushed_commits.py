@@ -12,6 +12,7 @@ import pytest
 from bead_harness import assert_sound, drop_cache
 from beads import canonical
 from conftest import BIN, Repo, Result, environment, git
+from hints import command_of, run_command
 from remotes import (FILES, REF, at, bare, clone, commit, copy_world, http_remote, is_sync_error, point, published, same_everywhere, summed, sync,
                      titles)
 from vybe import Vybe
@@ -815,3 +816,31 @@ def test_repair_of_a_clone_never_replaces_the_history_of_a_sound_remote(world):
     git(world.remote, "merge-base", "--is-ancestor", tip, REF)
     world.converges()
     assert "of ben" in titles(world.anna)
+
+
+def test_an_undo_that_force_cannot_help_names_a_command_that_does(world):
+    """Somebody deleted the bead, or took its id: the hint was 'bd undo --force', which failed with the same hint."""
+    anna = world.anna
+    anna.bd("update", world.first, "--title", "mine").ok()
+    sync(anna)
+    sync(world.ben)
+    world.ben.bd("delete", world.first, "--yes").ok()
+    sync(world.ben)
+    sync(anna)
+    for options in ([], ["--force"]):
+        error = anna.run("undo", "--json", *options).json["error"]
+        assert error["code"] == "cas_mismatch" and "ben deleted" in error["message"], error
+    run_command(anna, command_of(error["hint"], "bd undelete")).ok()
+    assert "mine" in titles(anna)
+
+
+def test_an_undo_of_a_bead_whose_id_was_taken_names_the_other_bead(world):
+    anna = world.anna
+    anna.bd("update", world.first, "--title", "mine").ok()
+    sync(anna)
+    world.push_bead(lambda line: line.update(created_at=[1, 0], created_by="eve"), "mine")
+    sync(anna)
+    for options in ([], ["--force"]):
+        error = anna.run("undo", "--json", *options).json["error"]
+        assert "eve created another bead" in error["message"] and "--force" not in error["hint"], error
+        assert "eve" in run_command(anna, command_of(error["hint"], "bd show")).ok().out

@@ -108,12 +108,15 @@ static enum err undo_refuse(struct undo *u, struct str id, const char *what, str
 	call_fail(c, ERR_CAS_MISMATCH,
 		  "your last change can't be undone: " STR_FMT " %s '" STR_FMT "' since, at %s",
 		  STR_ARG(by.by), what, STR_ARG(id), at.p);
-	call_step(c,
-		  "Look at it with 'bd show " STR_FMT
-		  "'. To undo your change nevertheless: bd undo "
-		  "--force",
-		  STR_ARG(spawn_word(&c->mem, id)));
+	call_step(c, "To see what it is now: bd show " STR_FMT, STR_ARG(spawn_word(&c->mem, id)));
 	return call_detail(c, json_text(&j));
+}
+
+static enum err undo_refuse_deleted(struct undo *u, struct str id, struct mark by)
+{
+	undo_refuse(u, id, "deleted", by);
+	return call_step(u->c, "To restore it: bd undelete " STR_FMT,
+			 STR_ARG(spawn_word(&u->c->mem, id)));
 }
 
 static enum err undo_expect(struct undo *u, struct str id, const char *what, struct mark written,
@@ -121,7 +124,11 @@ static enum err undo_expect(struct undo *u, struct str id, const char *what, str
 {
 	if (u->options->force || !mark_cmp(written, now))
 		return ERR_OK;
-	return undo_refuse(u, id, what, now);
+	undo_refuse(u, id, what, now);
+	return call_step(u->c,
+			 "Look at it with 'bd show " STR_FMT
+			 "'. To undo your change nevertheless: bd undo --force",
+			 STR_ARG(spawn_word(&u->c->mem, id)));
 }
 
 /* --- what the undo does --- */
@@ -313,7 +320,7 @@ static enum err undo_restore(struct undo *u, const struct bead *after)
 	if (err || (err = edit_begin_buried(c, u->b, after->id, line, &e, &deleted)))
 		return err;
 	if (bead_live(after) || mark_cmp(deleted, after->deleted))
-		return undo_refuse(u, after->id, "deleted", deleted);
+		return undo_refuse_deleted(u, after->id, deleted);
 	if (!stamp_has_later(deleted.at)) {
 		call_fail(c, ERR_INVALID_INPUT,
 			  "'" STR_FMT "' has the highest possible stamp, so it can't get its id "
@@ -408,7 +415,7 @@ static enum err undo_gone(struct undo *u, struct str id)
 
 	if (err || (err = edit_begin_buried(u->c, u->b, id, line, &e, &deleted)))
 		return err;
-	return undo_refuse(u, id, "deleted", deleted);
+	return undo_refuse_deleted(u, id, deleted);
 }
 
 static enum err undo_set_edge(struct undo *u, const struct edge *after, bool there)
