@@ -250,10 +250,9 @@ static bool post_read_fact(struct applying *k, const struct fact *f, struct mess
 	       m->created_at > 0;
 }
 
-/* A reply waits for the post that it answers, which may have left its log after 30 days. */
+/* A reply waits for the post that it answers. */
 static enum err apply_post(struct applying *k, struct board *b, const struct fact *f, bool *waits)
 {
-	bool old = f->at.ms < k->c->now_ms - LOG_CURRENT_DAYS * INT64_C(86400000);
 	struct str reply = value_str(f->data, "reply");
 	int64_t number = 0, here;
 	struct message m;
@@ -265,10 +264,8 @@ static enum err apply_post(struct applying *k, struct board *b, const struct fac
 		return ERR_OK;
 	if ((e = shared_row_find(k->c, b->db, post_kind, f->machine, number, &here)) || here)
 		return e;
-	if (reply.p && (e = post_find(k, b, reply, &m.in_reply_to, waits)))
-		return e;
-	*waits = *waits && !old;
-	if (*waits || (e = message_put(k->c, b, &m)))
+	if ((reply.p && (e = post_find(k, b, reply, &m.in_reply_to, waits))) || *waits ||
+	    (e = message_put(k->c, b, &m)))
 		return e;
 	return shared_row_put(k->c, b->db, post_kind, f->machine, number, m.id,
 			      apply_machine(k, f->machine));

@@ -260,7 +260,8 @@ struct log_subject {
 	int64_t last[FACT_KINDS]; /* number of the newest own fact of each kind */
 	int64_t made_ms;
 	bool read, ended, wants_ack;
-	bool listed; /* the message is in another machine's log */
+	bool listed;   /* the message is in another machine's log */
+	bool answered; /* the post has a reply, which would wait for it on a new machine */
 };
 
 /* Several machines may have registered one name. */
@@ -276,14 +277,19 @@ static struct str log_subject_key(struct call *c, const struct fact_row *row)
 	return fact_global(&c->mem, row->subject, created);
 }
 
-static struct log_subject *log_subject_of(struct call *c, struct map *subjects,
-					  const struct fact_row *row)
+static struct log_subject *log_subject_named(struct call *c, struct map *subjects, struct str key)
 {
-	void **at = map_put(subjects, log_subject_key(c, row));
+	void **at = map_put(subjects, key);
 
 	if (!*at)
 		*at = arena_new(&c->mem, struct log_subject);
 	return *at;
+}
+
+static struct log_subject *log_subject_of(struct call *c, struct map *subjects,
+					  const struct fact_row *row)
+{
+	return log_subject_named(c, subjects, log_subject_key(c, row));
 }
 
 static void log_note(struct call *c, struct map *subjects, const struct fact_row *row,
@@ -306,6 +312,9 @@ static void log_note(struct call *c, struct map *subjects, const struct fact_row
 
 		s->wants_ack = ack && ack->type == VALUE_BOOL && ack->yes;
 	}
+	if (kind == FACT_POST && fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN &&
+	    value_str(f.data, "reply").n)
+		log_subject_named(c, subjects, value_str(f.data, "reply"))->answered = true;
 	s->read = s->read || kind == FACT_MESSAGE_READ;
 	if (kind == FACT_MESSAGE_ACKED || kind == FACT_RESERVATION_RELEASED ||
 	    kind == FACT_RESERVATION_EXPIRED)
@@ -348,11 +357,11 @@ static bool log_is_settled(const struct log_subject *s, const struct fact_row *r
 
 /* Posts and events have no end. Other machines have them long since, and a new machine can do
  * without the oldest ones. */
-static bool log_is_history(const struct fact_row *row)
+static bool log_is_history(const struct log_subject *s, const struct fact_row *row)
 {
 	int kind = names_exact(&fact_kinds, row->kind);
 
-	return kind == FACT_POST || kind == FACT_EVENT || kind == FACT_TASK_EVENT;
+	return (kind == FACT_POST && !s->answered) || kind == FACT_EVENT || kind == FACT_TASK_EVENT;
 }
 
 static enum err log_leave(struct call *c, struct machine_db *db, struct machine_self *self,
@@ -365,16 +374,17 @@ static enum err log_leave(struct call *c, struct machine_db *db, struct machine_
 
 /* `all` has the oldest facts first. */
 static enum err log_trim(struct call *c, struct machine_db *db, struct machine_self *self,
-			 struct fact_row *all, int64_t before)
+			 struct fact_row *all, struct map *subjects)
 {
-	int64_t bytes = 0;
+	int64_t bytes = 0, before = c->now_ms - LOG_CURRENT_DAYS * INT64_C(86400000);
 	enum err e = ERR_OK;
 
 	for (const struct fact_row *f = all; f; f = f->next)
 		if (f->segment > 0)
 			bytes += (int64_t)f->line.n + 1;
 	for (struct fact_row *f = all; !e && f && bytes > LOG_HISTORY; f = f->next)
-		if (f->segment > 0 && log_is_history(f) && (f->ms < before || bytes > LOG_FULL)) {
+		if (f->segment > 0 && (f->ms < before || bytes > LOG_FULL) &&
+		    log_is_history(log_subject_of(c, subjects, f), f)) {
 			bytes -= (int64_t)f->line.n + 1;
 			e = log_leave(c, db, self, f);
 		}
@@ -394,7 +404,7 @@ enum err log_compact(struct call *c, struct machine_db *db, struct machine_self 
 	for (struct fact_row *f = e ? NULL : all; !e && f; f = f->next)
 		if (f->segment > 0 && log_is_settled(log_subject_of(c, &subjects, f), f, before))
 			e = log_leave(c, db, self, f);
-	return e ? e : log_trim(c, db, self, all, before);
+	return e ? e : log_trim(c, db, self, all, &subjects);
 }
 
 /* --- publishing --- */

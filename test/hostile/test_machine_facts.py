@@ -196,9 +196,11 @@ def test_a_batch_of_messages_waits_for_the_disk_once(pair, tmp_path):
 
 
 def test_old_posts_leave_a_large_log_so_that_others_can_read_it(pair):
-    """A log of 64 MB is refused. The posts stay on every board that has them; a new machine gets the newest ones."""
+    """A log of 64 MB is refused. The posts stay on every board that has them; a new machine gets the newest ones, and
+    those that have a reply."""
     a, b = pair
-    plant(b, [post(n, content=f"{n:06d}" + "x" * 999_000) for n in range(1, 21)], at=(NOW - 40 * DAY, 0))
+    plant(b, [post(n, content=f"{n:06d}" + "x" * 999_000, **({"reply": f"{b.id}:2"} if n == 20 else {}))
+              for n in range(1, 21)], at=(NOW - 40 * DAY, 0))
     a.exchange()
     for n in range(3):  # a segment is sealed, and the log compacted
         b.agent("send", "--from", "agent-b", "--to", "agent-a", "--bead", "bd-1", "--category", "INFO", "--subject", "s",
@@ -206,7 +208,7 @@ def test_old_posts_leave_a_large_log_so_that_others_can_read_it(pair):
     settle(b, a)
     meta, facts = log_of(b.path.parent / "hub.git", b.ref)
     kept = [f["data"]["id"] for f in facts if f["kind"] == "post"]
-    assert kept == list(range(21 - len(kept), 21)) and 14 <= len(kept) <= 16
+    assert kept == [2, *range(22 - len(kept), 21)] and 14 <= len(kept) <= 16
     assert sum(s["bytes"] for s in meta["segments"]) <= 16 << 20
     with sqlite3.connect(a.database) as board:
         assert board.execute("SELECT count(*) FROM messages").fetchone() == (20,)
