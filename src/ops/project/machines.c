@@ -289,7 +289,7 @@ static const struct field one_fields[] = {
 };
 
 static const struct field rename_fields[] = {
-	MACHINE_FIELD("the machine; left out: this one"),
+	MACHINE_FIELD("name or id of the other machine; not given to name this one"),
 	{ "name", &kind_line, offsetof(struct body, name), FIELD_PLACE, .arg = "NAME", .min = 1,
 	  .max = 100, .help = "new name" },
 	{ 0 },
@@ -299,7 +299,8 @@ const struct op op_machines_list = {
 	.name = "machines",
 	.help = "List the machines that share here",
 	.more = "For each machine, shows its key, its agents, when its last change arrived, "
-		"what is waiting to be sent, and, if its log is not applied, why.",
+		"what is waiting to be sent, and, if its log is not applied, why. 'abacus "
+		"machines rename', 'forget' and 'trust' change one.",
 	.reply = &list_reply,
 	.run = machines_list_run,
 };

@@ -98,9 +98,7 @@ void view_machines(struct view *v, const struct value *data)
 
 void view_machine(struct view *v, const struct value *data)
 {
-	view_line(v, "Machine '" STR_FMT "' (" STR_FMT "), %lld fact%s",
-		  STR_ARG(value_str(data, "name")), STR_ARG(value_str(data, "id")),
-		  (long long)view_number(data, "facts"), view_plural(view_number(data, "facts")));
+	view_say(v, data, "The machine {id} is called '{name}' now.");
 }
 
 void view_machine_forgotten(struct view *v, const struct value *data)
