@@ -45,7 +45,7 @@ static const struct field fields[] = {
 	EXTENSION_FIELDS(struct body, extension),
 	{ "id", &kind_bead, AT(id), .help = "id (default: generated)" },
 	{ "if_new", &kind_bool, AT(if_new), FIELD_CLI,
-	  .help = "refuse if an open bead has nearly the same title" },
+	  .help = "refuse if the title of an open bead is at least 90% similar" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,
 	  .help = "show the result without creating anything" },
 	{ "file", &kind_str, AT(file), FIELD_CLI | FIELD_FILE, .letter = 'f', .arg = "FILE.md",
