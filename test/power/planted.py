@@ -26,7 +26,7 @@ BUGS = {
         "file_write(fd, content))",
         [POWER, "--states", "200", "bd-config"]),
     "a cache trusted too long": (
-        "src/store/db/bead_cache.c", "if (!booted.n || !str_eq(booted, bead_cache_boot(c)))", "if (!booted.n)",
+        "src/store/db/bead_cache.c", "if (!boot.n || !str_eq(boot, bead_cache_boot(c)))", "if (!boot.n)",
         [POWER, "--states", "400", "bd-create", "bd-close"]),
     "a lost wakeup": (
         "src/agents/waiting.c", 'at[0] = (struct watch_at){ path_join(&c->mem, f->home, STR("messages")),',

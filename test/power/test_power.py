@@ -7,6 +7,7 @@ import pytest
 
 import crash_disk
 import crash_scenes
+import planted
 import power
 import recording
 from conftest import BUILD, ROOT
@@ -34,6 +35,13 @@ def test_every_operation_that_writes_is_in_a_scene(tmp_path):
     schema = json.loads(subprocess.run([BUILD / "bin/abacus", "schema"], capture_output=True, check=True).stdout)
     writing = {operation["name"] for operation in schema if operation["mutates"]}
     assert writing - crash_scenes.covered(tmp_path, writing) == set()
+
+
+@pytest.mark.parametrize("name", planted.BUGS)
+def test_a_bug_can_be_planted(name):
+    """planted.py takes minutes; here, that its edits still fit the source."""
+    file, old, _, _ = planted.BUGS[name]
+    assert (ROOT / file).read_text().count(old) == 1
 
 
 # --- the models themselves, on a recording by hand ---
