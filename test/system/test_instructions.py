@@ -47,6 +47,10 @@ def instructions(folder, *command):
     return int(re.findall(r"Collected : (\d+)", done.stderr)[0])
 
 
+# What sharing may add to any command: a few microseconds.
+SHARING = 10_000
+
+
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_commands_cost_the_same_with_sharing_on(tmp_path):
     """A write tells the share process, which runs already; a read does nothing more."""
@@ -67,4 +71,4 @@ def test_commands_cost_the_same_with_sharing_on(tmp_path):
                     "bb post second --agent amber-otter"):
         program, *args = command.split()
         off, on = (instructions(tmp_path / name, build / "bin" / program, *args) for name in ("off", "on"))
-        assert on <= ALLOWED * off, command
+        assert on <= ALLOWED * off + SHARING, command

@@ -1,6 +1,6 @@
 #include "agents/stuck.h"
 
-#include "store/db/vybe_rows.h"
+#include "store/vybe/vybe_rows.h"
 #include "unit/test.h"
 
 enum { MINUTE = 60000, AFTER = 10 * MINUTE, EVENTS = 8 };
