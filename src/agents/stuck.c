@@ -14,7 +14,7 @@
 #include "beads/config.h"
 #include "beads/model/bead.h"
 #include "store/db/bead_query.h"
-#include "store/db/vybe_rows.h"
+#include "store/vybe/vybe_rows.h"
 
 enum {
 	EVENTS_MOST = 100, /* events of one agent that are read */

@@ -11,7 +11,7 @@
 #include "beads/find.h"
 #include "continuity/memory.h"
 #include "store/db/bead_query.h"
-#include "store/db/vybe_deliveries.h"
+#include "store/vybe/vybe_deliveries.h"
 
 enum {
 	EVENTS = 20,

@@ -2,7 +2,7 @@
 #define CONTINUITY_CONTINUITY_H
 
 #include "beads/beads.h"
-#include "store/db/vybe_rows.h"
+#include "store/vybe/vybe_rows.h"
 
 /*
  * What an agent needs to continue its work: events, memory, and how far it has read. In a

@@ -5,8 +5,8 @@
 #include "base/system/path.h"
 #include "base/system/process.h"
 #include "continuity/task_events.h"
-#include "store/db/vybe_sessions.h"
 #include "store/place.h"
+#include "store/vybe/vybe_sessions.h"
 
 enum { SESSIONS = 20, NAMES = 8, OTHERS = 3 };
 

@@ -2,7 +2,7 @@
 #define HOSTS_DELIVERY_H
 
 #include "continuity/continuity.h"
-#include "store/db/vybe_deliveries.h"
+#include "store/vybe/vybe_deliveries.h"
 
 /*
  * What the hooks have shown to a model. Each message to the agent is shown once, and so is each

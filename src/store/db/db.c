@@ -1,33 +1,24 @@
 /*
- * Connections, transactions and statements of SQLite. A long-running process keeps closed
- * connections in a small pool. Statements from literals are cached per connection by the address of
- * the literal, those with generated text by their text. The second half checks the schema of
- * databases that other programs may have written.
+ * Connections and transactions of SQLite. A long-running process keeps closed connections in a small
+ * pool.
  */
 #include "store/db/db.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/moment.h"
-#include "base/names.h"
 #include "base/system/fault.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
-#include "base/system/platform.h"
-#include "base/text/value.h"
 #include "store/db/db_files.h"
-#include "store/db/db_schema.h"
+#include "store/db/db_parts.h"
 #include "store/db/db_vfs.h"
 
 enum {
-	CACHED = 64,
-	MADE_KEPT = 8,
 	LOG_PAGES = 40,
 	QUERY_MS = 30000,   /* timeout of a query */
 	CHECK_AFTER = 4096, /* virtual machine steps between two checks of the clock */
@@ -38,40 +29,6 @@ enum {
  * of the time that new memory takes, because each new page is a page fault.
  */
 #define READER_CACHE "PRAGMA cache_size = 24"
-
-struct stmt {
-	struct db *db;
-	const char *sql;
-	sqlite3_stmt *raw;
-	int bound, column;
-	int64_t deadline; /* 0: not started */
-	int failed;       /* the first error since it was handed out; SQLITE_OK: none */
-	bool lent;
-	char *made; /* its text, if generated; such a statement is not in `cache` */
-};
-
-struct db {
-	sqlite3 *raw;
-	int log_pages; /* pages in the log after the last commit */
-	int log_most;  /* limit above which the log is emptied */
-	bool scratch;  /* a cache, which can be rebuilt */
-	int wait_ms;   /* how long to wait for another process's lock */
-	struct str path;
-	struct str real; /* the path without links above the file */
-	struct stmt cache[CACHED];
-	int cached;
-	struct stmt *made[MADE_KEPT]; /* unused, most recently used first */
-	char *name;                   /* a copy of the path, while the connection is kept open */
-	bool too_long;                /* the path is too long for SQLite, and has no alias */
-	int folder;                 /* an open folder, if its path is too long for SQLite; or -1 */
-	char alias[PLATFORM_ALIAS]; /* alias path of that folder */
-	enum db_mode mode;
-	uint64_t file;    /* identifies the file */
-	bool spoilt;      /* an error occurred: do not keep it open */
-	bool distrusted;  /* other users may have written it; see db_expect() */
-	int query_ms;     /* timeout of a query; 0: none */
-	int64_t deadline; /* deadline of the running query */
-};
 
 /* Open connections that a long-running process may use again, most recently used first. */
 enum { KEPT = 8 };
@@ -95,7 +52,7 @@ static enum err db_fail_to_open(struct call *c, struct db *db, int reason)
 	return call_remedy(c, "Check the permissions there");
 }
 
-static enum err db_fail(struct call *c, struct db *db, int rc)
+enum err db_fail(struct call *c, struct db *db, int rc)
 {
 	int reason = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN ?
 			     sqlite3_system_errno(db->raw) :
@@ -145,7 +102,7 @@ static int is_late(void *arg)
 	return db->query_ms && moment_ticks() > db->deadline;
 }
 
-static void begin_query(struct db *db)
+void db_begin_query(struct db *db)
 {
 	if (db->query_ms)
 		db->deadline = moment_ticks() + db->query_ms;
@@ -204,7 +161,7 @@ static int open_raw(struct db *db, int flags, struct str name)
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_db_config(db->raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
 	db_harden(db);
-	begin_query(db);
+	db_begin_query(db);
 	return SQLITE_OK;
 }
 
@@ -319,21 +276,12 @@ static int open_still(struct call *c, struct db *db)
 	return rc ? rc : db_probe(db);
 }
 
-static void end_made(struct stmt *st)
-{
-	if (!st)
-		return;
-	sqlite3_finalize(st->raw);
-	free(st->made);
-	free(st);
-}
-
 static void db_end(struct db *db)
 {
 	for (int i = 0; i < db->cached; i++)
 		sqlite3_finalize(db->cache[i].raw);
 	for (int i = 0; i < MADE_KEPT; i++)
-		end_made(db->made[i]);
+		stmt_free(db->made[i]);
 	sqlite3_close(db->raw);
 	file_close(&db->folder);
 	free(db->name);
@@ -507,7 +455,7 @@ enum err db_exec(struct call *c, struct db *db, const char *sql)
 	int rc;
 
 	fault_point();
-	begin_query(db);
+	db_begin_query(db);
 	rc = sqlite3_exec(db->raw, sql, NULL, NULL, NULL);
 	return rc ? db_fail(c, db, rc) : ERR_OK;
 }
@@ -575,7 +523,7 @@ bool db_begin_lazy(struct db *db)
 {
 	int rc;
 
-	begin_query(db);
+	db_begin_query(db);
 	if (!sqlite3_get_autocommit(db->raw))
 		sqlite3_exec(db->raw, "COMMIT", NULL, NULL, NULL);
 	sqlite3_busy_timeout(db->raw, 0);
@@ -615,149 +563,6 @@ enum err db_is_empty(struct call *c, struct db *db, bool *empty)
 	return stmt_end(c, st);
 }
 
-static enum err db_unexpected(struct call *c, const struct db *db, const char *name,
-			      const char *what)
-{
-	return call_fail(c, ERR_DAMAGED, "in '" STR_FMT "', '%s' %s", STR_ARG(db->path), name,
-			 what);
-}
-
-/* Names of tables are case-insensitive. */
-static const struct db_table *find_table(const struct db_table *tables, const char *name)
-{
-	for (; tables->name; tables++)
-		if (!sqlite3_stricmp(tables->name, name))
-			return tables;
-	return NULL;
-}
-
-/* Views, and virtual tables that were not used yet, have no columns in SQLite's metadata. */
-static enum err check_table(struct call *c, struct db *db, const struct db_table *t)
-{
-	if (t->optional && !db_has_table(db, t->name))
-		return ERR_OK;
-	for (const char *const *column = t->columns; *column; column++)
-		if (sqlite3_table_column_metadata(db->raw, "main", t->name, *column, NULL, NULL,
-						  NULL, NULL, NULL))
-			return db_unexpected(
-				c, db, t->name,
-				arena_fmt(&c->mem, "is not a table with a column '%s'", *column).p);
-	return ERR_OK;
-}
-
-/*
- * Disables all virtual tables except json_each and long LIKE patterns, and checks every page when
- * it is read.
- */
-static enum err db_distrust(struct call *c, struct db *db)
-{
-	const char *keep[] = { "json_each", NULL };
-
-	if (db->distrusted)
-		return ERR_OK;
-	db->distrusted = true;
-	sqlite3_drop_modules(db->raw, keep);
-	sqlite3_limit(db->raw, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50);
-	return db_exec(c, db, "PRAGMA cell_size_check = ON");
-}
-
-/* Refuses views in place of our tables, and triggers on them. */
-static enum err check_kinds(struct call *c, struct db *db, const struct db_table *tables)
-{
-	const struct db_table *t = NULL;
-	AUTO_STMT *st = db_stmt(db, "SELECT tbl_name, type FROM sqlite_schema"
-				    " WHERE type NOT IN ('table', 'index') OR rootpage < 1");
-
-	while (!t && stmt_row(st))
-		t = find_table(tables, arena_cstr(&c->mem, stmt_str(st, &c->mem)));
-	if (t)
-		return db_unexpected(c, db, t->name,
-				     str_is(stmt_str(st, &c->mem), "trigger") ? "has a trigger" :
-										"is not a table");
-	return stmt_end(c, st);
-}
-
-/*
- * Does the database define exactly our schema, in the same order? Almost every database does, and
- * then nothing in it needs to be parsed. SQLite itself adds an index without a statement for each
- * UNIQUE, and the table for AUTOINCREMENT. `stored`: every table must have pages of its own, which
- * virtual tables do not have.
- */
-static enum err db_is_exact(struct call *c, struct db *db, struct str ours, bool stored,
-			    bool *exact)
-{
-	AUTO_STMT *st = db_stmt(db, "SELECT sql, type, rootpage FROM sqlite_schema");
-
-	*exact = true;
-	while (*exact && stmt_row(st)) {
-		struct str sql = stmt_str(st, &c->mem), type = stmt_str(st, &c->mem);
-		bool index = str_is(type, "index");
-
-		*exact = (index || str_is(type, "table")) && (stmt_int(st) > 0 || !stored) &&
-			 (sql.p ? str_is(sql, "CREATE TABLE sqlite_sequence(name,seq)") ||
-					  schema_take(&ours, sql) :
-				  index);
-	}
-	*exact = *exact && !ours.n;
-	return stmt_end(c, st);
-}
-
-/* Checks each definition by itself. */
-static enum err check_definitions(struct call *c, struct db *db, struct str schema)
-{
-	AUTO_STMT *st = db_stmt(db, "SELECT sql, name, tbl_name FROM sqlite_schema");
-	struct str ours = { 0 }, table;
-
-	while (stmt_row(st)) {
-		struct schema_row row;
-		const char *fault;
-
-		row.sql = stmt_str(st, &c->mem);
-		if (schema_is_verbatim(schema, row.sql))
-			continue;
-		row.name = stmt_str(st, &c->mem);
-		row.table = stmt_str(st, &c->mem);
-		if (!ours.p)
-			ours = schema_normalise(&c->mem, schema);
-		if ((fault = schema_fault(&c->mem, ours, &row, &table)))
-			return db_unexpected(c, db, arena_cstr(&c->mem, table), fault);
-	}
-	return stmt_end(c, st);
-}
-
-static struct str db_join(struct arena *mem, const char *const *schema, const char *old)
-{
-	struct buf all = { .mem = mem };
-
-	for (; *schema; schema++)
-		buf_put(&all, str_of(*schema));
-	buf_put(&all, str_of(old ? old : ""));
-	return buf_str(&all);
-}
-
-enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema)
-{
-	struct str ours = db_join(&c->mem, schema, NULL);
-	bool exact;
-	enum err e = db_is_exact(c, db, ours, false, &exact);
-
-	return e || exact ? e : check_definitions(c, db, ours);
-}
-
-enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
-		   const char *const *schema, const char *old)
-{
-	bool exact;
-	enum err e = db_distrust(c, db);
-
-	if (e || (e = db_is_exact(c, db, db_join(&c->mem, schema, NULL), true, &exact)) || exact)
-		return e;
-	e = check_kinds(c, db, tables);
-	for (const struct db_table *t = tables; !e && t->name; t++)
-		e = check_table(c, db, t);
-	return e ? e : check_definitions(c, db, db_join(&c->mem, schema, old));
-}
-
 enum err db_attach_old(struct call *c, struct db *db, struct str path)
 {
 	AUTO_STMT *st = db_stmt(db, "ATTACH ? AS old");
@@ -785,190 +590,4 @@ enum err db_check(struct call *c, struct db *db)
 		;
 	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' is damaged: " STR_FMT, STR_ARG(db->path),
 			 STR_ARG(last));
-}
-
-static struct stmt *db_prepare(struct db *db, const char *sql)
-{
-	struct stmt *st = &db->cache[db->cached++];
-
-	assert(db->cached <= CACHED);
-	begin_query(db);
-	*st = (struct stmt){ .db = db, .sql = sql };
-	st->failed = sqlite3_prepare_v2(db->raw, sql, -1, &st->raw, NULL);
-	return st;
-}
-
-struct stmt *db_stmt(struct db *db, const char *sql)
-{
-	struct stmt *st = NULL;
-
-	for (int i = 0; i < db->cached && !st; i++)
-		if (db->cache[i].sql == sql)
-			st = &db->cache[i];
-	if (!st)
-		st = db_prepare(db, sql);
-	assert(!st->lent);
-	st->lent = true;
-	return st;
-}
-
-/* A returned statement with this text; or NULL. */
-static struct stmt *find_made(struct db *db, struct str sql)
-{
-	for (int i = 0; i < MADE_KEPT && db->made[i]; i++) {
-		struct stmt *st = db->made[i];
-
-		if (!str_is(sql, st->made))
-			continue;
-		memmove(db->made + i, db->made + i + 1,
-			(size_t)(MADE_KEPT - 1 - i) * sizeof *db->made);
-		db->made[MADE_KEPT - 1] = NULL;
-		return st;
-	}
-	return NULL;
-}
-
-struct stmt *db_stmt_once(struct db *db, struct str sql)
-{
-	struct stmt *st = find_made(db, sql);
-
-	if (!st) {
-		st = calloc(1, sizeof *st);
-		if (!st || !(st->made = strndup(sql.p, sql.n)))
-			abort();
-		st->db = db;
-		begin_query(db);
-		st->failed = sqlite3_prepare_v2(db->raw, sql.p, (int)sql.n, &st->raw, NULL);
-	}
-	st->lent = true;
-	return st;
-}
-
-/* A long-running process is likely to run the same query again. */
-static void keep_made(struct stmt *st)
-{
-	struct stmt **made = st->db->made;
-
-	end_made(made[MADE_KEPT - 1]);
-	memmove(made + 1, made, (MADE_KEPT - 1) * sizeof *made);
-	made[0] = st;
-}
-
-void stmt_done(struct stmt **st)
-{
-	struct stmt *s = *st;
-
-	if (!s)
-		return;
-	if (s->made && (!keeping || !s->raw)) {
-		end_made(s);
-		return;
-	}
-	if (s->raw) {
-		sqlite3_reset(s->raw);
-		sqlite3_clear_bindings(s->raw);
-	}
-	s->bound = s->column = 0;
-	s->deadline = 0;
-	s->failed = s->raw ? SQLITE_OK : SQLITE_ERROR;
-	s->lent = false;
-	if (s->made)
-		keep_made(s);
-}
-
-static void db_note(struct stmt *st, int rc)
-{
-	if (!st->failed && rc != SQLITE_ROW && rc != SQLITE_DONE)
-		st->failed = rc;
-}
-
-void stmt_bind_str(struct stmt *st, struct str s)
-{
-	db_note(st,
-		sqlite3_bind_text64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC, SQLITE_UTF8));
-}
-
-void stmt_bind_int(struct stmt *st, int64_t v)
-{
-	db_note(st, sqlite3_bind_int64(st->raw, ++st->bound, v));
-}
-
-void stmt_skip(struct stmt *st, int count)
-{
-	st->bound += count;
-}
-
-void stmt_bind_opt(struct stmt *st, struct str s)
-{
-	if (s.p)
-		stmt_bind_str(st, s);
-	else
-		stmt_skip(st, 1);
-}
-
-bool stmt_row(struct stmt *st)
-{
-	int rc;
-
-	if (st->failed)
-		return false;
-	st->column = 0;
-	fault_point();
-	if (!st->deadline) {
-		begin_query(st->db);
-		st->deadline = st->db->deadline;
-	}
-	st->db->deadline = st->deadline;
-	rc = sqlite3_step(st->raw);
-	db_note(st, rc);
-	return rc == SQLITE_ROW;
-}
-
-struct str stmt_str(struct stmt *st, struct arena *mem)
-{
-	const char *p = (const char *)sqlite3_column_text(st->raw, st->column);
-	int n = sqlite3_column_bytes(st->raw, st->column++);
-
-	return p ? arena_copy(mem, (struct str){ p, (size_t)n }) : STR_NONE;
-}
-
-struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise)
-{
-	struct str text = stmt_str(st, mem);
-
-	if (str_is(text, "[]") || (text.p && value_read(mem, text)))
-		return text;
-	return otherwise;
-}
-
-int stmt_word(struct stmt *st, struct arena *mem, const struct names *words, int otherwise)
-{
-	int value = names_value(words, stmt_str(st, mem));
-
-	return value < 0 ? otherwise : value;
-}
-
-int64_t stmt_int(struct stmt *st)
-{
-	return sqlite3_column_int64(st->raw, st->column++);
-}
-
-int64_t stmt_int_or(struct stmt *st, int64_t absent)
-{
-	bool null = sqlite3_column_type(st->raw, st->column) == SQLITE_NULL;
-	int64_t v = stmt_int(st);
-
-	return null ? absent : v;
-}
-
-enum err stmt_end(struct call *c, struct stmt *st)
-{
-	return st->failed ? db_fail(c, st->db, st->failed) : ERR_OK;
-}
-
-enum err stmt_run(struct call *c, struct stmt *st)
-{
-	while (stmt_row(st))
-		;
-	return stmt_end(c, st);
 }

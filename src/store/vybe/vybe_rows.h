@@ -1,7 +1,7 @@
-#ifndef STORE_DB_VYBE_ROWS_H
-#define STORE_DB_VYBE_ROWS_H
+#ifndef STORE_VYBE_VYBE_ROWS_H
+#define STORE_VYBE_VYBE_ROWS_H
 
-#include "store/db/vybe_db.h"
+#include "store/vybe/vybe_db.h"
 
 /* The rows of vybe.db that people and agents see: events, memory, artifacts. */
 

@@ -1,5 +1,5 @@
-#ifndef STORE_DB_VYBE_DB_H
-#define STORE_DB_VYBE_DB_H
+#ifndef STORE_VYBE_VYBE_DB_H
+#define STORE_VYBE_VYBE_DB_H
 
 #include "base/system/lock.h"
 #include "store/journal.h"

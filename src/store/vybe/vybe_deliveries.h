@@ -1,7 +1,7 @@
-#ifndef STORE_DB_VYBE_DELIVERIES_H
-#define STORE_DB_VYBE_DELIVERIES_H
+#ifndef STORE_VYBE_VYBE_DELIVERIES_H
+#define STORE_VYBE_VYBE_DELIVERIES_H
 
-#include "store/db/vybe_db.h"
+#include "store/vybe/vybe_db.h"
 
 #define VYBE_DELIVERIES_TABLE                                         \
 	"CREATE TABLE deliveries (agent TEXT PRIMARY KEY, mail TEXT," \

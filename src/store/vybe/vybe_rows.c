@@ -1,4 +1,4 @@
-#include "store/db/vybe_rows.h"
+#include "store/vybe/vybe_rows.h"
 
 #include "base/buf.h"
 #include "store/db/db.h"

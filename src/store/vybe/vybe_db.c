@@ -1,12 +1,12 @@
-#include "store/db/vybe_db.h"
+#include "store/vybe/vybe_db.h"
 
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "store/db/db_salvage.h"
 #include "store/db/receipt_db.h"
-#include "store/db/vybe_deliveries.h"
-#include "store/db/vybe_sessions.h"
+#include "store/vybe/vybe_deliveries.h"
+#include "store/vybe/vybe_sessions.h"
 
 enum { VERSION = 1, WAIT_MS = 10000, NOTE_WAIT_MS = 500 };
 

@@ -1,7 +1,7 @@
-#ifndef STORE_DB_VYBE_SESSIONS_H
-#define STORE_DB_VYBE_SESSIONS_H
+#ifndef STORE_VYBE_VYBE_SESSIONS_H
+#define STORE_VYBE_VYBE_SESSIONS_H
 
-#include "store/db/vybe_db.h"
+#include "store/vybe/vybe_db.h"
 
 #define VYBE_SESSIONS_TABLE                                                       \
 	"CREATE TABLE sessions (agent TEXT PRIMARY KEY, workspace TEXT NOT NULL," \

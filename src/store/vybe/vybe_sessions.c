@@ -1,4 +1,4 @@
-#include "store/db/vybe_sessions.h"
+#include "store/vybe/vybe_sessions.h"
 
 #include "store/db/db.h"
 

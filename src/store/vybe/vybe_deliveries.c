@@ -1,4 +1,4 @@
-#include "store/db/vybe_deliveries.h"
+#include "store/vybe/vybe_deliveries.h"
 
 #include "store/db/db.h"
 
