@@ -123,7 +123,7 @@ static void mend_take_lines(struct mend_mending *k, struct mend_record *r, struc
 	r->text = text;
 	if (!r->bad && !r->split)
 		return;
-	buf_put(&good, (struct str){ from, (size_t)(text.p + text.n - from) });
+	buf_put(&good, (struct str){ from, (size_t)(str_end(text) - from) });
 	r->text = buf_str(&good);
 }
 

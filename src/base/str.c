@@ -80,7 +80,7 @@ const char *str_find_last(struct str s, char ch)
 
 size_t str_count(struct str s, char ch)
 {
-	const char *at = s.p, *end = s.p + s.n;
+	const char *at = s.p, *end = str_end(s);
 	size_t n = 0;
 
 	for (; at < end && (at = memchr(at, ch, (size_t)(end - at))); at++)

@@ -51,6 +51,20 @@ static inline struct str str_skip(struct str s, size_t n)
 	return n ? (struct str){ s.p + n, s.n - n } : s;
 }
 
+/*
+ * An absent text has no address to which even 0 may be added, so these two are used instead of
+ * `s.p + n` where the text may be empty.
+ */
+static inline const char *str_end(struct str s)
+{
+	return s.n ? s.p + s.n : s.p;
+}
+
+static inline struct str str_part(struct str s, size_t from, size_t to)
+{
+	return (struct str){ from ? s.p + from : s.p, to - from };
+}
+
 static inline struct str str_head(struct str s, size_t n)
 {
 	return (struct str){ s.p, n < s.n ? n : s.n };

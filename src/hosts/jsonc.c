@@ -42,11 +42,6 @@ struct place {
 	struct jsonc_member first, last, hit, before;
 };
 
-static struct str jsonc_slice(struct str s, size_t from, size_t to)
-{
-	return (struct str){ s.p + from, to - from };
-}
-
 static bool is_space(char ch)
 {
 	return ch == ' ' || ch == '\t' || ch == '\r' || ch == '\n';
@@ -78,7 +73,7 @@ static struct str indent_at(const struct jsonc_doc *d, size_t at)
 
 	while (to < d->text.n && (d->text.p[to] == ' ' || d->text.p[to] == '\t'))
 		to++;
-	return jsonc_slice(d->text, from, to);
+	return str_part(d->text, from, to);
 }
 
 static size_t jsonc_skip_blanks(struct str s, size_t at)
@@ -288,7 +283,7 @@ static struct place jsonc_look(const struct jsonc_doc *d, const struct value *ob
 		}
 		p.last = m;
 	}
-	p.flat = object->count && !jsonc_breaks(jsonc_slice(d->text, open, p.first.key));
+	p.flat = object->count && !jsonc_breaks(str_part(d->text, open, p.first.key));
 	return p;
 }
 
@@ -455,10 +450,10 @@ static struct str jsonc_append(struct call *c, const struct jsonc_doc *d, const 
 
 	if (comma) {
 		buf_char(&l.out, ',');
-		buf_put(&l.out, jsonc_slice(d->text, comma, end));
+		buf_put(&l.out, str_part(d->text, comma, end));
 	}
 	l.flat = p->object->count ? p->flat && d->mark.p[end - 1] != LINE :
-				    !jsonc_breaks(jsonc_slice(d->text, p->open, p->close));
+				    !jsonc_breaks(str_part(d->text, p->open, p->close));
 	l.indent = inner_indent(c, d, p);
 	if (l.flat)
 		buf_char(&l.out, ' ');
@@ -557,15 +552,15 @@ static bool is_alone(const struct jsonc_doc *d, const struct place *p)
 	size_t to = p->hit.comma ? p->hit.comma + 1 : p->hit.to;
 
 	return p->object->count == 1 &&
-	       jsonc_is_blank(jsonc_slice(d->mark, p->open + 1, p->hit.key)) &&
-	       jsonc_is_blank(jsonc_slice(d->mark, p->hit.to, to - !!p->hit.comma)) &&
-	       jsonc_is_blank(jsonc_slice(d->mark, to, p->close));
+	       jsonc_is_blank(str_part(d->mark, p->open + 1, p->hit.key)) &&
+	       jsonc_is_blank(str_part(d->mark, p->hit.to, to - !!p->hit.comma)) &&
+	       jsonc_is_blank(str_part(d->mark, to, p->close));
 }
 
 /* Whether only the brace on its own line follows `to`, as jsonc_fill() writes it. */
 static bool is_filled(const struct jsonc_doc *d, const struct place *p, size_t to)
 {
-	struct str rest = jsonc_slice(d->text, to, p->close);
+	struct str rest = str_part(d->text, to, p->close);
 
 	return is_alone(d, p) && str_starts(rest, d->newline) &&
 	       str_eq(str_skip(rest, d->newline.n), indent_at(d, p->open));
@@ -598,7 +593,7 @@ static struct jsonc_span member_span(const struct jsonc_doc *d, const struct pla
 static struct str jsonc_cut(struct call *c, const struct jsonc_doc *d, const struct place *p)
 {
 	size_t at = p->hit.comma ? p->hit.comma : p->before.comma;
-	bool joined = p->hit.comma && jsonc_is_blank(jsonc_slice(d->mark, p->hit.to, at));
+	bool joined = p->hit.comma && jsonc_is_blank(str_part(d->mark, p->hit.to, at));
 	struct jsonc_span member = member_span(d, p, joined ? at + 1 : p->hit.to);
 	struct jsonc_span comma = { 0 };
 
@@ -609,7 +604,7 @@ static struct str jsonc_cut(struct call *c, const struct jsonc_doc *d, const str
 	struct jsonc_span first = early ? comma : member, second = early ? member : comma;
 	struct layout l = jsonc_begin(c, d, first.from);
 
-	buf_put(&l.out, jsonc_slice(d->text, first.to, second.from));
+	buf_put(&l.out, str_part(d->text, first.to, second.from));
 	return jsonc_finish(d, &l, second.to);
 }
 
@@ -659,7 +654,7 @@ enum err jsonc_find(struct call *c, struct str text, const char *const *path, st
 	    (e = jsonc_follow(c, &d, path, path_length(path), &p)))
 		return e;
 	if (p.value)
-		*out = jsonc_slice(d.text, p.hit.from, p.hit.to);
+		*out = str_part(d.text, p.hit.from, p.hit.to);
 	return ERR_OK;
 }
 

@@ -59,7 +59,7 @@ static void learn_words(struct learn_names *names, struct str prefix, struct str
 	size_t start = 0;
 
 	for (size_t i = 0; i <= text.n; i++) {
-		struct str word = { text.p + start, i - start };
+		struct str word = str_part(text, start, i);
 
 		if (i < text.n && learn_is_id(text.p[i]))
 			continue;

@@ -145,7 +145,7 @@ static void prospect_add_named(struct call *c, struct forecast *f, struct prospe
 	size_t start = 0, seen = 0;
 
 	for (size_t i = 0; i <= text.n && seen < WORDS_MOST; i++) {
-		struct str word = { text.p + start, i - start };
+		struct str word = str_part(text, start, i);
 
 		if (i < text.n && forecast_in_path(text.p[i]))
 			continue;

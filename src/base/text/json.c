@@ -88,7 +88,7 @@ static void json_quoted(struct json *j, struct str s)
 	buf_char(b, '"');
 	for (size_t from = 0, i;; from = i + 1) {
 		i = json_plain(s, from);
-		buf_put(b, (struct str){ s.p + from, i - from });
+		buf_put(b, str_part(s, from, i));
 		if (i == s.n)
 			break;
 		json_escape(b, (unsigned char)s.p[i]);

@@ -53,11 +53,6 @@ struct section {
 	size_t count;
 };
 
-static struct str toml_slice(struct str s, size_t from, size_t to)
-{
-	return (struct str){ s.p + from, to - from };
-}
-
 static enum err toml_refuse(struct call *c, size_t line, const char *why)
 {
 	return call_fail(c, ERR_INVALID_INPUT, "line %zu: %s", line, why);
@@ -219,13 +214,13 @@ static enum err scan_part(struct toml_doc *d, struct part *part)
 	if (is_quote(toml_peek(d, 0))) {
 		if ((e = scan_short_string(d)))
 			return e;
-		part->raw = toml_slice(d->text, from + 1, d->at - 1);
+		part->raw = str_part(d->text, from + 1, d->at - 1);
 		part->escapes = d->text.p[from] == '"';
 		return ERR_OK;
 	}
 	while (toml_is_bare(toml_peek(d, 0)))
 		d->at++;
-	part->raw = toml_slice(d->text, from, d->at);
+	part->raw = str_part(d->text, from, d->at);
 	return part->raw.n ? ERR_OK : toml_refuse(d->c, d->line, "a key is missing");
 }
 
@@ -549,7 +544,7 @@ static enum err check_body(struct call *c, struct str body, struct key path, str
 
 static struct str item_text(const struct toml_doc *d, size_t i)
 {
-	return toml_slice(d->text, d->item[i].from, d->item[i].to);
+	return str_part(d->text, d->item[i].from, d->item[i].to);
 }
 
 /* Does the run end at the end of the text, without a line end? */
@@ -596,7 +591,7 @@ static struct str toml_finish(struct buf *out, const struct toml_doc *d, const s
 			      size_t nth, size_t from)
 {
 	for (; nth < s->count; nth++) {
-		buf_put(out, toml_slice(d->text, from, cut_from(d, s->run[nth])));
+		buf_put(out, str_part(d->text, from, cut_from(d, s->run[nth])));
 		from = d->item[s->run[nth].last].to;
 	}
 	buf_put(out, str_skip(d->text, from));
@@ -693,6 +688,6 @@ enum err toml_find(struct call *c, struct str text, struct str header, struct st
 
 	*out = STR_NONE;
 	if (!e && s.count)
-		*out = toml_slice(d.text, d.item[s.run[0].first].to, d.item[s.run[0].last].to);
+		*out = str_part(d.text, d.item[s.run[0].first].to, d.item[s.run[0].last].to);
 	return call_part_end(c, &part, e);
 }

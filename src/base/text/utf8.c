@@ -177,7 +177,7 @@ struct str utf8_safe(struct arena *mem, struct str s)
 	for (; (at += utf8_plain(str_skip(s, at))) < s.n; at += n) {
 		if ((n = utf8_shown(str_skip(s, at))))
 			continue;
-		buf_put(&b, (struct str){ s.p + from, at - from });
+		buf_put(&b, str_part(s, from, at));
 		buf_put(&b, STR("\xef\xbf\xbd"));
 		n = utf8_decode(str_skip(s, at), &cp);
 		n = n ? n : 1;
@@ -271,7 +271,7 @@ struct str utf8_shorten(struct arena *mem, struct str s, size_t columns)
  * with the character before it. */
 static struct str utf8_tail(struct str s, size_t columns)
 {
-	struct str tail = { s.p + s.n, 0 };
+	struct str tail = { str_end(s), 0 };
 	size_t at = s.n;
 	uint32_t cp;
 

@@ -121,9 +121,10 @@ static int lines_compare(struct arena *mem, enum snapshot_file file, struct str 
 
 static struct str line_at(struct str text, size_t at)
 {
-	const char *end = memchr(text.p + at, '\n', text.n - at);
+	struct str rest = str_skip(text, at);
+	const char *end = rest.n ? memchr(rest.p, '\n', rest.n) : NULL;
 
-	return (struct str){ text.p + at, end ? (size_t)(end - text.p) - at : text.n - at };
+	return end ? str_head(rest, (size_t)(end - rest.p)) : rest;
 }
 
 static size_t start_of_line(struct str text, size_t at)
@@ -150,7 +151,7 @@ struct str lines_find(struct arena *mem, enum snapshot_file file, struct str tex
 			low = at + line.n + 1;
 	}
 	low = low < text.n ? low : text.n;
-	return (struct str){ text.p + low, 0 };
+	return str_part(text, low, low);
 }
 
 /* --- comparing --- */

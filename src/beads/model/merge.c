@@ -510,7 +510,7 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file)
 {
 	struct str text = m->side[0].file[file];
 	struct arena scratch = { 0 };
-	const char *at = text.p, *end = text.p + text.n;
+	const char *at = text.p, *end = str_end(text);
 	struct pieces out = { .piece = arena_array(&m->c->mem, 3 * m->count + 1,
 						   sizeof *out.piece) };
 

@@ -39,7 +39,7 @@ static void expression_take(struct expression *q, enum token_kind kind, size_t s
 			    size_t after)
 {
 	q->kind = kind;
-	q->token = (struct str){ q->rest.p + skip, n };
+	q->token = str_part(q->rest, skip, skip + n);
 	q->rest = str_skip(q->rest, skip + n + after);
 }
 

@@ -33,8 +33,7 @@ static bool repo_entry_is_tree(const struct repo_entry *e)
 /* Removes the first entry from the front of a tree. A malformed rest counts as the end. */
 static struct repo_entry repo_entry_next(struct str *tree)
 {
-	const char *space = tree->n ? memchr(tree->p, ' ', tree->n) : NULL,
-		   *end = tree->p + tree->n,
+	const char *space = tree->n ? memchr(tree->p, ' ', tree->n) : NULL, *end = str_end(*tree),
 		   *nul = space ? memchr(space, 0, (size_t)(end - space)) : NULL;
 	struct repo_entry e = { 0 };
 

@@ -126,7 +126,7 @@ struct str view_text(struct view *v)
 	if (!v->marked)
 		return utf8_safe(v->out.mem, all);
 	for (size_t i = 0; i < v->marked; i++) {
-		struct str part = { all.p + from, v->marks[i].at - from };
+		struct str part = str_part(all, from, v->marks[i].at);
 
 		buf_put(&b, utf8_safe(v->out.mem, part));
 		buf_put(&b, str_of(codes[v->marks[i].paint]));
