@@ -303,13 +303,53 @@ static bool usable_here(const struct repair *r)
 	       !(r->here.why.p && str_eq(r->here.commit, r->s->here));
 }
 
+static bool is_news(const struct sync *s, struct str commit)
+{
+	return commit.p && !(s->base.p && repo_reaches(s->repo, s->base, commit));
+}
+
+static bool sync_repair_sound_commit(struct sync *s, struct str commit)
+{
+	size_t held = repo_held(s->repo);
+	struct snapshot files;
+	bool sound = !commit_read(s->c, s->repo, commit, &files) && sync_repair_sound(s, &files);
+
+	call_forgive(s->c);
+	repo_forget_after(s->repo, held);
+	return sound;
+}
+
+/*
+ * A damaged commit may lack what was published before it, and this clone may not have fetched that
+ * yet: merges the last sound commit before the damaged one.
+ */
+static enum err join_before(struct repair *r, struct str damaged)
+{
+	enum { TRIES = 64 };
+	struct sync *s = r->s;
+	struct commit at = { .parent = damaged };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (repo_commit(s->c, s->repo, at.parent, &at)) {
+			call_forgive(s->c); /* the history itself is damaged there */
+			return ERR_OK;
+		}
+		if (!is_news(s, at.parent))
+			return ERR_OK;
+		if (sync_repair_sound_commit(s, at.parent))
+			return join_commit(r, at.parent);
+	}
+	return ERR_OK;
+}
+
 static enum err sync_repair_join_all(struct repair *r)
 {
 	struct sync *s = r->s;
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < r->line_count; i++)
-		e = join_files(r, &r->readable[i], r->lines[i]);
+		if (!(e = join_files(r, &r->readable[i], r->lines[i])))
+			e = join_before(r, r->lines[i]);
 	if (e || (e = join_commit(r, s->there)) ||
 	    (usable_here(r) && (e = join_commit(r, s->here))))
 		return e;
@@ -447,11 +487,6 @@ static enum err repair_join(struct repair *r, struct str commit, const char *whe
 	r->parted = true;
 	report_parted(r, commit, where, &lines);
 	return ERR_OK;
-}
-
-static bool is_news(const struct sync *s, struct str commit)
-{
-	return commit.p && !(s->base.p && repo_reaches(s->repo, s->base, commit));
 }
 
 /*

@@ -818,6 +818,22 @@ def test_repair_of_a_clone_never_replaces_the_history_of_a_sound_remote(world):
     assert "of ben" in titles(world.anna)
 
 
+@pytest.mark.parametrize("damaged", [1, 3])
+def test_repair_keeps_what_was_published_before_the_damage_and_never_fetched(world, damaged):
+    """A damaged commit that drops a line made a repair lose it, if the repairing clone had not fetched it before."""
+    new = world.ben.create("of ben")
+    world.ben.bd("claim", new).ok()
+    sync(world.ben)
+    for _ in range(damaged):
+        world.push(lambda files: {**files, "state.jsonl": "{]\n" + "".join(
+            line for line in files["state.jsonl"].splitlines(True) if new not in line and "{]" not in line)})
+    world.anna.bd("repair", "--apply").ok()
+    sync(world.anna)
+    assert world.anna.json("show", new)[0]["assignee"], "the claim is kept"
+    world.converges()
+    assert "of ben" in titles(world.ben)
+
+
 def test_an_undo_that_force_cannot_help_names_a_command_that_does(world):
     """Somebody deleted the bead, or took its id: the hint was 'bd undo --force', which failed with the same hint."""
     anna = world.anna
