@@ -49,22 +49,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct value *v = value_read(&c.mem, text);
 	int64_t count = 0, found;
 
-	if (!key.open.p)
+	if (!key.public.p)
 		key = sign_key_new(&kept);
-	rule(log_count(&c, STR(MACHINE), key.open, meta_read, &text) == -1,
+	rule(log_count(&c, STR(MACHINE), key.public, meta_read, &text) == -1,
 	     "what nobody has signed is refused");
 	if (v && v->type == VALUE_OBJECT) {
 		value_int(v, "count", &count);
 		head = arena_fmt(&c.mem, LOG_REFS MACHINE "\n" STR_FMT,
-				 STR_ARG(meta_text(&c, v, key.open, STR_NONE, count)));
+				 STR_ARG(meta_text(&c, v, key.public, STR_NONE, count)));
 		signature = sign_make(&c.mem, key.secret, head);
-		text = meta_text(&c, v, key.open, signature, count);
-		found = log_count(&c, STR(MACHINE), key.open, meta_read, &text);
+		text = meta_text(&c, v, key.public, signature, count);
+		found = log_count(&c, STR(MACHINE), key.public, meta_read, &text);
 		rule(found == -1 || (found == count && count >= 0), "the signed number is found");
-		rule(log_count(&c, STR("fedcba9876543210"), key.open, meta_read, &text) == -1,
+		rule(log_count(&c, STR("fedcba9876543210"), key.public, meta_read, &text) == -1,
 		     "a log under the ref of another machine is refused");
-		text = meta_text(&c, v, key.open, signature, count ^ 1);
-		rule(log_count(&c, STR(MACHINE), key.open, meta_read, &text) == -1,
+		text = meta_text(&c, v, key.public, signature, count ^ 1);
+		rule(log_count(&c, STR(MACHINE), key.public, meta_read, &text) == -1,
 		     "an altered file is refused");
 	}
 	call_release(&c);
