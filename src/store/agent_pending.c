@@ -111,6 +111,7 @@ static enum err read_pending(struct call *c, struct agent_files *f, int64_t larg
 	if (e)
 		return e;
 	text = finished_part(text);
+	*torn = !text.n;
 	if (text.n &&
 	    !agent_pending_decode(c, str_head(text, text.n - 1), &f->pending, &f->pending_count)) {
 		f->pending_count = 0;

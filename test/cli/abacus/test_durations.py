@@ -15,7 +15,7 @@ DURATIONS = {
            ["agent", "reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-1", "--ttl"],
            ["agent", "reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-1", "--timeout"]],
     "bd": [["claim", "bd-1", "--lease"], ["ready", "--claim", "--lease"], ["update", "bd-1", "--claim", "--lease"],
-           ["renew", "bd-1", "--lease"], ["claim", "bd-1", "--exclusive", "--timeout"],
+           ["renew", "bd-1", "--lease"], ["renew", "bd-1", "--exclusive", "--timeout"], ["claim", "bd-1", "--exclusive", "--timeout"],
            ["ready", "--claim", "--exclusive", "--timeout"], ["update", "bd-1", "--claim", "--exclusive", "--timeout"],
            ["reclaim", "--older-than"], ["sync", "--timeout"], ["repair", "--timeout"], ["stale", "--days"],
            ["create", "x", "--estimate"], ["update", "bd-1", "--estimate"]],
