@@ -73,9 +73,7 @@ static void share_start(struct call *c, struct str home, struct str gitdir)
 
 static void share_touch(struct call *c, struct str home, const char *name)
 {
-	struct str temp = share_file(c, home, arena_fmt(&c->mem, "temp.%ld", (long)getpid()).p);
-
-	file_swap(c, share_file(c, home, name), temp, &STR("\n"), 1);
+	file_touch(c, share_file(c, home, name), 0600);
 }
 
 void share_changed(struct call *c)

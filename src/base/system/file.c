@@ -414,6 +414,14 @@ void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t 
 		file_write(fd, bytes);
 }
 
+void file_touch(struct call *c, struct str path, mode_t mode)
+{
+	AUTO_FD fd = file_own_open(&c->mem, path, O_WRONLY | O_CREAT, mode);
+
+	if (fd >= 0)
+		file_write(fd, STR("\n"));
+}
+
 /*
  * After the rename, another process that appends to `path` creates a new file, so no line is lost.
  */

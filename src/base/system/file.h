@@ -103,6 +103,12 @@ enum err file_append(struct call *c, struct str path, struct str bytes, mode_t m
 void file_append_hint(struct call *c, struct str path, struct str bytes, mode_t mode);
 
 /*
+ * Writes to a file that others watch, and whose content does not matter. Replacing the file would
+ * wait for the disk on some file systems.
+ */
+void file_touch(struct call *c, struct str path, mode_t mode);
+
+/*
  * Reads a file and removes it; `out` is absent if there is no such file. If several processes call
  * this at the same time, one of them gets the content.
  */
