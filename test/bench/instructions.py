@@ -53,6 +53,7 @@ def fill(build, folder, size):
     db.commit()
     db.close()
     (folder / "file.txt").write_text("x")
+    run(build, folder, "bd sync")  # as autosync would have; without it the journal grows with the beads
     run(build, folder, f"vybe resume --agent {AGENT} --request-id second")  # the first one compares all beads
     return {"bead": bead, "other": run(build, folder, "bd list -n 1 --format ids").split()[0]}
 
