@@ -199,7 +199,10 @@ static struct str db_uri(struct arena *mem, struct str path, const char *query)
 	return buf_str(&b);
 }
 
-/* Reads from the database: only reading shows whether its log can be used. */
+/*
+ * Reads the schema, which the pragma needs: only reading shows whether the database's log can be
+ * used.
+ */
 static int db_probe(struct db *db)
 {
 	return sqlite3_exec(db->raw, READER_CACHE, NULL, NULL, NULL);
