@@ -72,43 +72,23 @@ static size_t similar_choose(const struct title_words *words, struct str out[SEA
 	return n;
 }
 
-static void similar_put_any(struct buf *out, const struct str *word, size_t count)
+/* Every second word, beginning with `first`; one of them has to occur. */
+static void similar_put_any(struct buf *out, const struct str *word, size_t first, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		buf_fmt(out, "%s\"" STR_FMT "\"", i ? " OR " : "(", STR_ARG(word[i]));
+	for (size_t i = first; i < count; i += 2)
+		buf_fmt(out, "%s\"" STR_FMT "\"", i == first ? "(" : " OR ", STR_ARG(word[i]));
 	buf_char(out, ')');
 }
 
-/*
- * Matches any two of the words: one of each half, or two of the same half. SQLite reads the list of
- * a word each time that it is named, and this names four words eight times; all pairs would be
- * twelve.
- */
-static void similar_put_two(struct buf *out, const struct str *word, size_t count)
-{
-	size_t half = count / 2;
-
-	if (count > 3) {
-		similar_put_two(out, word, half);
-		buf_put(out, STR(" OR "));
-	}
-	buf_char(out, '(');
-	similar_put_any(out, word, half);
-	buf_put(out, STR(" AND "));
-	similar_put_any(out, word + half, count - half);
-	buf_char(out, ')');
-	if (count > 2) {
-		buf_put(out, STR(" OR "));
-		similar_put_two(out, word + half, count - half);
-	}
-}
-
+/* SQLite reads the list of a word each time that it is named, so each is named once. */
 static struct str similar_match(struct arena *mem, const struct str *word, size_t count)
 {
 	struct buf out = { .mem = mem };
 
 	buf_put(&out, STR("title : ("));
-	similar_put_two(&out, word, count);
+	similar_put_any(&out, word, 0, count);
+	buf_put(&out, STR(" AND "));
+	similar_put_any(&out, word, 1, count);
 	buf_char(&out, ')');
 	return buf_str(&out);
 }
