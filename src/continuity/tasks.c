@@ -177,87 +177,65 @@ static struct bead_filter tasks_bead_filter(const struct task_filter *f)
 	return filter;
 }
 
-/* The first tasks that fit, while the beads are read in the order of the tasks. */
-struct tasks_first {
+/* Collects the tasks that fit while the beads are read, one at a time. */
+struct tasks_reading {
 	struct call *c;
+	struct beads *b;
 	const struct task_filter *filter;
-	struct arena scratch;
-	struct str *id;
-	int64_t count;
+	struct arena scratch; /* memory for one bead */
+	struct task **list;
+	size_t count;
+	bool in_order; /* the beads have the order of the tasks: no more are read than the limit */
+	enum err e;
 };
 
-static bool tasks_first_see(void *arg, const struct bead_row *row)
+static struct task *task_own(struct arena *mem, const struct task *t)
 {
-	struct tasks_first *first = arg;
-	struct task t;
+	struct task *own = arena_new(mem, struct task);
+	struct str *text[] = { &own->id,       &own->title,   &own->description,
+			       &own->assignee, &own->project, &own->blocked_reason };
 
-	arena_reset(&first->scratch);
-	task_decode(first->c, &first->scratch, row, &t);
-	if (tasks_fits(first->filter, &t))
-		first->id[first->count++] = arena_copy(&first->c->mem, row->id);
-	return first->count < first->filter->limit;
+	*own = *t;
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+		*text[i] = arena_copy(mem, *text[i]);
+	return own;
 }
 
-/* Reads no more beads than it needs, unless tasks have priorities that their beads do not have. */
-static enum err tasks_collect_first(struct call *c, struct beads *b, const struct task_filter *f,
-				    struct task **out)
+static bool tasks_see(void *arg, const struct bead_row *row)
 {
-	struct tasks_first first = { .c = c,
-				     .filter = f,
-				     .id = arena_array(&c->mem, (size_t)f->limit,
-						       sizeof(struct str)) };
-	struct bead_filter filter = tasks_bead_filter(f);
-	struct bead_row *row;
-	enum err e;
+	struct tasks_reading *r = arg;
+	struct task one, *own;
 
-	filter.sort = SORT_PRIORITY;
-	filter.visit = tasks_first_see;
-	filter.arg = &first;
-	e = ready_each(c, b, &filter, &row);
-	arena_release(&first.scratch);
-	for (int64_t i = 0; !e && i < first.count; i++) {
-		*out = arena_new(&c->mem, struct task);
-		if (!(e = cache_find_bead(c, &b->cache, first.id[i], &row)))
-			e = task_of_row(c, b, row, *out);
-		out = &(*out)->next;
-	}
-	*out = NULL;
-	return e;
+	arena_reset(&r->scratch);
+	task_decode(r->c, &r->scratch, row, &one);
+	if (!tasks_fits(r->filter, &one))
+		return true;
+	own = task_own(&r->c->mem, &one);
+	r->list = arena_room(&r->c->mem, r->list, r->count, sizeof *r->list);
+	r->list[r->count++] = own;
+	r->e = task_read_needs(r->c, r->b, row, own);
+	return !r->e && !(r->in_order && (int64_t)r->count == r->filter->limit);
 }
 
-static enum err tasks_collect(struct call *c, struct beads *b, const struct task_filter *f,
-			      bool oldest, struct task **out)
+static enum err tasks_read(struct tasks_reading *r)
 {
-	struct bead_filter filter = tasks_bead_filter(f);
-	struct task **list = NULL, *t;
-	struct bead_row *row;
-	size_t count = 0;
+	struct bead_filter filter = tasks_bead_filter(r->filter);
+	struct bead_row *none;
 	enum err e;
 
-	e = f->ready ? ready_each(c, b, &filter, &row) : query_each(c, &b->cache, &filter, &row);
-	for (; !e && row; row = row->next) {
-		t = arena_new(&c->mem, struct task);
-		if ((e = task_of_row(c, b, row, t)) || !tasks_fits(f, t))
-			continue;
-		list = arena_room(&c->mem, list, count, sizeof *list);
-		list[count++] = t;
-	}
-	if (e)
-		return e;
-	if (count)
-		qsort(list, count, sizeof *list, oldest ? task_cmp_oldest : task_cmp_newest);
-	for (size_t i = 0; i < count && (!f->limit || (int64_t)i < f->limit); i++) {
-		*out = list[i];
-		out = &(*out)->next;
-	}
-	*out = NULL;
-	return ERR_OK;
+	filter.visit = tasks_see;
+	filter.arg = r;
+	e = r->filter->ready ? ready_each(r->c, r->b, &filter, &none) :
+			       query_each(r->c, &r->b->cache, &filter, &none);
+	arena_release(&r->scratch);
+	return e ? e : r->e;
 }
 
 enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
 		   struct task **out)
 {
-	bool ranked = true;
+	struct tasks_reading r = { .c = c, .b = b, .filter = filter };
+	bool ranked = true; /* tasks may have priorities that their beads do not have */
 	enum err e;
 
 	*out = NULL;
@@ -265,8 +243,16 @@ enum err task_each(struct call *c, struct beads *b, const struct task_filter *fi
 		return ERR_OK;
 	if (filter->ready && filter->limit && oldest && (e = tally_ranked(c, &b->cache, &ranked)))
 		return e;
-	return ranked ? tasks_collect(c, b, filter, oldest, out) :
-			tasks_collect_first(c, b, filter, out);
+	r.in_order = !ranked;
+	if ((e = tasks_read(&r)))
+		return e;
+	if (r.count && !r.in_order)
+		qsort(r.list, r.count, sizeof *r.list, oldest ? task_cmp_oldest : task_cmp_newest);
+	for (size_t i = 0; i < r.count && (!filter->limit || (int64_t)i < filter->limit); i++) {
+		*out = r.list[i];
+		out = &(*out)->next;
+	}
+	return ERR_OK;
 }
 
 /*

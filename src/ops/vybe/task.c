@@ -231,23 +231,23 @@ static enum err vybe_task_run_list(struct call *c, struct stores *s, const void 
 	struct task_filter filter = { .status = in->status,
 				      .project = in->project,
 				      .priority = in->priority == -1 ? INT64_MIN : in->priority };
-	struct json list = json_new(&c->mem);
 	int64_t count = 0;
 	struct beads *b;
-	struct task *t;
+	struct task *first;
 	enum err e = continuity_tasks(c, s->vybe, &b);
 
-	if (!e)
-		e = task_each(c, b, &filter, false, &t);
-	json_array(&list);
-	for (; !e && t; t = t->next, count++)
-		task_encode(&list, t);
-	json_end(&list);
+	if (e || (e = task_each(c, b, &filter, false, &first)))
+		return e;
+	for (const struct task *t = first; t; t = t->next)
+		count++;
 	json_object(reply);
 	json_put_int(reply, "count", count);
-	json_put_raw(reply, "tasks", json_text(&list));
+	json_put_array(reply, "tasks");
+	for (const struct task *t = first; t; t = t->next)
+		task_encode(reply, t);
 	json_end(reply);
-	return e;
+	json_end(reply);
+	return ERR_OK;
 }
 
 static enum err vybe_task_run_set_status(struct call *c, struct stores *s, const void *body,
