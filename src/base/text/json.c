@@ -250,8 +250,8 @@ static void json_write(struct json *j, const struct value *v, bool canonical)
 		break;
 	case VALUE_ARRAY:
 		json_array(j);
-		for (size_t i = 0; i < v->count; i++)
-			json_write(j, &v->item[i], canonical);
+		VALUE_EACH(one, v)
+			json_write(j, one, canonical);
 		json_end(j);
 		break;
 	case VALUE_OBJECT:

@@ -76,6 +76,19 @@ static inline const struct value *value_find(const struct value *v, const char *
 	return value_member(v, str_of(key));
 }
 
+/* The item after `one`, the first one after NULL; NULL: there are no more, or no list. */
+static inline const struct value *value_next(const struct value *list, const struct value *one)
+{
+	if (!one)
+		return list && list->count ? list->item : NULL;
+	return one + 1 < list->item + list->count ? one + 1 : NULL;
+}
+
+/* A loop over the items of an array, or the members of an object. */
+#define VALUE_EACH(one, list)                                                                   \
+	for (const struct value *one##_list = (list), *one = value_next(one##_list, NULL); one; \
+	     one = value_next(one##_list, one))
+
 static inline struct str value_str(const struct value *v, const char *key)
 {
 	return value_text(value_find(v, key));
