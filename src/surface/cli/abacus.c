@@ -47,8 +47,7 @@ static void view_project(struct view *v, const struct value *data)
 
 static void view_stores(struct view *v, const struct value *data)
 {
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i];
+	VALUE_EACH(one, data) {
 		struct str path = value_str(one, "path");
 
 		view_line(v, STR_FMT ": " STR_FMT "%s", STR_ARG(value_str(one, "store")),
@@ -71,8 +70,8 @@ static void view_files(struct view *v, const struct value *data)
 	const struct value *files = value_find(data, "files"),
 			   *commits = value_find(data, "commits");
 
-	for (size_t i = 0; i < files->count; i++)
-		view_line(v, STR_FMT, STR_ARG(files->item[i].text));
+	VALUE_EACH(item, files)
+		view_line(v, STR_FMT, STR_ARG(item->text));
 	if (value_find(data, "more")->yes)
 		view_line(v, "There are more files; these are the first %zu.", files->count);
 	for (size_t i = 0; i < commits->count; i++) {
@@ -89,8 +88,7 @@ static void view_findings(struct view *v, const struct value *data)
 {
 	if (!data->count)
 		view_line(v, "Nothing found.");
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i];
+	VALUE_EACH(one, data) {
 		struct str bead = value_str(one, "bead_id"), by = value_str(one, "by"),
 			   key = value_str(one, "key"), name = bead.p ? bead : key;
 
@@ -119,11 +117,10 @@ static void view_whoami(struct view *v, const struct value *data)
 			  "  renamed from " STR_FMT
 			  ", which an agent on another machine registered before you",
 			  STR_ARG(before));
-	for (size_t i = 0; i < claims->count; i++)
-		view_say(v, &claims->item[i], "  works on {id}: {title}");
-	for (size_t i = 0; i < reserved->count; i++)
-		view_say(v, &reserved->item[i],
-			 "  reserved {scope} for {bead_id}, ends {expires_at~}");
+	VALUE_EACH(one, claims)
+		view_say(v, one, "  works on {id}: {title}");
+	VALUE_EACH(one, reserved)
+		view_say(v, one, "  reserved {scope} for {bead_id}, ends {expires_at~}");
 	if (mail || accept)
 		view_line(v, "  %lld unread message%s, %lld to acknowledge: bb agent inbox",
 			  (long long)mail, mail == 1 ? "" : "s", (long long)accept);
@@ -144,8 +141,8 @@ static void view_doctor(struct view *v, const struct value *data)
 		view_line(v, STR_FMT " " STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "status")),
 			  STR_ARG(file.p ? file : value_str(one, "store")),
 			  STR_ARG(value_str(one, "message")));
-		for (size_t k = 0; lost && k < lost->count; k++)
-			view_line(v, "   lost: " STR_FMT, STR_ARG(lost->item[k].text));
+		VALUE_EACH(item, lost)
+			view_line(v, "   lost: " STR_FMT, STR_ARG(item->text));
 		if (kept.p)
 			view_line(v, "   the damaged file is kept as " STR_FMT, STR_ARG(kept));
 		if (fix.p)

@@ -412,8 +412,8 @@ static bool only_looked(struct call *c, const struct command *cmd, struct str re
 		return false;
 	data = value_read(&c->mem, reply);
 	confirmed = value_find(data, "confirmed");
-	for (size_t i = 0; data && i < data->count; i++)
-		if (data->item[i].type == VALUE_NUMBER && !str_is(data->item[i].text, "0"))
+	VALUE_EACH(one, data)
+		if (one->type == VALUE_NUMBER && !str_is(one->text, "0"))
 			return confirmed && !confirmed->yes;
 	return confirmed && !confirmed->yes && !(cmd->flags & COMMAND_ASKS);
 }

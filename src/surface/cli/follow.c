@@ -55,8 +55,8 @@ static void follow_learn(struct follow *f, const struct value *acts)
 	arena_release(&f->mem);
 	f->known = (struct map){ .mem = &f->mem };
 	f->oldest = STR_NONE;
-	for (size_t i = 0; i < acts->count; i++)
-		map_put(&f->known, arena_copy(&f->mem, value_str(&acts->item[i], "id")));
+	VALUE_EACH(one, acts)
+		map_put(&f->known, arena_copy(&f->mem, value_str(one, "id")));
 	if (acts->count && (int64_t)acts->count >= follow_limit(&f->later))
 		f->oldest = arena_copy(&f->mem, value_str(&acts->item[0], "at"));
 }

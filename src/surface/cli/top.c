@@ -103,8 +103,8 @@ static bool top_value_has(const struct value *v, struct str part)
 {
 	if (v->type == VALUE_STRING && top_text_has(v->text, part))
 		return true;
-	for (size_t i = 0; i < v->count; i++)
-		if (top_value_has(&v->item[i], part))
+	VALUE_EACH(one, v)
+		if (top_value_has(one, part))
 			return true;
 	return false;
 }

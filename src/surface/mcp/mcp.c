@@ -207,12 +207,12 @@ static struct str answer_batch(struct session *s, struct call *c, const struct v
 	size_t answers = 0;
 
 	json_array(&all);
-	for (size_t i = 0; i < batch->count; i++) {
+	VALUE_EACH(one, batch) {
 		struct exchange x;
 
 		begin_call(s, c);
 		x = exchange_new(s, c);
-		if (mcp_answer(&x, &batch->item[i])) {
+		if (mcp_answer(&x, one)) {
 			json_raw(&all, json_text(&x.reply));
 			answers++;
 		}

@@ -32,9 +32,9 @@ static void put_meta(struct exchange *x, struct str more)
 		json_key(&x->reply, STR(META("serverInfo")));
 		put_info(x);
 	}
-	for (size_t i = 0; object && i < object->count; i++) {
-		json_key(&x->reply, object->item[i].key);
-		json_value(&x->reply, &object->item[i]);
+	VALUE_EACH(one, object) {
+		json_key(&x->reply, one->key);
+		json_value(&x->reply, one);
 	}
 	json_end(&x->reply);
 }

@@ -148,8 +148,8 @@ static void put_values(struct exchange *x, const struct value *rows, const char 
 {
 	json_put_object(&x->reply, "completion");
 	json_put_array(&x->reply, "values");
-	for (size_t i = 0; rows && i < rows->count; i++) {
-		const struct value *member = value_find(&rows->item[i], key);
+	VALUE_EACH(item, rows) {
+		const struct value *member = value_find(item, key);
 
 		if (member && str_starts(member->text, typed))
 			json_str(&x->reply, member->text);

@@ -233,11 +233,9 @@ static enum err run_identify(struct exchange *x, const struct request *r, struct
 
 static void put_details(struct json *j, struct call *c)
 {
-	const struct value *v = c->details.p ? value_read(&c->mem, c->details) : NULL;
-
-	for (size_t i = 0; v && i < v->count; i++) {
-		json_key(j, v->item[i].key);
-		json_value(j, &v->item[i]);
+	VALUE_EACH(one, c->details.p ? value_read(&c->mem, c->details) : NULL) {
+		json_key(j, one->key);
+		json_value(j, one);
 	}
 }
 

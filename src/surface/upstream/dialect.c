@@ -67,8 +67,7 @@ static void dialect_put_links(struct rendering *r, const struct value *list, str
 	bool out = str_is(list->key, "dependencies");
 
 	json_array(&r->out);
-	for (size_t i = 0; i < list->count; i++) {
-		const struct value *one = &list->item[i];
+	VALUE_EACH(one, list) {
 		struct str id = value_str(one, "id"), kind = value_str(one, "dependency_type");
 		void **whole = map_find(&r->whole, id);
 
@@ -109,9 +108,7 @@ static void dialect_put_bead(struct rendering *r, const struct value *bead, bool
 {
 	void **edges = map_find(&r->edges, value_str(bead, "id"));
 
-	for (size_t i = 0; i < bead->count; i++) {
-		const struct value *v = &bead->item[i];
-
+	VALUE_EACH(v, bead) {
 		if (!dialect_leaves_out(v->key) &&
 		    !(linked && (str_is(v->key, "type") || str_is(v->key, "dependency_type"))))
 			dialect_put_member(r, bead, v);
@@ -134,9 +131,9 @@ static void dialect_read_edges(struct rendering *r, const struct value *beads)
 	struct call before;
 	size_t count = 0;
 
-	for (size_t i = 0; i < beads->count; i++)
-		if (value_find(&beads->item[i], "content_hash"))
-			ids[count++] = value_str(&beads->item[i], "id");
+	VALUE_EACH(one, beads)
+		if (value_find(one, "content_hash"))
+			ids[count++] = value_str(one, "id");
 	if (!count)
 		return;
 	before = call_save(r->c);
@@ -152,8 +149,8 @@ static void dialect_beads(struct rendering *r, const struct value *data)
 	}
 	dialect_read_edges(r, data);
 	json_array(&r->out);
-	for (size_t i = 0; i < data->count; i++)
-		dialect_bead(r, &data->item[i]);
+	VALUE_EACH(one, data)
+		dialect_bead(r, one);
 	json_end(&r->out);
 }
 
@@ -171,9 +168,9 @@ static void dialect_show(struct rendering *r, const struct value *beads)
 {
 	struct call before = call_save(r->c);
 
-	for (size_t i = 0; i < beads->count; i++) {
-		const struct value *out = value_find(&beads->item[i], "dependencies"),
-				   *in = value_find(&beads->item[i], "dependents");
+	VALUE_EACH(one, beads) {
+		const struct value *out = value_find(one, "dependencies"),
+				   *in = value_find(one, "dependents");
 		struct str *ids = arena_array(
 			&r->c->mem, (out ? out->count : 0) + (in ? in->count : 0) + 1, sizeof *ids);
 		size_t count = dialect_add_ids(out, ids);
@@ -222,9 +219,7 @@ static void dialect_close(struct rendering *r, const struct value *data)
 	}
 	json_object(&r->out);
 	json_put_array(&r->out, "closed");
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i];
-
+	VALUE_EACH(one, data) {
 		if (str_is(value_str(one, "status"), "closed"))
 			dialect_bead(r, one);
 		else if (!value_find(one, "unblocked"))
@@ -233,9 +228,9 @@ static void dialect_close(struct rendering *r, const struct value *data)
 	json_end(&r->out);
 	if (suggest) {
 		json_put_array(&r->out, "unblocked");
-		for (size_t i = 0; i < data->count; i++)
-			if (value_find(&data->item[i], "unblocked"))
-				dialect_bead(r, &data->item[i]);
+		VALUE_EACH(one, data)
+			if (value_find(one, "unblocked"))
+				dialect_bead(r, one);
 		json_end(&r->out);
 	}
 	if (claim) {
@@ -273,11 +268,11 @@ static void dialect_labels(struct rendering *r, const struct value *beads)
 	bool add = r->request->op == &op_bead_label_add;
 
 	json_array(&r->out);
-	for (size_t i = 0; i < beads->count; i++)
+	VALUE_EACH(one, beads)
 		for (struct str rest = all; rest.n && str_next(&rest, ',', &label);) {
 			json_object(&r->out);
 			json_put_str(&r->out, "status", add ? STR("added") : STR("removed"));
-			json_put_str(&r->out, "issue_id", value_str(&beads->item[i], "id"));
+			json_put_str(&r->out, "issue_id", value_str(one, "id"));
 			json_put_str(&r->out, "label", str_trim(label));
 			json_end(&r->out);
 		}
@@ -297,8 +292,7 @@ static void dialect_epics(struct rendering *r, const struct value *epics)
 	details_beads(r->c, ids, epics->count, &beads);
 	call_restore(r->c, &before);
 	json_array(&r->out);
-	for (size_t i = 0; i < epics->count; i++) {
-		const struct value *one = &epics->item[i];
+	VALUE_EACH(one, epics) {
 		void **bead = map_find(&beads, value_str(one, "id"));
 
 		json_object(&r->out);
@@ -321,8 +315,8 @@ static void dialect_epics_closed(struct rendering *r, const struct value *epics)
 	}
 	json_object(&r->out);
 	json_put_array(&r->out, "closed");
-	for (size_t i = 0; i < epics->count; i++)
-		json_str(&r->out, value_str(&epics->item[i], "id"));
+	VALUE_EACH(one, epics)
+		json_str(&r->out, value_str(one, "id"));
 	json_end(&r->out);
 	json_put_int(&r->out, "count", (int64_t)epics->count);
 	json_end(&r->out);

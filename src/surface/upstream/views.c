@@ -29,9 +29,8 @@ void compat_view_memories(struct view *v, const struct value *data)
 {
 	if (!data->count)
 		view_line(v, "Nothing is remembered. Use 'bd remember TEXT'.");
-	for (size_t i = 0; i < data->count; i++)
-		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(data->item[i].key),
-			  STR_ARG(data->item[i].text));
+	VALUE_EACH(one, data)
+		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(one->key), STR_ARG(one->text));
 }
 
 static void compat_view_twins(struct view *v, const struct value *group)
@@ -39,8 +38,8 @@ static void compat_view_twins(struct view *v, const struct value *group)
 	const struct value *ids = value_find(group, "ids");
 
 	view_say(v, group, "{title}");
-	for (size_t i = 0; ids && i < ids->count; i++)
-		view_line(v, "  " STR_FMT, STR_ARG(ids->item[i].text));
+	VALUE_EACH(one, ids)
+		view_line(v, "  " STR_FMT, STR_ARG(one->text));
 	view_say(v, group, "  → {command}");
 }
 
@@ -58,8 +57,8 @@ void compat_view_setup(struct view *v, const struct value *data)
 	const struct value *list = value_find(data, "hosts");
 	bool there = view_yes(data, "installed");
 
-	for (size_t i = 0; list && i < list->count; i++)
-		view_line(v, STR_FMT, STR_ARG(list->item[i].text));
+	VALUE_EACH(one, list)
+		view_line(v, STR_FMT, STR_ARG(one->text));
 	if (!list)
 		view_line(v, STR_FMT ": %s (" STR_FMT ")", STR_ARG(value_str(data, "host")),
 			  there ? "calls us when a session starts" : "does not call us",

@@ -35,8 +35,7 @@ void bb_view_registry(struct view *v, const struct value *data)
 	struct table t = table_new(v, heads);
 	bool stuck = false;
 
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i];
+	VALUE_EACH(one, data) {
 		struct str liveness = value_str(one, "liveness");
 
 		table_row(&t);
@@ -67,8 +66,8 @@ void bb_view_sent(struct view *v, const struct value *data)
 {
 	const struct value *sent = value_find(data, "messages");
 
-	for (size_t i = 0; i < sent->count; i++)
-		view_say(v, &sent->item[i], "Sent to {to_agent} about {bead_id}: {message_id}");
+	VALUE_EACH(one, sent)
+		view_say(v, one, "Sent to {to_agent} about {bead_id}: {message_id}");
 	if (!sent->count)
 		view_line(v, "No other agent is registered; nothing was sent.");
 }
@@ -116,8 +115,8 @@ static void mail_head(struct view *v, const struct value *m)
 
 void bb_view_inbox(struct view *v, const struct value *data)
 {
-	for (size_t i = 0; i < data->count; i++)
-		mail_head(v, &data->item[i]);
+	VALUE_EACH(one, data)
+		mail_head(v, one);
 	if (!data->count)
 		view_line(v, "Nothing.");
 }
@@ -177,17 +176,15 @@ void bb_view_reservation(struct view *v, const struct value *data)
 
 void bb_view_reserved(struct view *v, const struct value *data)
 {
-	const struct value *list = value_find(data, "incursions");
-
 	bb_view_reservation(v, data);
 	if (str_is(value_str(data, "durability"), "remote"))
 		view_line(v, "  exclusive: confirmed by the remote");
-	for (size_t i = 0; list && i < list->count; i++) {
-		const struct value *other = value_find(&list->item[i], "reservation");
+	VALUE_EACH(one, value_find(data, "incursions")) {
+		const struct value *other = value_find(one, "reservation");
 
 		view_line(v, "  overlaps " STR_FMT " of " STR_FMT ", who is " STR_FMT,
 			  STR_ARG(value_str(other, "scope")), STR_ARG(value_str(other, "agent_id")),
-			  STR_ARG(value_str(&list->item[i], "owner_liveness")));
+			  STR_ARG(value_str(one, "owner_liveness")));
 	}
 }
 
@@ -202,8 +199,8 @@ void bb_view_session(struct view *v, const struct value *data)
 	view_line(v, "  " STR_FMT,
 		  STR_ARG(resumed->count ? value_str(resumed, "evidence") :
 					   value_str(advice, "reason")));
-	for (size_t i = 0; i < held->count; i++)
-		bb_view_reservation(v, &held->item[i]);
+	VALUE_EACH(one, held)
+		bb_view_reservation(v, one);
 }
 
 static void agent_status_reserved(struct view *v, const struct value *reserved)
@@ -211,9 +208,7 @@ static void agent_status_reserved(struct view *v, const struct value *reserved)
 	static const char *const heads[] = { "RESERVED", "AGENT", "BEAD", "ENDS", "EPOCH", NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < reserved->count; i++) {
-		const struct value *one = &reserved->item[i];
-
+	VALUE_EACH(one, reserved) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "scope"));
 		table_cell(&t, 1, PAINT_NONE, view_at_machine(v, one, "agent_id"));
@@ -234,9 +229,7 @@ static void agent_status_unacked(struct view *v, const struct value *unacked)
 	struct table t = table_new(v, heads);
 
 	t.quotes = true;
-	for (size_t i = 0; i < unacked->count; i++) {
-		const struct value *m = &unacked->item[i];
-
+	VALUE_EACH(m, unacked) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(m, "to_agent"));
 		table_cell(&t, 1, PAINT_NONE, category_word(m));
@@ -263,9 +256,9 @@ void bb_view_agent_status(struct view *v, const struct value *data)
 		agent_status_reserved(v, reserved);
 	else
 		view_line(v, "No reservations.");
-	for (size_t i = 0; i < stuck->count; i++) {
-		view_paint(v, PAINT_BOLD, value_str(&stuck->item[i], "agent_id"));
-		view_stuck(v, &stuck->item[i]);
+	VALUE_EACH(one, stuck) {
+		view_paint(v, PAINT_BOLD, value_str(one, "agent_id"));
+		view_stuck(v, one);
 	}
 	buf_char(&v->out, '\n');
 	if (unacked->count)
@@ -278,8 +271,7 @@ void bb_view_waited(struct view *v, const struct value *data)
 {
 	const struct value *events = value_find(data, "events");
 
-	for (size_t i = 0; i < events->count; i++) {
-		const struct value *one = &events->item[i];
+	VALUE_EACH(one, events) {
 		struct str kind = value_str(one, "kind");
 
 		if (str_is(kind, "mail"))
@@ -313,8 +305,8 @@ void bb_view_guard(struct view *v, const struct value *data)
 
 void bb_view_hooks(struct view *v, const struct value *data)
 {
-	for (size_t i = 0; i < data->count; i++)
-		view_say(v, &data->item[i], "{path}: {change}");
+	VALUE_EACH(one, data)
+		view_say(v, one, "{path}: {change}");
 }
 
 void bb_view_events(struct view *v, const struct value *data)

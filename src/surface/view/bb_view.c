@@ -110,8 +110,8 @@ void bb_view_agents(struct view *v, const struct value *data)
 					     "TASK",  "LAST SEEN", NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < data->count; i++)
-		agent_row(&t, &data->item[i]);
+	VALUE_EACH(one, data)
+		agent_row(&t, one);
 	if (data->count)
 		table_print(&t);
 	else
@@ -184,13 +184,13 @@ static void list_refs(struct view *v, const struct value *refs, size_t indent)
 		return;
 	buf_pad(&v->out, ' ', indent);
 	buf_put(&v->out, STR("refs:"));
-	for (size_t i = 0; i < refs->count; i++) {
-		const struct value *ref = value_find(&refs->item[i], "ref");
+	VALUE_EACH(one, refs) {
+		const struct value *ref = value_find(one, "ref");
 		struct str last = ref ? ref->text : STR("");
 
 		buf_fmt(&v->out, " " STR_FMT ":" STR_FMT ":" STR_FMT,
-			STR_ARG(value_str(&refs->item[i], "where")),
-			STR_ARG(value_str(&refs->item[i], "what")), STR_ARG(last));
+			STR_ARG(value_str(one, "where")), STR_ARG(value_str(one, "what")),
+			STR_ARG(last));
 	}
 	buf_char(&v->out, '\n');
 }
@@ -205,8 +205,8 @@ static void bb_view_message(struct view *v, const struct value *m, size_t indent
 	view_paint(v, PAINT_BOLD, arena_fmt(v->out.mem, "#%" PRId64, view_number(m, "id")));
 	view_paint(v, bb_view_priority_paint(priority), str_of(priority_mark(priority)));
 	view_put(v, m, " {from_agent}");
-	for (size_t i = 0; tags && i < tags->count; i++)
-		buf_fmt(&v->out, " [" STR_FMT "]", STR_ARG(tags->item[i].text));
+	VALUE_EACH(one, tags)
+		buf_fmt(&v->out, " [" STR_FMT "]", STR_ARG(one->text));
 	if (parent)
 		buf_fmt(&v->out, " re #%" PRId64, parent);
 	buf_char(&v->out, ' ');
@@ -268,8 +268,7 @@ void bb_view_artifacts(struct view *v, const struct value *data)
 					     "AGE", "DESCRIPTION", NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *a = &data->item[i];
+	VALUE_EACH(a, data) {
 		struct str version = value_str(a, "version");
 
 		table_row(&t);
@@ -348,8 +347,8 @@ void bb_view_summary(struct view *v, const struct value *data)
 	bb_view_agents(v, agents);
 	if (blocked->count) {
 		bb_view_section(v, "\nBlocked", blocked->count);
-		for (size_t i = 0; i < blocked->count; i++)
-			view_say(v, &blocked->item[i], "  {id}: {blockers}");
+		VALUE_EACH(one, blocked)
+			view_say(v, one, "  {id}: {blockers}");
 	}
 	bb_view_section(v, "\nHigh priority", high->count);
 	bb_view_log(v, high);

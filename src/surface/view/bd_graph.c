@@ -116,15 +116,14 @@ static void graph_write_tree(struct view *v, const struct value *nodes, const st
 	struct map told = { .mem = v->out.mem };
 
 	view_line(v, "%s", l->begin);
-	for (size_t i = 0; i < nodes->count; i++) {
+	VALUE_EACH(one, nodes) {
 		size_t before = told.count;
 
-		map_put(&told, value_str(&nodes->item[i], "id"));
+		map_put(&told, value_str(one, "id"));
 		if (told.count > before)
-			l->node(v, &nodes->item[i]);
+			l->node(v, one);
 	}
-	for (size_t i = 0; i < nodes->count; i++) {
-		const struct value *n = &nodes->item[i];
+	VALUE_EACH(n, nodes) {
 		struct str id = value_str(n, "id"), under = value_str(n, "under");
 
 		if (under.p && str_is(value_str(n, "direction"), "up"))
@@ -235,12 +234,12 @@ static void graph_draw(struct view *v, const struct value *nodes, const struct v
 
 	for (size_t i = edges->count; i-- > 0;)
 		*map_put(&first, value_str(&edges->item[i], "from")) = &edges->item[i];
-	for (size_t i = 0; i < nodes->count; i++) {
-		struct str id = value_str(&nodes->item[i], "id");
+	VALUE_EACH(one, nodes) {
+		struct str id = value_str(one, "id");
 		void **at = map_find(&first, id);
 		const struct value *edge = at ? *at : edges->item + edges->count;
 
-		bd_graph_bead_text(v, &nodes->item[i]);
+		bd_graph_bead_text(v, one);
 		buf_char(&v->out, '\n');
 		for (; edge < edges->item + edges->count && str_eq(value_str(edge, "from"), id);
 		     edge++)
@@ -262,11 +261,10 @@ void bd_view_graph(struct view *v, const struct value *data)
 		return;
 	}
 	view_line(v, "%s", l->begin);
-	for (size_t i = 0; i < nodes->count; i++)
-		l->node(v, &nodes->item[i]);
-	for (size_t i = 0; i < edges->count; i++)
-		l->edge(v, value_str(&edges->item[i], "from"), value_str(&edges->item[i], "to"),
-			value_str(&edges->item[i], "kind"));
+	VALUE_EACH(one, nodes)
+		l->node(v, one);
+	VALUE_EACH(one, edges)
+		l->edge(v, value_str(one, "from"), value_str(one, "to"), value_str(one, "kind"));
 	view_line(v, "%s", l->end);
 }
 
@@ -277,8 +275,7 @@ void bd_view_links(struct view *v, const struct value *data)
 	static const char *const heads[] = { "ID", "KIND", "STATUS", "TITLE", NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *bead = &data->item[i];
+	VALUE_EACH(bead, data) {
 		bool up = str_is(value_str(bead, "direction"), "up");
 		struct str status = value_str(bead, "status");
 
@@ -316,12 +313,12 @@ void bd_view_cycles(struct view *v, const struct value *data)
 {
 	if (!data->count)
 		view_line(v, "No dependency cycles.");
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *ids = value_find(&data->item[i], "ids");
+	VALUE_EACH(one, data) {
+		const struct value *ids = value_find(one, "ids");
 
-		view_put(v, &data->item[i], "{kind}:");
-		for (size_t k = 0; ids && k < ids->count; k++)
-			buf_fmt(&v->out, " " STR_FMT " →", STR_ARG(ids->item[k].text));
+		view_put(v, one, "{kind}:");
+		VALUE_EACH(item, ids)
+			buf_fmt(&v->out, " " STR_FMT " →", STR_ARG(item->text));
 		view_line(v, " " STR_FMT, ids && ids->count ? (int)ids->item[0].text.n : 0,
 			  ids && ids->count ? ids->item[0].text.p : "");
 	}

@@ -88,8 +88,8 @@ static struct table list_table(struct view *v, const struct value *data)
 
 	struct table t = table_new(v, unassigned);
 
-	for (size_t i = 0; i < data->count; i++)
-		if (value_str(&data->item[i], "assignee").p)
+	VALUE_EACH(one, data)
+		if (value_str(one, "assignee").p)
 			t = table_new(v, all);
 	t.spare = LIST_TYPE;
 	return t;
@@ -121,8 +121,8 @@ static void list_put_blockers(struct table *t, const struct value *bead)
 	if (!by || !by->count)
 		return;
 	buf_put(&b, STR("is blocked by"));
-	for (size_t i = 0; i < by->count; i++)
-		buf_fmt(&b, " " STR_FMT, STR_ARG(by->item[i].text));
+	VALUE_EACH(one, by)
+		buf_fmt(&b, " " STR_FMT, STR_ARG(one->text));
 	table_below(t, buf_str(&b));
 }
 
@@ -235,9 +235,7 @@ enum { FORMAT_TABLE, FORMAT_IDS, FORMAT_LINES };
 
 static void list_put_plain(struct view *v, const struct value *data, int format)
 {
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *bead = &data->item[i];
-
+	VALUE_EACH(bead, data) {
 		if (format == FORMAT_IDS)
 			view_say(v, bead, "{id}");
 		else
@@ -301,8 +299,8 @@ static void list_put_total(struct view *v, const struct value *data)
 		view_line(v, "The first %zu; -n 0 shows all.", data->count);
 		return;
 	}
-	for (size_t i = 0; i < data->count; i++)
-		count[list_state(&data->item[i])]++;
+	VALUE_EACH(one, data)
+		count[list_state(one)]++;
 	for (size_t i = 0; i < STATES; i++)
 		if (count[i] == data->count) {
 			view_line(v, "%s %s", list_count(v, (int64_t)count[i]).p, words[i]);
@@ -360,9 +358,9 @@ void bd_view_blocked(struct view *v, const struct value *data)
 {
 	struct table t = list_table(v, data);
 
-	for (size_t i = 0; i < data->count; i++) {
-		list_put_row(&t, &data->item[i], value_str(&data->item[i], "title"));
-		list_put_blockers(&t, &data->item[i]);
+	VALUE_EACH(one, data) {
+		list_put_row(&t, one, value_str(one, "title"));
+		list_put_blockers(&t, one);
 	}
 	if (!data->count) {
 		view_line(v, "No beads are blocked.");
@@ -377,9 +375,7 @@ void bd_view_epics(struct view *v, const struct value *data)
 	static const char *const heads[] = { "ID", "STATUS", "DONE", "TITLE", NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *e = &data->item[i];
-
+	VALUE_EACH(e, data) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(e, "id"));
 		table_cell(&t, 1, bd_view_status_paint(value_str(e, "status")),
@@ -401,8 +397,7 @@ void bd_view_tombstones(struct view *v, const struct value *data)
 	static const char *const heads[] = { "ID", "DELETED", "BY", "TITLE", "REASON", NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *d = &data->item[i];
+	VALUE_EACH(d, data) {
 		struct str reason = value_str(d, "reason"), title = value_str(d, "title");
 
 		table_row(&t);

@@ -49,10 +49,10 @@ void bd_view_count(struct view *v, const struct value *data)
 {
 	const struct value *list = value_find(data, "groups");
 
-	for (size_t i = 0; list && i < list->count; i++) {
-		struct str name = value_str(&list->item[i], "group");
+	VALUE_EACH(one, list) {
+		struct str name = value_str(one, "group");
 
-		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(&list->item[i], "count"),
+		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(one, "count"),
 			  STR_ARG(name.p ? name : STR("(none)")));
 	}
 	if (!list)
@@ -63,17 +63,14 @@ void bd_view_all_labels(struct view *v, const struct value *data)
 {
 	if (!data->count)
 		view_line(v, "No labels.");
-	for (size_t i = 0; i < data->count; i++)
-		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(&data->item[i], "count"),
-			  STR_ARG(value_str(&data->item[i], "label")));
+	VALUE_EACH(one, data)
+		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(one, "count"),
+			  STR_ARG(value_str(one, "label")));
 }
 
 void bd_view_validate(struct view *v, const struct value *data)
 {
-	const struct value *list = value_find(data, "findings");
-
-	for (size_t i = 0; list && i < list->count; i++) {
-		const struct value *f = &list->item[i];
+	VALUE_EACH(f, value_find(data, "findings")) {
 		bool error = str_is(value_str(f, "severity"), "error");
 
 		view_paint(v, error ? PAINT_RED : PAINT_YELLOW, value_str(f, "severity"));
@@ -87,10 +84,7 @@ void bd_view_validate(struct view *v, const struct value *data)
 
 void bd_view_doctor(struct view *v, const struct value *data)
 {
-	const struct value *list = value_find(data, "checks");
-
-	for (size_t i = 0; list && i < list->count; i++) {
-		const struct value *k = &list->item[i];
+	VALUE_EACH(k, value_find(data, "checks")) {
 		struct str status = value_str(k, "status");
 
 		view_paint(v, str_is(status, "ok") ? PAINT_GREEN : PAINT_YELLOW, status);

@@ -70,11 +70,10 @@ void bd_view_sync(struct view *v, const struct value *data)
 		return;
 	}
 	sync_put_counts(v, data, value_find(data, "dry_run")->yes);
-	for (size_t i = 0; moved && i < moved->count; i++)
-		view_say(v, &moved->item[i],
-			 "Two beads were given the id {from}: the later one is {to} now.");
-	for (size_t i = 0; lost && i < lost->count; i++)
-		view_say(v, &lost->item[i], "Claim lost: {message}.");
+	VALUE_EACH(item, moved)
+		view_say(v, item, "Two beads were given the id {from}: the later one is {to} now.");
+	VALUE_EACH(item, lost)
+		view_say(v, item, "Claim lost: {message}.");
 	if (warning.p)
 		view_line(v, "Note: " STR_FMT, STR_ARG(warning));
 }
@@ -91,8 +90,7 @@ static void repair_put_lines(struct view *v, const struct value *commit)
 		view_line(v, "Commit " STR_FMT " (" STR_FMT ") cannot be used:%s" STR_FMT,
 			  STR_ARG(str_head(value_str(commit, "commit"), 10)),
 			  STR_ARG(value_str(commit, "where")), why.p ? " " : "", STR_ARG(why));
-	for (size_t i = 0; lines && i < lines->count; i++) {
-		const struct value *line = &lines->item[i];
+	VALUE_EACH(line, lines) {
 		struct str action = value_str(line, "action");
 
 		view_line(v, "  " STR_FMT ":%" PRId64 " %s: " STR_FMT,
@@ -114,8 +112,7 @@ static void repair_put_journal(struct view *v, const struct value *journal)
 	struct str kept = value_str(journal, "kept_as");
 
 	view_line(v, "The journal is damaged:");
-	for (size_t i = 0; records && i < records->count; i++) {
-		const struct value *one = &records->item[i];
+	VALUE_EACH(one, records) {
 		struct str file = value_str(one, "file"), action = value_str(one, "action");
 
 		if (file.p)
@@ -140,10 +137,7 @@ static void repair_put_journal(struct view *v, const struct value *journal)
 
 static void repair_put_stamps(struct view *v, const struct value *data)
 {
-	const struct value *list = value_find(data, "stamps");
-
-	for (size_t i = 0; i < list->count; i++) {
-		const struct value *one = &list->item[i];
+	VALUE_EACH(one, value_find(data, "stamps")) {
 		struct str copy = value_str(one, "copy");
 
 		view_say(v, one, "{id}: {title}");
@@ -159,13 +153,13 @@ static void repair_put_stamps(struct view *v, const struct value *data)
 /* Were commits only joined, and none replaced? */
 static bool repair_only_kept(const struct value *commits)
 {
-	for (size_t i = 0; i < commits->count; i++) {
-		const struct value *lines = value_find(&commits->item[i], "lines");
+	VALUE_EACH(one, commits) {
+		const struct value *lines = value_find(one, "lines");
 
 		if (!lines->count)
 			return false;
-		for (size_t k = 0; k < lines->count; k++)
-			if (!str_is(value_str(&lines->item[k], "action"), "kept_as"))
+		VALUE_EACH(item, lines)
+			if (!str_is(value_str(item, "action"), "kept_as"))
 				return false;
 	}
 	return true;
@@ -185,8 +179,8 @@ void bd_view_repair(struct view *v, const struct value *data)
 		view_line(v, "No damage was found.");
 	if (!commits->count)
 		return;
-	for (size_t i = 0; i < commits->count; i++)
-		repair_put_lines(v, &commits->item[i]);
+	VALUE_EACH(one, commits)
+		repair_put_lines(v, one);
 	if (view_yes(data, "applied") && commits->count && repair_only_kept(commits))
 		view_line(v, "Both versions are kept. Now run 'bd sync'.");
 	else if (view_yes(data, "applied") && value_str(data, "commit").p)
@@ -274,9 +268,7 @@ static void history_put_fields(struct view *v, const struct value *change)
 
 void bd_view_commits(struct view *v, const struct value *data)
 {
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i];
-
+	VALUE_EACH(one, data) {
 		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
 		view_line(v, "  " STR_FMT,
 			  STR_ARG(history_time(v, value_str(one, "committed_at"))));
@@ -292,12 +284,11 @@ void bd_view_trend(struct view *v, const struct value *data)
 
 	if (!data->count)
 		view_line(v, "Nothing was published in this time. 'bd sync' publishes.");
-	for (size_t i = 0; i < data->count; i++) {
+	VALUE_EACH(one, data) {
 		table_row(&t);
-		table_cell(&t, 0, PAINT_NONE, history_time(v, value_str(&data->item[i], "at")));
+		table_cell(&t, 0, PAINT_NONE, history_time(v, value_str(one, "at")));
 		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-			table_cell(&t, k + 1, PAINT_NONE,
-				   value_find(&data->item[i], names[k])->text);
+			table_cell(&t, k + 1, PAINT_NONE, value_find(one, names[k])->text);
 	}
 	if (data->count)
 		table_print(&t);
@@ -305,9 +296,7 @@ void bd_view_trend(struct view *v, const struct value *data)
 
 void bd_view_history(struct view *v, const struct value *data)
 {
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i];
-
+	VALUE_EACH(one, data) {
 		view_paint(v, PAINT_YELLOW, str_head(value_str(one, "commit"), 10));
 		view_line(v, "  " STR_FMT "  " STR_FMT " by " STR_FMT,
 			  STR_ARG(history_time(v, value_str(one, "at"))),
@@ -321,9 +310,7 @@ void bd_view_blame(struct view *v, const struct value *data)
 	static const char *const heads[] = { "FIELD", "BY", "AT", "COMMIT", "VALUE", NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i];
-
+	VALUE_EACH(one, data) {
 		if (!view_wants(v, ROLE_LONG) && history_is_detail(value_str(one, "field")))
 			continue;
 		table_row(&t);
@@ -338,16 +325,13 @@ void bd_view_blame(struct view *v, const struct value *data)
 
 static void history_put_edges(struct view *v, const struct value *edges)
 {
-	for (size_t i = 0; i < edges->count; i++)
-		view_say(v, &edges->item[i],
-			 "{change} dependency: {from} depends on {to} ({kind})");
+	VALUE_EACH(one, edges)
+		view_say(v, one, "{change} dependency: {from} depends on {to} ({kind})");
 }
 
 static void history_put_beads(struct view *v, const struct value *beads)
 {
-	for (size_t i = 0; i < beads->count; i++) {
-		const struct value *one = &beads->item[i];
-
+	VALUE_EACH(one, beads) {
 		view_put(v, one, "{change} ");
 		view_paint(v, PAINT_BOLD, value_str(one, "id"));
 		view_say(v, one, ": {title}");

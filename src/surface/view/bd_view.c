@@ -54,11 +54,10 @@ static void bd_view_created_one(struct view *v, const struct value *bead)
 	const struct value *similar = value_find(bead, "similar");
 
 	bead_put_line(v, view_wants(v, ROLE_DRY_RUN) ? "Would create" : "Created", bead);
-	for (size_t i = 0; similar && i < similar->count; i++)
+	VALUE_EACH(one, similar)
 		view_line(v, "  similar: " STR_FMT " (%lld%%) " STR_FMT,
-			  STR_ARG(value_str(&similar->item[i], "id")),
-			  (long long)view_number(&similar->item[i], "score"),
-			  STR_ARG(value_str(&similar->item[i], "title")));
+			  STR_ARG(value_str(one, "id")), (long long)view_number(one, "score"),
+			  STR_ARG(value_str(one, "title")));
 }
 
 void bd_view_created(struct view *v, const struct value *data)
@@ -216,8 +215,7 @@ static void bead_put_links(struct view *v, const char *title, const struct value
 	buf_char(&v->out, '\n');
 	view_paint(v, PAINT_BOLD, str_of(title));
 	buf_char(&v->out, '\n');
-	for (size_t i = 0; i < list->count; i++) {
-		const struct value *bead = &list->item[i];
+	VALUE_EACH(bead, list) {
 		struct str status = value_str(bead, "status");
 
 		table_row(&t);
@@ -234,9 +232,7 @@ static void bead_put_links(struct view *v, const char *title, const struct value
 
 static void bead_put_notes(struct view *v, const struct value *comments)
 {
-	for (size_t i = 0; comments && i < comments->count; i++) {
-		const struct value *note = &comments->item[i];
-
+	VALUE_EACH(note, comments) {
 		view_paint(v, PAINT_BOLD, value_str(note, "author"));
 		buf_char(&v->out, ' ');
 		view_paint(v, PAINT_DIM, view_age(v, value_str(note, "created_at")));
@@ -250,21 +246,20 @@ static void bead_put_remaps(struct view *v, const struct value *bead)
 {
 	const struct value *remap = value_find(bead, "remap");
 
-	for (size_t i = 0; remap && i < remap->count; i++)
-		bead_put_fact(v, "not this",
-			      arena_fmt(v->out.mem,
-					"what " STR_FMT " created as " STR_FMT " is " STR_FMT
-					" now",
-					STR_ARG(value_str(&remap->item[i], "created_by")),
-					STR_ARG(value_str(bead, "id")),
-					STR_ARG(value_str(&remap->item[i], "to"))));
+	VALUE_EACH(one, remap)
+		bead_put_fact(
+			v, "not this",
+			arena_fmt(v->out.mem,
+				  "what " STR_FMT " created as " STR_FMT " is " STR_FMT " now",
+				  STR_ARG(value_str(one, "created_by")),
+				  STR_ARG(value_str(bead, "id")), STR_ARG(value_str(one, "to"))));
 }
 
 /* The text members with an option of their own, in the order of the reply. */
 static void bead_put_options(struct view *v, const struct value *bead)
 {
-	for (size_t i = 0; i < bead->count; i++) {
-		int m = member_find(bead->item[i].key);
+	VALUE_EACH(one, bead) {
+		int m = member_find(one->key);
 		const struct member_option *o = m < 0 ? NULL : member_option((enum member)m);
 
 		if (o && o->section)
@@ -272,7 +267,7 @@ static void bead_put_options(struct view *v, const struct value *bead)
 					 arena_fmt(v->out.mem, "%c%s", o->option[0] - 'a' + 'A',
 						   o->option + 1)
 						 .p,
-					 bead->item[i].text);
+					 one->text);
 	}
 }
 
@@ -303,12 +298,11 @@ static void bead_put_commits(struct view *v, const struct value *commits)
 	if (!commits || !commits->count)
 		return;
 	view_line(v, "\nCommits");
-	for (size_t i = 0; i < commits->count; i++)
+	VALUE_EACH(one, commits)
 		view_line(v, "  " STR_FMT " " STR_FMT " (" STR_FMT ", " STR_FMT ")",
-			  STR_ARG(str_head(value_str(&commits->item[i], "commit"), DIGITS)),
-			  STR_ARG(value_str(&commits->item[i], "summary")),
-			  STR_ARG(value_str(&commits->item[i], "author")),
-			  STR_ARG(view_age(v, value_str(&commits->item[i], "at"))));
+			  STR_ARG(str_head(value_str(one, "commit"), DIGITS)),
+			  STR_ARG(value_str(one, "summary")), STR_ARG(value_str(one, "author")),
+			  STR_ARG(view_age(v, value_str(one, "at"))));
 }
 
 static void bead_put_page(struct view *v, const struct value *bead)
@@ -368,8 +362,8 @@ void bd_view_why(struct view *v, const struct value *data)
 	buf_put(&v->out, STR(" is "));
 	view_paint(v, ready ? PAINT_GREEN : PAINT_YELLOW, ready ? STR("ready") : STR("not ready"));
 	view_say(v, data, ": {title}");
-	for (size_t i = 0; reasons && i < reasons->count; i++)
-		view_say(v, &reasons->item[i], "  {message}");
+	VALUE_EACH(one, reasons)
+		view_say(v, one, "  {message}");
 }
 
 void bd_view_comment(struct view *v, const struct value *data)
@@ -388,6 +382,6 @@ void bd_view_labels(struct view *v, const struct value *data)
 {
 	if (!data->count)
 		view_line(v, "No labels.");
-	for (size_t i = 0; i < data->count; i++)
-		view_line(v, STR_FMT, STR_ARG(data->item[i].text));
+	VALUE_EACH(one, data)
+		view_line(v, STR_FMT, STR_ARG(one->text));
 }

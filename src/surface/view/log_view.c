@@ -143,10 +143,10 @@ void view_activity(struct view *v, const struct value *data)
 {
 	struct log_columns w = { 0 };
 
-	for (size_t i = 0; i < data->count; i++)
-		log_columns_fit(&w, &data->item[i]);
-	for (size_t i = 0; i < data->count; i++)
-		view_act(v, &w, &data->item[i]);
+	VALUE_EACH(one, data)
+		log_columns_fit(&w, one);
+	VALUE_EACH(one, data)
+		view_act(v, &w, one);
 	if (!data->count)
 		view_line(v, "No activity found.");
 }

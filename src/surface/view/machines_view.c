@@ -47,8 +47,8 @@ void view_share(struct view *v, const struct value *data)
 		view_share_on(v, data);
 	else
 		view_share_off(v, data);
-	for (size_t i = 0; warnings && i < warnings->count; i++)
-		view_line(v, "Warning: " STR_FMT, STR_ARG(warnings->item[i].text));
+	VALUE_EACH(one, warnings)
+		view_line(v, "Warning: " STR_FMT, STR_ARG(one->text));
 }
 
 static struct str view_join_names(struct view *v, const struct value *list)
@@ -70,8 +70,7 @@ void view_machines(struct view *v, const struct value *data)
 			     "share on");
 		return;
 	}
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *one = &data->item[i];
+	VALUE_EACH(one, data) {
 		struct str problem = value_str(one, "problem");
 		bool here = view_yes(one, "here");
 

@@ -36,9 +36,7 @@ static void session_view_put_incursions(struct view *v, const struct value *list
 
 static void put_stale(struct view *v, const struct value *list)
 {
-	for (size_t i = 0; list && i < list->count; i++) {
-		const struct value *one = &list->item[i];
-
+	VALUE_EACH(one, list) {
 		if (!view_yes(one, "stale"))
 			continue;
 		view_paint(v, PAINT_YELLOW, STR("Stale"));
@@ -54,8 +52,7 @@ static void session_view_put_agents(struct view *v, const struct value *agents)
 					     "UNACKED", "ROLE",  NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < agents->count; i++) {
-		const struct value *one = &agents->item[i];
+	VALUE_EACH(one, agents) {
 		struct str liveness = value_str(one, "liveness");
 
 		table_row(&t);
@@ -105,8 +102,8 @@ static void session_view_put_tasks(struct view *v, const struct value *sessions)
 
 		if (epic)
 			session_view_put_task(v, &t, one, false);
-		for (size_t k = 0; k < tasks->count; k++)
-			session_view_put_task(v, &t, &tasks->item[k], epic);
+		VALUE_EACH(item, tasks)
+			session_view_put_task(v, &t, item, epic);
 	}
 	if (t.rows)
 		table_print(&t);
@@ -125,9 +122,9 @@ void view_sessions(struct view *v, const struct value *data)
 		return;
 	}
 	reserved = value_find(data, "reservations")->count;
-	for (size_t i = 0; i < agents->count; i++)
-		active += names_exact(&liveness_words, value_str(&agents->item[i], "liveness")) ==
-			  LIVENESS_ACTIVE;
+	VALUE_EACH(one, agents)
+		active +=
+			names_exact(&liveness_words, value_str(one, "liveness")) == LIVENESS_ACTIVE;
 	view_line(v, "%zu of %zu agents active, %zu scope%s reserved", active, agents->count,
 		  reserved, reserved == 1 ? "" : "s");
 	session_view_put_incursions(v, value_find(data, "incursions"));
@@ -160,11 +157,11 @@ static void session_view_put_recipients(struct view *v, const struct value *to)
 		[MAIL_UNREAD] = "not seen", [MAIL_READ] = "seen", [MAIL_ACKED] = "accepted"
 	};
 
-	for (size_t i = 0; to && i < to->count; i++) {
-		int state = names_exact(&mail_states, value_str(&to->item[i], "state"));
+	VALUE_EACH(one, to) {
+		int state = names_exact(&mail_states, value_str(one, "state"));
 
 		view_line(v, "    %s by " STR_FMT, words[state < 0 ? MAIL_UNREAD : state],
-			  STR_ARG(value_str(&to->item[i], "agent")));
+			  STR_ARG(value_str(one, "agent")));
 	}
 }
 
@@ -223,8 +220,8 @@ void view_conversation(struct view *v, const struct value *data)
 		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
 		view_say(v, bead, ": {title} ({status})");
 	}
-	for (size_t i = 0; i < items->count; i++)
-		put_item(v, &items->item[i]);
+	VALUE_EACH(one, items)
+		put_item(v, one);
 	if (!items->count)
 		view_line(v, "No activity yet.");
 }

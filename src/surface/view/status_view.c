@@ -36,8 +36,8 @@ static void status_pad(struct view *v, struct str text, size_t width)
 
 static size_t status_widest(const struct value *list, const char *key, size_t least)
 {
-	for (size_t i = 0; list && i < list->count; i++) {
-		size_t n = utf8_width(value_str(&list->item[i], key));
+	VALUE_EACH(one, list) {
+		size_t n = utf8_width(value_str(one, key));
 
 		n = n > NAME_MOST ? NAME_MOST : n;
 		least = n > least ? n : least;
@@ -129,8 +129,8 @@ static size_t status_widest_agent(struct view *v, const struct value *agents)
 {
 	size_t most = 0;
 
-	for (size_t i = 0; agents && i < agents->count; i++) {
-		size_t n = utf8_width(status_agent_name(v, &agents->item[i]));
+	VALUE_EACH(one, agents) {
+		size_t n = utf8_width(status_agent_name(v, one));
 
 		most = n > most ? n : most;
 	}
@@ -174,8 +174,8 @@ static void status_put_agents(struct view *v, const struct value *data)
 				 (long long)view_number(data, "agents_active"))
 			       .p,
 		       agents->count, total, "bb status");
-	for (size_t i = 0; i < agents->count; i++)
-		status_put_agent(v, &agents->item[i], names);
+	VALUE_EACH(one, agents)
+		status_put_agent(v, one, names);
 }
 
 /* --- attention --- */
@@ -188,8 +188,7 @@ static void status_put_attention(struct view *v, const struct value *data)
 	if (!total)
 		return;
 	status_section(v, "NEEDS ATTENTION", "", list->count, total, "abacus status --limit 500");
-	for (size_t i = 0; i < list->count; i++) {
-		const struct value *one = &list->item[i];
+	VALUE_EACH(one, list) {
 		struct str since = value_str(one, "since"),
 			   age = since.p ? arena_fmt(v->out.mem, " (" STR_FMT ")",
 						     STR_ARG(view_age(v, since))) :
@@ -248,9 +247,9 @@ static struct status_columns status_fit(struct view *v, const struct value *data
 		const struct value *list = value_find(data, parts[p]);
 
 		w.id = status_widest(list, "id", w.id);
-		for (size_t i = 0; i < list->count; i++) {
-			size_t title = utf8_width(value_str(&list->item[i], "title")),
-			       note = utf8_width(status_bead_note(v, &list->item[i]));
+		VALUE_EACH(one, list) {
+			size_t title = utf8_width(value_str(one, "title")),
+			       note = utf8_width(status_bead_note(v, one));
 
 			w.title = title > w.title ? title : w.title;
 			w.note = note > w.note ? note : w.note;
@@ -294,8 +293,8 @@ static void status_put_beads(struct view *v, const struct value *data, const cha
 	if (!total)
 		return;
 	status_section(v, title, "", list->count, total, command);
-	for (size_t i = 0; i < list->count; i++)
-		status_put_bead(v, &list->item[i], &w);
+	VALUE_EACH(one, list)
+		status_put_bead(v, one, &w);
 }
 
 static void status_put_sync(struct view *v, const struct value *data)

@@ -533,8 +533,8 @@ void view_each(struct view *v, const struct value *data,
 		show(v, data);
 		return;
 	}
-	for (size_t i = 0; i < data->count; i++)
-		show(v, &data->item[i]);
+	VALUE_EACH(one, data)
+		show(v, one);
 }
 
 struct str view_at_machine(struct view *v, const struct value *one, const char *key)

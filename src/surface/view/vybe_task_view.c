@@ -81,8 +81,7 @@ void vybe_view_tasks(struct view *v, const struct value *data)
 	const struct value *tasks = value_find(data, "tasks");
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; tasks && i < tasks->count; i++) {
-		const struct value *one = &tasks->item[i];
+	VALUE_EACH(one, tasks) {
 		struct str status = value_str(one, "status"), assignee = value_str(one, "assignee");
 
 		table_row(&t);
@@ -123,9 +122,7 @@ void vybe_view_loop(struct view *v, const struct value *data)
 	const struct value *results = value_find(data, "results");
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; results && i < results->count; i++) {
-		const struct value *one = &results->item[i];
-
+	VALUE_EACH(one, results) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "task_id"));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "status"));
@@ -148,9 +145,7 @@ void vybe_view_loops(struct view *v, const struct value *data)
 	const struct value *history = value_find(data, "history");
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; history && i < history->count; i++) {
-		const struct value *one = &history->item[i];
-
+	VALUE_EACH(one, history) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_NONE, view_age(v, value_str(one, "started_at")));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "agent"));

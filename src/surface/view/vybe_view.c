@@ -32,9 +32,7 @@ static void memory_table(struct view *v, const struct value *memories)
 	static const char *const heads[] = { "KEY", "UPDATED", "VALUE", NULL };
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < memories->count; i++) {
-		const struct value *one = &memories->item[i];
-
+	VALUE_EACH(one, memories) {
 		table_row(&t);
 		table_cell(&t, 0, view_yes(one, "pinned") ? PAINT_YELLOW : PAINT_BOLD,
 			   value_str(one, "key"));
@@ -96,9 +94,7 @@ static void event_table(struct view *v, const struct value *events)
 	};
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; i < events->count; i++) {
-		const struct value *one = &events->item[i];
-
+	VALUE_EACH(one, events) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_DIM,
 			   arena_fmt(v->out.mem, "%" PRId64, view_number(one, "id")));
@@ -128,9 +124,7 @@ void vybe_view_artifacts(struct view *v, const struct value *data)
 	const struct value *artifacts = value_find(data, "artifacts");
 	struct table t = table_new(v, heads);
 
-	for (size_t i = 0; artifacts && i < artifacts->count; i++) {
-		const struct value *one = &artifacts->item[i];
-
+	VALUE_EACH(one, artifacts) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_NONE, view_age(v, value_str(one, "created_at")));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "task_id"));
@@ -179,20 +173,16 @@ static const struct value *resume_title(struct view *v, const struct value *data
 
 static void resume_show_mail(struct view *v, const struct value *brief)
 {
-	const struct value *mail = resume_title(v, brief, "unread_mail", "Unread messages");
-
-	for (size_t i = 0; mail && i < mail->count; i++)
+	VALUE_EACH(one, resume_title(v, brief, "unread_mail", "Unread messages"))
 		view_quote(v, arena_fmt(v->out.mem, STR_FMT ": " STR_FMT,
-					STR_ARG(value_str(&mail->item[i], "from_agent")),
-					STR_ARG(value_str(&mail->item[i], "subject"))));
+					STR_ARG(value_str(one, "from_agent")),
+					STR_ARG(value_str(one, "subject"))));
 }
 
 static void resume_show_next(struct view *v, const struct value *brief)
 {
-	const struct value *next = resume_title(v, brief, "pipeline", "Next tasks");
-
-	for (size_t i = 0; next && i < next->count; i++)
-		view_say(v, &next->item[i], "  {id}: {title}");
+	VALUE_EACH(one, resume_title(v, brief, "pipeline", "Next tasks"))
+		view_say(v, one, "  {id}: {title}");
 }
 
 void vybe_view_resume(struct view *v, const struct value *data)
@@ -217,9 +207,7 @@ void vybe_view_resume(struct view *v, const struct value *data)
 void vybe_view_hooks(struct view *v, const struct value *data)
 {
 	view_say(v, data, "{message}");
-	for (size_t i = 0; i < data->count; i++) {
-		const struct value *host = &data->item[i];
-
+	VALUE_EACH(host, data) {
 		if (host->type == VALUE_OBJECT)
 			view_line(v, "  " STR_FMT ": " STR_FMT " (" STR_FMT ")", STR_ARG(host->key),
 				  STR_ARG(value_str(host, "status")),
@@ -232,10 +220,9 @@ static void status_show_hooks(struct view *v, const struct value *hooks)
 	bool any = false;
 
 	buf_put(&v->out, STR("Hooks:   "));
-	for (size_t i = 0; hooks && i < hooks->count; i++)
-		if (hooks->item[i].yes) {
-			buf_fmt(&v->out, "%s" STR_FMT, any ? ", " : "",
-				STR_ARG(hooks->item[i].key));
+	VALUE_EACH(one, hooks)
+		if (one->yes) {
+			buf_fmt(&v->out, "%s" STR_FMT, any ? ", " : "", STR_ARG(one->key));
 			any = true;
 		}
 	view_line(v, "%s", any ? "" : "none (to install them: vybe hook install)");
@@ -264,8 +251,8 @@ void vybe_view_status(struct view *v, const struct value *data)
 			  STR_ARG(value_str(agent, "agent_name")),
 			  STR_ARG(focus.n ? focus : STR("none")));
 	}
-	for (size_t i = 0; problems && i < problems->count; i++)
-		view_say(v, &problems->item[i], "Problem: {message}\n  {suggested_action}");
+	VALUE_EACH(one, problems)
+		view_say(v, one, "Problem: {message}\n  {suggested_action}");
 }
 
 void vybe_view_upgrade(struct view *v, const struct value *data)
@@ -273,6 +260,6 @@ void vybe_view_upgrade(struct view *v, const struct value *data)
 	const struct value *commands = value_find(data, "commands");
 
 	view_say(v, data, "Version {version}. {message}");
-	for (size_t i = 0; commands && i < commands->count; i++)
-		view_line(v, "  " STR_FMT, STR_ARG(commands->item[i].text));
+	VALUE_EACH(one, commands)
+		view_line(v, "  " STR_FMT, STR_ARG(one->text));
 }

@@ -30,13 +30,12 @@ void work_view_touches(struct view *v, const struct value *data)
 
 	view_paint(v, PAINT_BOLD, id);
 	view_say(v, data, " {title}");
-	for (size_t i = 0; i < declared->count; i++)
-		view_line(v, "  declared  " STR_FMT, STR_ARG(declared->item[i].text));
-	for (size_t i = 0; i < reserved->count; i++)
-		view_say(v, &reserved->item[i],
-			 "  reserved  {scope} by {agent_id}, ends {expires_at~}");
-	for (size_t i = 0; i < learned->count; i++)
-		work_view_learned(v, &learned->item[i]);
+	VALUE_EACH(one, declared)
+		view_line(v, "  declared  " STR_FMT, STR_ARG(one->text));
+	VALUE_EACH(one, reserved)
+		view_say(v, one, "  reserved  {scope} by {agent_id}, ends {expires_at~}");
+	VALUE_EACH(one, learned)
+		work_view_learned(v, one);
 	if (!declared->count && !reserved->count && !learned->count)
 		view_line(v,
 			  "  Nothing is known yet. Declare it: bd update " STR_FMT
@@ -97,8 +96,8 @@ void work_view_current(struct view *v, const struct value *data)
 	if (str_is(result, "unfinished"))
 		view_line(v, "  begun, but not completed; complete it: abacus work " STR_FMT,
 			  STR_ARG(id));
-	for (size_t i = 0; reserved && i < reserved->count; i++)
-		view_line(v, "  reserved  " STR_FMT, STR_ARG(reserved->item[i].text));
+	VALUE_EACH(item, reserved)
+		view_line(v, "  reserved  " STR_FMT, STR_ARG(item->text));
 	if (!ended && reserved && !reserved->count)
 		view_line(v,
 			  "  nothing is reserved; declare what it touches: bd update " STR_FMT
@@ -121,8 +120,7 @@ static void work_view_resource(struct view *v, const struct value *one)
 	if (waiting)
 		buf_fmt(&v->out, ", %lld waiting", (long long)waiting);
 	view_line(v, "%s", "");
-	for (size_t i = 0; i < held->count; i++) {
-		const struct value *h = &held->item[i];
+	VALUE_EACH(h, held) {
 		struct str agent = value_str(h, "agent");
 
 		view_line(v, "  process %lld%s" STR_FMT ", " STR_FMT ": " STR_FMT,
@@ -147,12 +145,11 @@ static void work_view_rule(struct view *v, const struct value *one)
 	view_paint(v, PAINT_BOLD,
 		   arena_fmt(v->out.mem, "%lld", (long long)view_number(one, "rule")));
 	view_put(v, one, "  on {event}");
-	for (size_t i = 0; i < labels->count; i++)
-		buf_fmt(&v->out, " --label " STR_FMT, STR_ARG(labels->item[i].text));
+	VALUE_EACH(item, labels)
+		buf_fmt(&v->out, " --label " STR_FMT, STR_ARG(item->text));
 	buf_put(&v->out, STR(" --"));
-	for (size_t i = 0; i < command->count; i++)
-		buf_fmt(&v->out, " " STR_FMT,
-			STR_ARG(spawn_word(v->out.mem, command->item[i].text)));
+	VALUE_EACH(item, command)
+		buf_fmt(&v->out, " " STR_FMT, STR_ARG(spawn_word(v->out.mem, item->text)));
 	view_paint(v, PAINT_DIM,
 		   view_yes(one, "running") ? STR("  (running)") : STR("  (not running)"));
 	buf_char(&v->out, '\n');
@@ -162,9 +159,9 @@ void work_view_rules(struct view *v, const struct value *data)
 {
 	bool idle = false;
 
-	for (size_t i = 0; i < data->count; i++) {
-		work_view_rule(v, &data->item[i]);
-		idle = idle || !view_yes(&data->item[i], "running");
+	VALUE_EACH(item, data) {
+		work_view_rule(v, item);
+		idle = idle || !view_yes(item, "running");
 	}
 	if (!data->count)
 		view_line(v, "No rules. 'abacus on bead.closed -- ./announce.sh' adds one.");
