@@ -40,9 +40,9 @@ enum err agent_names_before(struct call *c, struct agent_files *f, struct str na
 	if (e || !text.p)
 		return e;
 	renamed = value_find(agent_snapshot_parse(&c->mem, text), "renamed");
-	for (size_t i = 0; renamed && i < renamed->count; i++)
-		if (str_eq(renamed->item[i].text, name))
-			*out = renamed->item[i].key;
+	VALUE_EACH(one, renamed)
+		if (str_eq(one->text, name))
+			*out = one->key;
 	return ERR_OK;
 }
 

@@ -224,10 +224,10 @@ static bool book_read_foreign(struct call *c, struct str text, struct book *out)
 		list = value_find(v, "reservations");
 	if (!list || list->type != VALUE_ARRAY)
 		return false;
-	for (size_t i = 0; i < list->count; i++) {
+	VALUE_EACH(one, list) {
 		struct reservation r;
 
-		if (!reservation_decode(c, &list->item[i], &r))
+		if (!reservation_decode(c, one, &r))
 			return false;
 		r.epoch = r.epoch ? r.epoch : d.epoch + 1;
 		book_enter(&d, &r);

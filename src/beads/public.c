@@ -150,9 +150,7 @@ static bool public_wanted(const struct shape *shape, const char *name, bool brie
 static void public_put_comments(struct json *j, const struct value *notes, struct str id)
 {
 	json_put_array(j, "comments");
-	for (size_t i = 0; notes && i < notes->count; i++) {
-		const struct value *note = &notes->item[i];
-
+	VALUE_EACH(note, notes) {
 		json_object(j);
 		json_put_str(j, "id", value_str(note, "id"));
 		json_put_str(j, "issue_id", id);

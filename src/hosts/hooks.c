@@ -77,18 +77,16 @@ static size_t ours_among(const struct value *list, size_t *others)
 static void put_others(struct json *j, const struct value *group)
 {
 	json_object(j);
-	for (size_t i = 0; i < group->count; i++) {
-		const struct value *m = &group->item[i];
-
+	VALUE_EACH(m, group) {
 		json_key(j, m->key);
 		if (!str_is(m->key, "hooks")) {
 			json_value(j, m);
 			continue;
 		}
 		json_array(j);
-		for (size_t k = 0; k < m->count; k++)
-			if (!hooks_ours(&m->item[k]))
-				json_value(j, &m->item[k]);
+		VALUE_EACH(one, m)
+			if (!hooks_ours(one))
+				json_value(j, one);
 		json_end(j);
 	}
 	json_end(j);
@@ -149,8 +147,8 @@ static enum err event_list(struct call *c, struct str text, const struct hook *h
 	if (e)
 		return call_part_end(c, &part, e);
 	json_array(&j);
-	for (size_t i = 0; list && i < list->count; i++)
-		count += keep_others(&j, &list->item[i]);
+	VALUE_EACH(one, list)
+		count += keep_others(&j, one);
 	if (with) {
 		put_entry(c, &j, entry, hook);
 		count++;
@@ -164,9 +162,8 @@ static bool has_ours(const struct value *list)
 {
 	size_t others;
 
-	for (size_t i = 0; list && i < list->count; i++)
-		if (hooks_ours(&list->item[i]) ||
-		    ours_among(value_find(&list->item[i], "hooks"), &others))
+	VALUE_EACH(one, list)
+		if (hooks_ours(one) || ours_among(value_find(one, "hooks"), &others))
 			return true;
 	return false;
 }

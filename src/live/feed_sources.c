@@ -52,8 +52,8 @@ void sources_encode(struct json *j, const struct sources *s)
 
 void sources_decode(struct sources *s, const struct value *v)
 {
-	for (size_t i = 0; v && i < v->count; i++)
-		source_read_place(&v->item[i], source_of(s, v->item[i].key));
+	VALUE_EACH(one, v)
+		source_read_place(one, source_of(s, one->key));
 }
 
 void sources_learn(struct call *c, struct sources *s, struct str data)

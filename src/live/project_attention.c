@@ -74,10 +74,7 @@ static void attention_add_sync(struct attention *a)
 
 static void attention_add_lost(struct attention *a)
 {
-	const struct value *list = a->p->lost.p ? value_read(&a->p->c->mem, a->p->lost) : NULL;
-
-	for (size_t i = 0; list && i < list->count; i++) {
-		const struct value *one = &list->item[i];
+	VALUE_EACH(one, a->p->lost.p ? value_read(&a->p->c->mem, a->p->lost) : NULL) {
 		struct str bead = value_str(one, "id");
 
 		attention_put(a, &(struct attention_entry){

@@ -245,11 +245,10 @@ void rule_match_each(struct call *c, const struct rule *r, const char *type, str
 			match(arg, &one);
 		return;
 	}
-	for (size_t i = 0; acts && i < acts->count; i++) {
-		one.name = arena_fmt(&c->mem, "bead." STR_FMT,
-				     STR_ARG(value_str(&acts->item[i], "what")));
-		one.bead = value_str(&acts->item[i], "id");
-		one.by = value_str(&acts->item[i], "by");
+	VALUE_EACH(item, acts) {
+		one.name = arena_fmt(&c->mem, "bead." STR_FMT, STR_ARG(value_str(item, "what")));
+		one.bead = value_str(item, "id");
+		one.by = value_str(item, "by");
 		if (rule_names(r, one.name))
 			match(arg, &one);
 	}

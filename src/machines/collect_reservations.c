@@ -127,10 +127,10 @@ static void collect_event(struct collecting *k, struct agent_files *f, const str
 	if (!collect_is_local(v) || created < k->since_ms || v->type != VALUE_OBJECT)
 		return;
 	json_object(&j);
-	for (size_t i = 0; i < v->count; i++)
-		if (!str_is(v->item[i].key, "project_root")) {
-			json_key(&j, v->item[i].key);
-			json_value(&j, &v->item[i]);
+	VALUE_EACH(one, v)
+		if (!str_is(one->key, "project_root")) {
+			json_key(&j, one->key);
+			json_value(&j, one);
 		}
 	json_end(&j);
 	collect_add(k, FACT_EVENT, created, value_str(v, "from_agent"), &j);

@@ -87,15 +87,15 @@ enum err leases_parse(struct call *c, struct str text, struct leases *out)
 /* The members that the keys do not name. */
 static void leases_put_others(struct json *j, const struct value *all, const char *const *keys)
 {
-	for (size_t i = 0; all && i < all->count; i++) {
+	VALUE_EACH(one, all) {
 		const char *const *key = keys;
 
-		while (*key && !str_is(all->item[i].key, *key))
+		while (*key && !str_is(one->key, *key))
 			key++;
 		if (*key)
 			continue;
-		json_key(j, all->item[i].key);
-		json_value(j, &all->item[i]);
+		json_key(j, one->key);
+		json_value(j, one);
 	}
 }
 

@@ -505,10 +505,10 @@ static struct str log_without_signature(struct call *c, const struct value *meta
 	struct json j = json_new(&c->mem), canonical = json_new(&c->mem);
 
 	json_object(&j);
-	for (size_t i = 0; i < meta->count; i++)
-		if (!str_is(meta->item[i].key, "signature")) {
-			json_key(&j, meta->item[i].key);
-			json_value(&j, &meta->item[i]);
+	VALUE_EACH(one, meta)
+		if (!str_is(one->key, "signature")) {
+			json_key(&j, one->key);
+			json_value(&j, one);
 		}
 	json_end(&j);
 	json_canonical(&canonical, value_read(&c->mem, json_text(&j)));

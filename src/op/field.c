@@ -116,9 +116,8 @@ enum err field_from_json(struct call *c, const struct field *f, const struct val
 	if (v->type != VALUE_ARRAY)
 		return call_fail(c, ERR_USAGE, "%s must be an array", field_label(c, f));
 	((struct list *)field_value(f, body))->item = arena_alloc(&c->mem, 1);
-	for (size_t i = 0; i < v->count; i++)
-		if ((e = field_target(c, f, body, &at)) ||
-		    (e = kind_from_json(c, f, &v->item[i], at)))
+	VALUE_EACH(one, v)
+		if ((e = field_target(c, f, body, &at)) || (e = kind_from_json(c, f, one, at)))
 			return e;
 	return ERR_OK;
 }

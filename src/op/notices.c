@@ -13,13 +13,12 @@
 static void notices_put(struct call *c, const char *name, struct str json)
 {
 	struct json j = json_new(&c->mem);
-	const struct value *meta = c->meta.p ? value_read(&c->mem, c->meta) : NULL;
 
 	json_object(&j);
-	for (size_t i = 0; meta && i < meta->count; i++)
-		if (!str_is(meta->item[i].key, name)) {
-			json_key(&j, meta->item[i].key);
-			json_value(&j, &meta->item[i]);
+	VALUE_EACH(one, c->meta.p ? value_read(&c->mem, c->meta) : NULL)
+		if (!str_is(one->key, name)) {
+			json_key(&j, one->key);
+			json_value(&j, one);
 		}
 	json_put_raw(&j, name, json);
 	json_end(&j);
@@ -128,9 +127,9 @@ static void notices_put_lost(struct call *c, const struct value *list, const cha
 	size_t count = 0;
 
 	json_array(&j);
-	for (size_t i = 0; i < list->count; i++)
-		if ((value_find(&list->item[i], "scope") != NULL) == scopes) {
-			json_value(&j, &list->item[i]);
+	VALUE_EACH(one, list)
+		if ((value_find(one, "scope") != NULL) == scopes) {
+			json_value(&j, one);
 			count++;
 		}
 	json_end(&j);

@@ -106,8 +106,8 @@ static enum err request_decode_members(struct call *c, struct request *r,
 {
 	enum err e;
 
-	for (size_t i = 0; object && i < object->count; i++)
-		if ((e = request_decode_member(c, r, &object->item[i], takes)))
+	VALUE_EACH(one, object)
+		if ((e = request_decode_member(c, r, one, takes)))
 			return e;
 	return ERR_OK;
 }

@@ -98,10 +98,10 @@ struct str receipt_about(struct call *c, struct str reply)
 	if (!v || v->type != VALUE_ARRAY || v->count > ABOUT_MOST)
 		return STR_NONE;
 	json_array(&j);
-	for (size_t i = 0; i < v->count; i++) {
-		if (!value_str(&v->item[i], "id").p)
+	VALUE_EACH(one, v) {
+		if (!value_str(one, "id").p)
 			return STR_NONE;
-		json_str(&j, value_str(&v->item[i], "id"));
+		json_str(&j, value_str(one, "id"));
 	}
 	json_end(&j);
 	return json_text(&j);

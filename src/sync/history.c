@@ -412,7 +412,6 @@ static struct mark history_mark_of(const struct value *line, struct str key)
 		{ "closed_", "status" },
 		{ "assignee", "assignee" },
 	};
-	const struct value *v = value_find(line, "_v");
 	struct mark mark = { .by = value_str(line, "_by") };
 	struct str name = key;
 
@@ -425,9 +424,9 @@ static struct mark history_mark_of(const struct value *line, struct str key)
 	for (size_t i = 0; i < sizeof registers / sizeof *registers; i++)
 		if (str_starts(key, str_of(registers[i][0])))
 			name = str_of(registers[i][1]);
-	for (size_t i = 0; v && i < v->count; i++)
-		if (str_eq(v->item[i].key, name))
-			mark_decode(&v->item[i], &mark);
+	VALUE_EACH(item, value_find(line, "_v"))
+		if (str_eq(item->key, name))
+			mark_decode(item, &mark);
 	return mark;
 }
 
@@ -463,8 +462,8 @@ enum err history_blame(struct call *c, struct repo *r, struct str ref, struct st
 				 STR_ARG(spawn_word(&c->mem, id)));
 	}
 	json_array(reply);
-	for (size_t i = 0; i < line->count; i++)
-		put_blame(&p, reply, line, &line->item[i]);
+	VALUE_EACH(one, line)
+		put_blame(&p, reply, line, one);
 	json_end(reply);
 	return ERR_OK;
 }

@@ -106,17 +106,15 @@ static struct str exclusive_mark(struct call *c, struct str reply, struct str cl
 	if (!list || list->type != VALUE_ARRAY)
 		return reply;
 	json_array(&j);
-	for (size_t i = 0; i < list->count; i++) {
-		const struct value *bead = &list->item[i];
-
+	VALUE_EACH(bead, list) {
 		if (!exclusive_find_claim(claims, value_str(bead, "id"))) {
 			json_value(&j, bead);
 			continue;
 		}
 		json_object(&j);
-		for (size_t k = 0; k < bead->count; k++) {
-			json_key(&j, bead->item[k].key);
-			json_value(&j, &bead->item[k]);
+		VALUE_EACH(one, bead) {
+			json_key(&j, one->key);
+			json_value(&j, one);
 		}
 		json_put_str(&j, "durability", STR("remote"));
 		json_end(&j);

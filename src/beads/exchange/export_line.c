@@ -295,8 +295,8 @@ static void outlet_put_extras(struct outlet *o)
 /* Members whose names mean something else here were kept only as text. */
 static void outlet_put_texts(struct outlet *o)
 {
-	for (size_t i = 0; o->keys && i < o->keys->count; i++) {
-		struct str key = o->keys->item[i].key, text;
+	VALUE_EACH(one, o->keys) {
+		struct str key = one->key, text;
 		bool known = upstream_key_known(key) || upstream_extension(key) >= 0;
 
 		for (size_t k = 0; k < o->bead->extras && !known; k++)

@@ -257,10 +257,10 @@ static void intake_put_labels(struct intake_record *r)
 		return;
 	}
 	label = arena_array(in->mem, list->count + 1, sizeof *label);
-	for (size_t i = 0; i < list->count; i++) {
-		struct str word = value_text(&list->item[i]);
+	VALUE_EACH(one, list) {
+		struct str word = value_text(one);
 
-		if (list->item[i].type != VALUE_STRING || !word.n || word.n > LIMIT_NAME) {
+		if (one->type != VALUE_STRING || !word.n || word.n > LIMIT_NAME) {
 			odd = true;
 			continue;
 		}
@@ -480,9 +480,9 @@ static void intake_put_others(struct intake_record *r)
 	struct intake *in = r->in;
 	struct bead made = { 0 };
 
-	for (size_t i = 0; i < r->v->count; i++)
-		if (!upstream_key_known(r->v->item[i].key))
-			intake_put_other(r, &r->v->item[i]);
+	VALUE_EACH(one, r->v)
+		if (!upstream_key_known(one->key))
+			intake_put_other(r, one);
 	if (branch.p) {
 		bead_put_text(in->mem, &made, MEMBER_TITLE, branch);
 		intake_add_extra(in, STR("created_on_branch"), made.member[MEMBER_TITLE],

@@ -104,8 +104,8 @@ static struct map jsonl_set(struct arena *mem, const struct value *list)
 {
 	struct map set = { .mem = mem };
 
-	for (size_t i = 0; list && i < list->count; i++)
-		map_put(&set, jsonl_item_text(mem, &list->item[i]));
+	VALUE_EACH(one, list)
+		map_put(&set, jsonl_item_text(mem, one));
 	return set;
 }
 
@@ -121,13 +121,13 @@ static void jsonl_put_items(struct json *j, const struct value *side, const stru
 {
 	const struct map *other = older ? &of->newer : &of->older;
 
-	for (size_t i = 0; i < side->count; i++) {
-		struct str text = jsonl_item_text(j->out.mem, &side->item[i]);
+	VALUE_EACH(one, side) {
+		struct str text = jsonl_item_text(j->out.mem, one);
 		bool there = map_find(other, text);
 
 		if ((older && there) || (!there && map_find(&of->base, text)))
 			continue;
-		json_value(j, &side->item[i]);
+		json_value(j, one);
 	}
 }
 
@@ -280,11 +280,11 @@ static struct str jsonl_join(struct arena *mem, const struct jsonl_line *line)
 	struct json j = json_new(mem);
 
 	json_object(&j);
-	for (size_t i = 0; i < newer->count; i++)
-		jsonl_put_key(&j, newer->item[i].key, &of);
-	for (size_t i = 0; i < older->count; i++)
-		if (!jsonl_member(&of.newer, older->item[i].key))
-			jsonl_put_key(&j, older->item[i].key, &of);
+	VALUE_EACH(one, newer)
+		jsonl_put_key(&j, one->key, &of);
+	VALUE_EACH(one, older)
+		if (!jsonl_member(&of.newer, one->key))
+			jsonl_put_key(&j, one->key, &of);
 	json_end(&j);
 	return json_text(&j);
 }

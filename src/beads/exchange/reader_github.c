@@ -20,8 +20,8 @@ static struct str github_login(const struct value *v)
 
 static const char *github_type(const struct value *labels)
 {
-	for (size_t i = 0; labels && i < labels->count; i++) {
-		struct str name = value_str(&labels->item[i], "name");
+	VALUE_EACH(one, labels) {
+		struct str name = value_str(one, "name");
 
 		if (str_is(name, "bug"))
 			return "bug";
@@ -38,10 +38,10 @@ static void github_put_labels(struct json *j, const struct value *labels)
 	if (!labels || labels->type != VALUE_ARRAY || !labels->count)
 		return;
 	json_put_array(j, "labels");
-	for (size_t i = 0; i < labels->count; i++) {
-		struct str name = value_str(&labels->item[i], "name");
+	VALUE_EACH(one, labels) {
+		struct str name = value_str(one, "name");
 
-		name = name.p ? name : value_text(&labels->item[i]);
+		name = name.p ? name : value_text(one);
 		if (name.n)
 			json_str(j, name);
 	}
@@ -53,9 +53,7 @@ static void github_put_comments(struct json *j, const struct value *comments, st
 	if (!comments || comments->type != VALUE_ARRAY || !comments->count)
 		return;
 	json_put_array(j, "comments");
-	for (size_t i = 0; i < comments->count; i++) {
-		const struct value *one = &comments->item[i];
-
+	VALUE_EACH(one, comments) {
 		json_object(j);
 		json_put_str(j, "issue_id", id);
 		json_put_str(j, "author", github_login(value_find(one, "author")));
@@ -106,10 +104,10 @@ static void github_put_issue(struct json *j, const struct value *v, struct str i
 	json_put_str(j, "external_ref", url.n ? url : id);
 	github_put_labels(j, value_find(v, "labels"));
 	github_put_comments(j, value_find(v, "comments"), id);
-	for (size_t i = 0; i < v->count; i++)
-		if (!github_known(v->item[i].key)) {
-			json_key(j, reader_key(j->out.mem, v->item[i].key, "github"));
-			json_value(j, &v->item[i]);
+	VALUE_EACH(one, v)
+		if (!github_known(one->key)) {
+			json_key(j, reader_key(j->out.mem, one->key, "github"));
+			json_value(j, one);
 		}
 	json_end(j);
 }
@@ -127,15 +125,14 @@ enum err reader_github(struct call *c, struct str path, struct issue_source *out
 	list = value_parse_bounded(&c->mem, text, READER_VALUES, &error);
 	if (!list || list->type != VALUE_ARRAY)
 		return reader_refuse(c, path, "an array of issues", list ? NULL : &error);
-	for (size_t i = 0; i < list->count; i++) {
+	VALUE_EACH(one, list) {
 		struct json j = json_new(&c->mem);
 		int64_t number;
 
-		if (value_int(&list->item[i], "number", &number))
-			github_put_issue(&j, &list->item[i],
-					 arena_fmt(&c->mem, "gh-%lld", (long long)number));
+		if (value_int(one, "number", &number))
+			github_put_issue(&j, one, arena_fmt(&c->mem, "gh-%lld", (long long)number));
 		else
-			json_value(&j, &list->item[i]); /* to be reported */
+			json_value(&j, one); /* to be reported */
 		buf_put(&lines, json_text(&j));
 		buf_char(&lines, '\n');
 	}

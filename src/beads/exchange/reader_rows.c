@@ -118,8 +118,8 @@ static void rows_put_issue(struct call *c, struct buf *out, const struct map *is
 	}
 	(void)c;
 	json_object(&j);
-	for (size_t i = 0; i < v->count; i++)
-		rows_put_member(&j, &scratch, &v->item[i]);
+	VALUE_EACH(one, v)
+		rows_put_member(&j, &scratch, one);
 	for (int i = ROWS_DEPENDENCIES; of && i < ROWS_TABLES; i++)
 		if (of->items[i].n && !value_find(v, rows_tables[i].key))
 			json_put_raw(&j, rows_tables[i].key,

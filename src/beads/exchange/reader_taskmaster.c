@@ -139,10 +139,10 @@ static void taskmaster_put(struct taskmaster *t, const struct value *v, struct s
 	if (status && str_is(str_of(status), "closed"))
 		json_put_str(&j, "closed_at", changed.n ? changed : t->updated);
 	taskmaster_put_edges(t, &j, v, id, parent);
-	for (size_t i = 0; i < v->count; i++)
-		if (!taskmaster_known(v->item[i].key)) {
-			json_key(&j, reader_key(&t->c->mem, v->item[i].key, "taskmaster"));
-			json_value(&j, &v->item[i]);
+	VALUE_EACH(one, v)
+		if (!taskmaster_known(one->key)) {
+			json_key(&j, reader_key(&t->c->mem, one->key, "taskmaster"));
+			json_value(&j, one);
 		}
 	json_end(&j);
 	buf_put(&t->lines, json_text(&j));

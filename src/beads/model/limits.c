@@ -16,8 +16,8 @@ static size_t measure_values(const struct value *v)
 {
 	size_t count = v->count;
 
-	for (size_t i = 0; i < v->count; i++)
-		count += measure_values(&v->item[i]);
+	VALUE_EACH(one, v)
+		count += measure_values(one);
 	return count;
 }
 

@@ -70,8 +70,8 @@ static bool is_labels(const struct value *v)
 {
 	if (v->type != VALUE_ARRAY || v->count > LIMIT_LABELS)
 		return false;
-	for (size_t i = 0; i < v->count; i++)
-		if (!is_name(&v->item[i]))
+	VALUE_EACH(one, v)
+		if (!is_name(one))
 			return false;
 	return true;
 }
@@ -166,8 +166,7 @@ static bool decode_marks(struct decoder *d)
 	bool seen[REGS] = { false };
 
 	bead_mark_all(d->out, d->last);
-	for (size_t i = 0; d->v && i < d->v->count; i++) {
-		const struct value *entry = &d->v->item[i];
+	VALUE_EACH(entry, d->v) {
 		int m = member_find(entry->key);
 		struct mark mark;
 		enum reg reg;
@@ -273,8 +272,7 @@ static bool decode_extras(struct decoder *d)
 {
 	struct map marks = unknown_marks(d);
 
-	for (size_t i = 0; i < d->line->count; i++) {
-		const struct value *v = &d->line->item[i];
+	VALUE_EACH(v, d->line) {
 		struct mark mark = d->last;
 		void **own;
 
@@ -319,8 +317,7 @@ static bool decode_notes(struct decoder *d)
 	if (list->type != VALUE_ARRAY || list->count > LIMIT_NOTES)
 		return line_refuse(d, "notes", "a list of at most 20000 notes");
 	b->note = arena_array(d->mem, list->count + 1, sizeof *b->note);
-	for (size_t i = 0; i < list->count; i++) {
-		const struct value *v = &list->item[i];
+	VALUE_EACH(v, list) {
 		struct note *n = &b->note[b->notes++];
 
 		n->id = value_str(v, "id");
@@ -347,10 +344,10 @@ static bool decode_members(struct decoder *d)
 {
 	struct bead *b = d->out;
 
-	for (size_t i = 0; i < d->line->count; i++) {
-		int m = member_find(d->line->item[i].key);
+	VALUE_EACH(one, d->line) {
+		int m = member_find(one->key);
 
-		if (m >= 0 && !line_decode_member(d, m, &d->line->item[i]))
+		if (m >= 0 && !line_decode_member(d, m, one))
 			return false;
 	}
 	for (int m = 0; m < MEMBERS; m++) {

@@ -173,8 +173,8 @@ typedef bool read_line(struct state *s, const struct value *line, struct str *wh
 static bool record_read_lines(struct state *s, const struct value *list, read_line *read,
 			      struct str *why)
 {
-	for (size_t i = 0; list && i < list->count; i++)
-		if (!read(s, &list->item[i], why))
+	VALUE_EACH(one, list)
+		if (!read(s, one, why))
 			return false;
 	return true;
 }

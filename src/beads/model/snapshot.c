@@ -356,11 +356,11 @@ static struct str unknown_meta(struct arena *mem, const struct value *v)
 	size_t count = 0;
 
 	json_object(&j);
-	for (size_t i = 0; i < v->count; i++) {
-		if (names_exact(&own_members, v->item[i].key) >= 0)
+	VALUE_EACH(one, v) {
+		if (names_exact(&own_members, one->key) >= 0)
 			continue;
-		json_key(&j, v->item[i].key);
-		json_canonical(&j, &v->item[i]);
+		json_key(&j, one->key);
+		json_canonical(&j, one);
 		count++;
 	}
 	json_end(&j);

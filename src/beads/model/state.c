@@ -268,13 +268,11 @@ void state_put_prefix(struct state *s, struct str prefix, struct mark mark)
 
 static void state_add_members(struct map *out, struct str object)
 {
-	const struct value *v = object.p ? value_read(out->mem, object) : NULL;
-
-	for (size_t i = 0; v && i < v->count; i++) {
+	VALUE_EACH(one, object.p ? value_read(out->mem, object) : NULL) {
 		struct str *text = arena_new(out->mem, struct str), *old;
-		void **at = map_put(out, v->item[i].key);
+		void **at = map_put(out, one->key);
 
-		*text = canonical(out->mem, &v->item[i]);
+		*text = canonical(out->mem, one);
 		old = *at;
 		if (!old || str_cmp(*text, *old) > 0)
 			*at = text;

@@ -37,8 +37,8 @@ static void foreign_put_labels(struct json *j, const struct value *v)
 	json_array(j);
 	for (size_t i = 0; v->type == VALUE_ARRAY && i < v->count; i++)
 		json_value(j, &v->item[i]);
-	for (size_t i = 0; entries && i < entries->count; i++)
-		json_str(j, entries->item[i].key);
+	VALUE_EACH(one, entries)
+		json_str(j, one->key);
 	json_end(j);
 }
 
@@ -77,13 +77,13 @@ static void put_word(struct json *j, struct str key, struct str word, struct str
 static void put_marks(struct json *j, const struct value *v)
 {
 	json_object(j);
-	for (size_t i = 0; i < v->count; i++) {
-		struct str key = v->item[i].key;
+	VALUE_EACH(one, v) {
+		struct str key = one->key;
 
 		json_key(j, str_is(key, "workflow") ? STR("status") :
 			    str_is(key, "claim")    ? STR("assignee") :
 						      key);
-		json_value(j, &v->item[i]);
+		json_value(j, one);
 	}
 	json_end(j);
 }
@@ -99,9 +99,7 @@ static struct str foreign_respelled(struct arena *mem, const struct value *v)
 	struct json j = json_new(mem);
 
 	json_object(&j);
-	for (size_t i = 0; i < v->count; i++) {
-		const struct value *m = &v->item[i];
-
+	VALUE_EACH(m, v) {
 		if (str_is(m->key, "labels")) {
 			json_key(&j, m->key);
 			foreign_put_labels(&j, m);
@@ -218,8 +216,8 @@ static bool read_set(struct state *s, const struct value *v, struct str *why)
 	struct mark stamp = { .by = STR("unknown") };
 
 	mark_decode(value_find(v, "stamp"), &stamp);
-	for (size_t i = 0; entries && i < entries->count; i++)
-		if (!read_entry(s, value_find(&entries->item[i], "key"), stamp, why))
+	VALUE_EACH(item, entries)
+		if (!read_entry(s, value_find(item, "key"), stamp, why))
 			return false;
 	return true;
 }

@@ -56,8 +56,8 @@ static bool undo_read_state(const struct value *v, struct state *out)
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		const struct value *list = value_find(v, part[i].key);
 
-		for (size_t k = 0; list && k < list->count; k++)
-			if (!part[i].read(out, &list->item[k], &why))
+		VALUE_EACH(one, list)
+			if (!part[i].read(out, one, &why))
 				return false;
 	}
 	return true;

@@ -94,13 +94,13 @@ void undo_log_add(struct undo_log *log, struct str record)
 		return;
 	one = value_find(v, "undo");
 	many = value_find(v, "undos");
-	for (size_t i = 0; many && i < many->count; i++) {
-		struct str actor = value_str(&many->item[i], "actor");
+	VALUE_EACH(item, many) {
+		struct str actor = value_str(item, "actor");
 		struct json j = json_new(&log->scratch);
 
 		if (!undo_log_wants(log, actor))
 			continue;
-		json_value(&j, &many->item[i]);
+		json_value(&j, item);
 		undo_log_keep(log, actor, json_text(&j));
 	}
 	if (one && undo_log_wants(log, value_str(one, "actor")))

@@ -90,12 +90,12 @@ static enum err bead_comment_run_list(struct call *c, struct stores *s, const vo
 		return e;
 	notes = value_find(value_read(&c->mem, row->line), "notes");
 	json_array(reply);
-	for (size_t i = 0; notes && i < notes->count; i++) {
-		struct note n = { .id = value_str(&notes->item[i], "id"),
-				  .author = value_str(&notes->item[i], "author"),
-				  .content = value_str(&notes->item[i], "content") };
+	VALUE_EACH(one, notes) {
+		struct note n = { .id = value_str(one, "id"),
+				  .author = value_str(one, "author"),
+				  .content = value_str(one, "content") };
 
-		stamp_decode(value_find(&notes->item[i], "at"), &n.at);
+		stamp_decode(value_find(one, "at"), &n.at);
 		bead_comment_put(c, reply, row->id, &n);
 	}
 	json_end(reply);

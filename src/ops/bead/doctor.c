@@ -182,11 +182,11 @@ static void check_sync(struct doctor *d, struct beads *b)
 		return;
 	}
 	list = value_parse(&d->c->mem, h.reply, &error);
-	for (size_t i = 0; list && i < list->count; i++)
-		bead_doctor_tell(d, arena_cstr(&d->c->mem, value_str(&list->item[i], "code")),
-				 arena_cstr(&d->c->mem, value_str(&list->item[i], "status")),
-				 value_str(&list->item[i], "message"),
-				 arena_cstr(&d->c->mem, value_str(&list->item[i], "fix")));
+	VALUE_EACH(item, list)
+		bead_doctor_tell(d, arena_cstr(&d->c->mem, value_str(item, "code")),
+				 arena_cstr(&d->c->mem, value_str(item, "status")),
+				 value_str(item, "message"),
+				 arena_cstr(&d->c->mem, value_str(item, "fix")));
 	if (d->damaged)
 		return;
 	if (has_failed(&last))

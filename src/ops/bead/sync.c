@@ -114,8 +114,8 @@ static void sync_machines(struct call *c, struct str home)
 	if (why.p)
 		call_warn(c, "mail, posts and memory were not shared: " STR_FMT, STR_ARG(why));
 	warnings = text.p ? value_find(value_read(&c->mem, text), "warnings") : NULL;
-	for (size_t i = 0; warnings && i < warnings->count; i++)
-		call_warn(c, STR_FMT, STR_ARG(warnings->item[i].text));
+	VALUE_EACH(one, warnings)
+		call_warn(c, STR_FMT, STR_ARG(one->text));
 }
 
 static enum err bead_sync_run(struct call *c, struct stores *s, const void *body,

@@ -50,12 +50,10 @@ static bool no_store(enum err e)
 /* The records in a repair's report that could not be saved. */
 static struct str lost_records(struct call *c, struct str report)
 {
-	const struct value *list = value_read(&c->mem, report);
 	struct json j = json_new(&c->mem);
 
 	json_array(&j);
-	for (size_t i = 0; list && i < list->count; i++) {
-		const struct value *one = &list->item[i];
+	VALUE_EACH(one, value_read(&c->mem, report)) {
 		int64_t offset = 0;
 
 		if (str_is(value_str(one, "action"), "kept") ||

@@ -58,8 +58,8 @@ static enum err share_put_state(struct call *c, bool changed, const struct value
 	json_put_str(reply, "ref", self.id.p ? log_ref(c, self.id) : STR_NONE);
 	json_put_moment(reply, "last_push", self.pushed_ms);
 	json_put_array(reply, "warnings");
-	for (size_t i = 0; warnings && i < warnings->count; i++)
-		json_value(reply, &warnings->item[i]);
+	VALUE_EACH(one, warnings)
+		json_value(reply, one);
 	json_end(reply);
 	json_end(reply);
 	return ERR_OK;

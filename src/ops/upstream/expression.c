@@ -105,8 +105,8 @@ static bool expression_moment(struct expression *q, struct str value, int64_t *m
 
 static bool expression_has_item(const struct value *list, struct str value)
 {
-	for (size_t i = 0; list && i < list->count; i++)
-		if (str_eq(list->item[i].text, value))
+	VALUE_EACH(one, list)
+		if (str_eq(one->text, value))
 			return true;
 	return false;
 }

@@ -37,15 +37,15 @@ static enum err vybe_push_wrong(struct call *c, const char *what)
 static enum err vybe_push_check_members(struct call *c, const struct value *v, const char *where,
 					const char *known)
 {
-	for (size_t i = 0; v && i < v->count; i++) {
+	VALUE_EACH(one, v) {
 		struct str rest = str_of(known), word;
 		bool found = false;
 
 		while (rest.p && str_next(&rest, ' ', &word))
-			found = found || str_eq(word, v->item[i].key);
+			found = found || str_eq(word, one->key);
 		if (!found)
 			return call_fail(c, ERR_INVALID_INPUT, "%s has no member '" STR_FMT "'",
-					 where, STR_ARG(v->item[i].key));
+					 where, STR_ARG(one->key));
 	}
 	return ERR_OK;
 }
