@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
-#include "store/db/db.h"
+#include "store/db/row.h"
 
 enum { WAIT_MS = 10000 };
 
@@ -87,66 +87,54 @@ void machine_db_rollback(struct machine_db *m)
 
 /* --- this machine --- */
 
+static const struct column self_columns[] = {
+	COLUMN(struct machine_self, id),
+	COLUMN(struct machine_self, name),
+	COLUMN(struct machine_self, key),
+	COLUMN(struct machine_self, clock_ms),
+	COLUMN(struct machine_self, clock_n),
+	COLUMN(struct machine_self, count),
+	COLUMN(struct machine_self, sent),
+	COLUMN(struct machine_self, segment),
+	COLUMN(struct machine_self, commit),
+	COLUMN(struct machine_self, pushed_ms),
+	COLUMN(struct machine_self, looked_ms),
+	COLUMN(struct machine_self, dirty),
+	{ 0 },
+};
+
 enum err machine_self_find(struct call *c, struct machine_db *m, struct machine_self *out)
 {
 	AUTO_STMT *st = db_stmt(m->db, "SELECT id, name, key, clock_ms, clock_n, count, sent, "
 				       "segment, head, pushed, looked, dirty FROM self");
 
 	*out = (struct machine_self){ 0 };
-	if (stmt_row(st)) {
-		out->id = stmt_str(st, &c->mem);
-		out->name = stmt_str(st, &c->mem);
-		out->key = stmt_str(st, &c->mem);
-		out->clock_ms = stmt_int(st);
-		out->clock_n = stmt_int(st);
-		out->count = stmt_int(st);
-		out->sent = stmt_int(st);
-		out->segment = stmt_int(st);
-		out->commit = stmt_str(st, &c->mem);
-		out->pushed_ms = stmt_int(st);
-		out->looked_ms = stmt_int(st);
-		out->dirty = stmt_int(st);
-	}
+	if (stmt_row(st))
+		stmt_read_row(st, &c->mem, self_columns, out);
 	return stmt_end(c, st);
 }
 
 enum err machine_self_put(struct call *c, struct machine_db *m, const struct machine_self *s)
 {
-	AUTO_STMT *st = db_stmt(m->db, "UPDATE self SET id = ?, name = ?, key = ?, clock_ms = ?, "
-				       "clock_n = ?, count = ?, sent = ?, segment = ?, head = ?, "
-				       "pushed = ?, looked = ?, dirty = ?");
-
-	stmt_bind_str(st, s->id);
-	stmt_bind_str(st, s->name);
-	stmt_bind_str(st, s->key);
-	stmt_bind_int(st, s->clock_ms);
-	stmt_bind_int(st, s->clock_n);
-	stmt_bind_int(st, s->count);
-	stmt_bind_int(st, s->sent);
-	stmt_bind_int(st, s->segment);
-	stmt_bind_str(st, s->commit);
-	stmt_bind_int(st, s->pushed_ms);
-	stmt_bind_int(st, s->looked_ms);
-	stmt_bind_int(st, s->dirty);
-	return stmt_run(c, st);
+	return db_put_row(c, m->db,
+			  "UPDATE self SET id = ?, name = ?, key = ?, clock_ms = ?, clock_n = ?, "
+			  "count = ?, sent = ?, segment = ?, head = ?, pushed = ?, looked = ?, "
+			  "dirty = ?",
+			  self_columns, s);
 }
 
 /* --- other machines --- */
 
-static void machine_row_read(struct call *c, struct stmt *st, struct machine_row *r)
-{
-	r->id = stmt_str(st, &c->mem);
-	r->name = stmt_str(st, &c->mem);
-	r->nick = stmt_str(st, &c->mem);
-	r->key = stmt_str(st, &c->mem);
-	r->count = stmt_int(st);
-	r->applied = stmt_int(st);
-	r->commit = stmt_str(st, &c->mem);
-	r->seen_ms = stmt_int(st);
-	r->problem = stmt_str(st, &c->mem);
-	r->bad = stmt_str(st, &c->mem);
-	r->forgotten = stmt_int(st);
-}
+#define MACHINE_COLUMNS "id, name, nick, key, count, applied, head, seen, problem, bad, forgotten"
+
+static const struct column machine_columns[] = {
+	COLUMN(struct machine_row, id),        COLUMN(struct machine_row, name),
+	COLUMN(struct machine_row, nick),      COLUMN(struct machine_row, key),
+	COLUMN(struct machine_row, count),     COLUMN(struct machine_row, applied),
+	COLUMN(struct machine_row, commit),    COLUMN(struct machine_row, seen_ms),
+	COLUMN(struct machine_row, problem),   COLUMN(struct machine_row, bad),
+	COLUMN(struct machine_row, forgotten), { 0 },
+};
 
 enum err machine_row_each(struct call *c, struct machine_db *m, struct machine_row **out)
 {
@@ -154,128 +142,85 @@ enum err machine_row_each(struct call *c, struct machine_db *m, struct machine_r
 	if (!m->db)
 		return ERR_OK;
 
-	AUTO_STMT *st = db_stmt(m->db, "SELECT id, name, nick, key, count, applied, head, seen, "
-				       "problem, bad, forgotten FROM machines ORDER BY id");
+	AUTO_STMT *st = db_stmt(m->db, "SELECT " MACHINE_COLUMNS " FROM machines ORDER BY id");
 
-	while (stmt_row(st)) {
+	for (; stmt_row(st); out = &(*out)->next) {
 		*out = arena_new(&c->mem, struct machine_row);
-		machine_row_read(c, st, *out);
-		out = &(*out)->next;
+		stmt_read_row(st, &c->mem, machine_columns, *out);
 	}
 	return stmt_end(c, st);
 }
 
 enum err machine_row_put(struct call *c, struct machine_db *m, const struct machine_row *r)
 {
-	AUTO_STMT *st = db_stmt(m->db, "INSERT OR REPLACE INTO machines (id, name, nick, key, "
-				       "count, applied, head, seen, problem, bad, forgotten) "
-				       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-
-	stmt_bind_str(st, r->id);
-	stmt_bind_str(st, r->name);
-	stmt_bind_str(st, r->nick);
-	stmt_bind_str(st, r->key);
-	stmt_bind_int(st, r->count);
-	stmt_bind_int(st, r->applied);
-	stmt_bind_str(st, r->commit);
-	stmt_bind_int(st, r->seen_ms);
-	stmt_bind_str(st, r->problem);
-	stmt_bind_str(st, r->bad);
-	stmt_bind_int(st, r->forgotten);
-	return stmt_run(c, st);
+	return db_put_row(c, m->db,
+			  "INSERT OR REPLACE INTO machines (" MACHINE_COLUMNS ") "
+			  "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			  machine_columns, r);
 }
 
 enum err machine_row_drop(struct call *c, struct machine_db *m, struct str id)
 {
-	AUTO_STMT *st = db_stmt(m->db, "DELETE FROM machines WHERE id = ?");
-
-	stmt_bind_str(st, id);
-	return stmt_run(c, st);
+	return db_run(c, m->db, "DELETE FROM machines WHERE id = ?", BIND(id));
 }
 
 /* --- facts --- */
 
+#define FACT_COLUMNS "machine, seq, ms, n, who, kind, subject, line, segment, done"
+
+static const struct column fact_columns[] = {
+	COLUMN(struct fact_row, machine),
+	COLUMN(struct fact_row, seq),
+	COLUMN(struct fact_row, ms),
+	COLUMN(struct fact_row, n),
+	COLUMN(struct fact_row, by),
+	COLUMN(struct fact_row, kind),
+	COLUMN(struct fact_row, subject),
+	COLUMN(struct fact_row, line),
+	COLUMN(struct fact_row, segment),
+	COLUMN(struct fact_row, done),
+	{ 0 },
+};
+
 enum err fact_row_put(struct call *c, struct machine_db *m, const struct fact_row *f)
 {
-	AUTO_STMT *st = db_stmt(m->db, "INSERT OR IGNORE INTO facts (machine, seq, ms, n, who, "
-				       "kind, subject, line, segment, done) "
-				       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-
-	stmt_bind_str(st, f->machine);
-	stmt_bind_int(st, f->seq);
-	stmt_bind_int(st, f->ms);
-	stmt_bind_int(st, f->n);
-	stmt_bind_str(st, f->by);
-	stmt_bind_str(st, f->kind);
-	stmt_bind_str(st, f->subject);
-	stmt_bind_str(st, f->line);
-	stmt_bind_int(st, f->segment);
-	stmt_bind_int(st, f->done);
-	return stmt_run(c, st);
-}
-
-static enum err fact_row_change(struct call *c, struct stmt *st, struct str machine, int64_t seq)
-{
-	stmt_bind_str(st, machine);
-	stmt_bind_int(st, seq);
-	return stmt_run(c, st);
+	return db_put_row(c, m->db,
+			  "INSERT OR IGNORE INTO facts (" FACT_COLUMNS ") "
+			  "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			  fact_columns, f);
 }
 
 enum err fact_row_done(struct call *c, struct machine_db *m, struct str machine, int64_t seq)
 {
-	AUTO_STMT *st = db_stmt(m->db, "UPDATE facts SET done = 1 WHERE machine = ? AND seq = ?");
-
-	return fact_row_change(c, st, machine, seq);
+	return db_run(c, m->db, "UPDATE facts SET done = 1 WHERE machine = ? AND seq = ?",
+		      BIND(machine), BIND(seq));
 }
 
 enum err fact_row_drop_all(struct call *c, struct machine_db *m, struct str machine)
 {
-	AUTO_STMT *st = db_stmt(m->db, "DELETE FROM facts WHERE machine = ?");
-
-	stmt_bind_str(st, machine);
-	return stmt_run(c, st);
+	return db_run(c, m->db, "DELETE FROM facts WHERE machine = ?", BIND(machine));
 }
 
 enum err fact_row_unlist(struct call *c, struct machine_db *m, struct str machine, int64_t seq)
 {
-	AUTO_STMT *st =
-		db_stmt(m->db, "UPDATE facts SET segment = 0 WHERE machine = ? AND seq = ?");
-
-	return fact_row_change(c, st, machine, seq);
+	return db_run(c, m->db, "UPDATE facts SET segment = 0 WHERE machine = ? AND seq = ?",
+		      BIND(machine), BIND(seq));
 }
 
 enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, struct str to,
 			 int64_t sent)
 {
-	AUTO_STMT *st = db_stmt(m->db, "UPDATE facts SET machine = iif(seq > ?3, ?1, machine), "
-				       "segment = iif(seq > ?3, segment, 0) WHERE machine = ?2");
-
-	stmt_bind_str(st, to);
-	stmt_bind_str(st, from);
-	stmt_bind_int(st, sent);
-	return stmt_run(c, st);
-}
-
-static void fact_row_read(struct call *c, struct stmt *st, struct fact_row *f)
-{
-	f->machine = stmt_str(st, &c->mem);
-	f->seq = stmt_int(st);
-	f->ms = stmt_int(st);
-	f->n = stmt_int(st);
-	f->by = stmt_str(st, &c->mem);
-	f->kind = stmt_str(st, &c->mem);
-	f->subject = stmt_str(st, &c->mem);
-	f->line = stmt_str(st, &c->mem);
-	f->segment = stmt_int(st);
-	f->done = stmt_int(st);
+	return db_run(c, m->db,
+		      "UPDATE facts SET machine = iif(seq > ?3, ?1, machine), "
+		      "segment = iif(seq > ?3, segment, 0) WHERE machine = ?2",
+		      BIND(to), BIND(from), BIND(sent));
 }
 
 static struct str fact_row_query(struct call *c, const struct fact_filter *filter)
 {
 	struct buf sql = { .mem = &c->mem };
 
-	buf_put(&sql, STR("SELECT machine, seq, ms, n, who, kind, subject, line, segment, done "
-			  "FROM facts WHERE 1"));
+	buf_put(&sql, STR("SELECT " FACT_COLUMNS " FROM facts WHERE 1"));
 	if (filter->kind.p)
 		buf_put(&sql, STR(" AND kind = ?1"));
 	if (filter->subject.p)
@@ -305,10 +250,9 @@ enum err fact_row_each(struct call *c, struct machine_db *m, const struct fact_f
 	stmt_bind_opt(st, filter->kind);
 	stmt_bind_opt(st, filter->subject);
 	stmt_bind_opt(st, filter->machine);
-	while (stmt_row(st)) {
+	for (; stmt_row(st); out = &(*out)->next) {
 		*out = arena_new(&c->mem, struct fact_row);
-		fact_row_read(c, st, *out);
-		out = &(*out)->next;
+		stmt_read_row(st, &c->mem, fact_columns, *out);
 	}
 	return stmt_end(c, st);
 }
@@ -345,11 +289,8 @@ enum err place_row_find(struct call *c, struct machine_db *m, struct str source,
 
 enum err place_row_put(struct call *c, struct machine_db *m, struct str source, struct str place)
 {
-	AUTO_STMT *st = db_stmt(m->db, "INSERT OR REPLACE INTO places VALUES (?, ?)");
-
-	stmt_bind_str(st, source);
-	stmt_bind_str(st, place);
-	return stmt_run(c, st);
+	return db_run(c, m->db, "INSERT OR REPLACE INTO places VALUES (?, ?)", BIND(source),
+		      BIND(place));
 }
 
 enum err value_row_find(struct call *c, struct machine_db *m, struct str kind, struct str key,
@@ -358,9 +299,7 @@ enum err value_row_find(struct call *c, struct machine_db *m, struct str kind, s
 	AUTO_STMT *st =
 		db_stmt(m->db, "SELECT 1 FROM known WHERE kind = ? AND key = ? AND value = ?");
 
-	stmt_bind_str(st, kind);
-	stmt_bind_str(st, key);
-	stmt_bind_str(st, value);
+	stmt_bind(st, BOUNDS(BIND(kind), BIND(key), BIND(value)));
 	*out = stmt_row(st);
 	return stmt_end(c, st);
 }
@@ -368,12 +307,8 @@ enum err value_row_find(struct call *c, struct machine_db *m, struct str kind, s
 enum err value_row_put(struct call *c, struct machine_db *m, struct str kind, struct str key,
 		       struct str value)
 {
-	AUTO_STMT *st = db_stmt(m->db, "INSERT OR IGNORE INTO known VALUES (?, ?, ?)");
-
-	stmt_bind_str(st, kind);
-	stmt_bind_str(st, key);
-	stmt_bind_str(st, value);
-	return stmt_run(c, st);
+	return db_run(c, m->db, "INSERT OR IGNORE INTO known VALUES (?, ?, ?)", BIND(kind),
+		      BIND(key), BIND(value));
 }
 
 enum err value_row_each(struct call *c, struct machine_db *m, struct str kind,
@@ -394,9 +329,6 @@ enum err value_row_each(struct call *c, struct machine_db *m, struct str kind,
 
 enum err value_row_drop(struct call *c, struct machine_db *m, struct str kind, struct str key)
 {
-	AUTO_STMT *st = db_stmt(m->db, "DELETE FROM known WHERE kind = ? AND key = ?");
-
-	stmt_bind_str(st, kind);
-	stmt_bind_str(st, key);
-	return stmt_run(c, st);
+	return db_run(c, m->db, "DELETE FROM known WHERE kind = ? AND key = ?", BIND(kind),
+		      BIND(key));
 }

@@ -1,7 +1,7 @@
 #include "store/db/receipt_db.h"
 
 #include "base/system/file.h"
-#include "store/db/db.h"
+#include "store/db/row.h"
 
 enum { VERSION = 1, WAIT_MS = 10000 };
 
@@ -109,12 +109,8 @@ enum err receipt_row_find(struct call *c, struct stmt *st, struct receipt *r)
 
 enum err receipt_row_put(struct call *c, struct stmt *st, const struct receipt *r)
 {
-	stmt_bind_str(st, r->actor);
-	stmt_bind_str(st, r->id);
-	stmt_bind_str(st, r->op);
-	stmt_bind_str(st, r->args);
-	stmt_bind_str(st, r->reply);
-	stmt_bind_int(st, r->at);
+	stmt_bind(st, BOUNDS(BIND(r->actor), BIND(r->id), BIND(r->op), BIND(r->args),
+			     BIND(r->reply), BIND(r->at)));
 	return stmt_run(c, st);
 }
 
@@ -140,23 +136,18 @@ enum err receipt_db_find(struct call *c, struct receipt_db *db, struct receipt *
 
 static enum err add_bytes(struct call *c, struct receipt_db *in, int64_t more)
 {
-	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->add_bytes);
-
-	stmt_bind_int(st, more);
-	return stmt_run(c, st);
+	return db_run(c, in->db, receipt_sql(in)->add_bytes, BIND(more));
 }
 
 static enum err receipt_db_put_reply(struct call *c, struct receipt_db *in, int64_t n,
 				     struct str reply)
 {
-	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->put_reply);
 	enum err e;
 
 	if (!reply.p)
 		return ERR_OK;
-	stmt_bind_int(st, n);
-	stmt_bind_str(st, reply);
-	return (e = stmt_run(c, st)) ? e : add_bytes(c, in, (int64_t)reply.n);
+	e = db_run(c, in->db, receipt_sql(in)->put_reply, BIND(n), BIND(reply));
+	return e ? e : add_bytes(c, in, (int64_t)reply.n);
 }
 
 /*
@@ -165,10 +156,7 @@ static enum err receipt_db_put_reply(struct call *c, struct receipt_db *in, int6
  */
 static enum err count_bytes(struct call *c, struct receipt_db *in, int64_t *bytes)
 {
-	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->bytes);
-
-	*bytes = stmt_row(st) ? stmt_int(st) : 0;
-	return stmt_end(c, st);
+	return db_number(c, in->db, receipt_sql(in)->bytes, NULL, bytes);
 }
 
 /* The oldest reply before that of receipt `last`; `n` is 0 if there is none. */
@@ -186,14 +174,6 @@ static enum err find_oldest_reply(struct call *c, struct receipt_db *in, int64_t
 	return stmt_end(c, st);
 }
 
-static enum err drop_reply(struct call *c, struct receipt_db *in, int64_t n)
-{
-	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->drop_reply);
-
-	stmt_bind_int(st, n);
-	return stmt_run(c, st);
-}
-
 /*
  * Drops the oldest replies until the others fit. Each reply is dropped once, so the cost is
  * proportional to storing them. The newest reply stays, whatever its size: its request may be
@@ -206,38 +186,27 @@ static enum err bound_replies(struct call *c, struct receipt_db *in, int64_t las
 
 	while (!(e = count_bytes(c, in, &all)) && all > RECEIPT_REPLIES &&
 	       !(e = find_oldest_reply(c, in, last, &n, &bytes)) && n)
-		if ((e = drop_reply(c, in, n)) || (e = add_bytes(c, in, -bytes)))
+		if ((e = db_run(c, in->db, receipt_sql(in)->drop_reply, BIND(n))) ||
+		    (e = add_bytes(c, in, -bytes)))
 			break;
 	return e;
 }
 
-/* Each new receipt removes up to two old ones, if they have expired. */
-static enum err drop_old(struct call *c, struct receipt_db *in, int64_t last, int64_t now_ms)
-{
-	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->drop_old);
-
-	stmt_bind_int(st, last - RECEIPT_FLOOR);
-	stmt_bind_int(st, now_ms - RECEIPT_KEPT_MS);
-	return stmt_run(c, st);
-}
-
 enum err receipt_db_put(struct call *c, struct receipt_db *in, const struct receipt *r)
 {
-	AUTO_STMT *st = db_stmt(in->db, receipt_sql(in)->put);
 	int64_t last;
-	enum err e;
+	enum err e = db_run(c, in->db, receipt_sql(in)->put, BIND(receipt_key(c, r->actor, r->id)),
+			    BIND(r->op), BIND(r->args), BIND(r->at),
+			    BIND(r->about.p ? r->about : receipt_about(c, r->reply)));
 
-	stmt_bind_str(st, receipt_key(c, r->actor, r->id));
-	stmt_bind_str(st, r->op);
-	stmt_bind_str(st, r->args);
-	stmt_bind_int(st, r->at);
-	stmt_bind_str(st, r->about.p ? r->about : receipt_about(c, r->reply));
-	if ((e = stmt_run(c, st)) || !db_changes(in->db))
+	if (e || !db_changes(in->db))
 		return e;
 	last = db_last_id(in->db);
 	if ((e = receipt_db_put_reply(c, in, last, r->reply)) || (e = bound_replies(c, in, last)))
 		return e;
-	return drop_old(c, in, last, r->at);
+	/* Each new receipt removes up to two old ones, if they have expired. */
+	return db_run(c, in->db, receipt_sql(in)->drop_old, BIND(last - RECEIPT_FLOOR),
+		      BIND(r->at - RECEIPT_KEPT_MS));
 }
 
 /* --- receipts in another store's database --- */

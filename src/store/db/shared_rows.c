@@ -1,6 +1,6 @@
 #include "store/db/shared_rows.h"
 
-#include "store/db/db.h"
+#include "store/db/row.h"
 
 enum err shared_rows_begin(struct call *c, struct db *db)
 {
@@ -13,29 +13,16 @@ enum err shared_row_find(struct call *c, struct db *db, const char *kind, struct
 	*id = 0;
 	if (!db_has_table(db, "shared"))
 		return ERR_OK;
-
-	AUTO_STMT *st =
-		db_stmt(db, "SELECT id FROM shared WHERE kind = ? AND machine = ? AND number = ?");
-
-	stmt_bind_str(st, str_of(kind));
-	stmt_bind_str(st, machine);
-	stmt_bind_int(st, number);
-	if (stmt_row(st))
-		*id = stmt_int(st);
-	return stmt_end(c, st);
+	return db_number(c, db,
+			 "SELECT id FROM shared WHERE kind = ? AND machine = ? AND number = ?",
+			 BOUNDS(BIND(str_of(kind)), BIND(machine), BIND(number)), id);
 }
 
 enum err shared_row_put(struct call *c, struct db *db, const char *kind, struct str machine,
 			int64_t number, int64_t id, struct str name)
 {
-	AUTO_STMT *st = db_stmt(db, "INSERT OR IGNORE INTO shared VALUES (?, ?, ?, ?, ?)");
-
-	stmt_bind_str(st, str_of(kind));
-	stmt_bind_str(st, machine);
-	stmt_bind_int(st, number);
-	stmt_bind_int(st, id);
-	stmt_bind_str(st, name);
-	return stmt_run(c, st);
+	return db_run(c, db, "INSERT OR IGNORE INTO shared VALUES (?, ?, ?, ?, ?)",
+		      BIND(str_of(kind)), BIND(machine), BIND(number), BIND(id), BIND(name));
 }
 
 enum err shared_row_origin(struct call *c, struct db *db, const char *kind, int64_t id,

@@ -5,6 +5,7 @@
 #include "base/system/path.h"
 #include "store/db/db_salvage.h"
 #include "store/db/receipt_db.h"
+#include "store/db/row.h"
 #include "store/vybe/vybe_deliveries.h"
 #include "store/vybe/vybe_sessions.h"
 
@@ -265,33 +266,34 @@ struct receipts vybe_receipts(struct vybe_db *v)
 
 /* --- last known state of the beads --- */
 
+static const struct column place_columns[] = {
+	COLUMN(struct journal_place, segment), COLUMN(struct journal_place, offset),
+	COLUMN(struct journal_place, last),    COLUMN(struct journal_place, crc),
+	COLUMN(struct journal_place, first),   { 0 },
+};
+
 enum err vybe_place_find(struct call *c, struct vybe_db *v, struct journal_place *out)
 {
 	AUTO_STMT *st = db_stmt(v->db, "SELECT segment, offset, last, crc, first FROM about");
 
 	*out = (struct journal_place){ 0 };
-	if (stmt_row(st)) {
-		out->segment = stmt_int(st);
-		out->offset = stmt_int(st);
-		out->last = stmt_int(st);
-		out->crc = stmt_int(st);
-		out->first = stmt_int(st);
-	}
+	if (stmt_row(st))
+		stmt_read_row(st, &c->mem, place_columns, out);
 	return stmt_end(c, st);
 }
 
 enum err vybe_place_put(struct call *c, struct vybe_db *v, const struct journal_place *place)
 {
-	AUTO_STMT *st = db_stmt(v->db, "UPDATE about SET segment = ?, offset = ?,"
-				       " last = ?, crc = ?, first = ?");
-
-	stmt_bind_int(st, place->segment);
-	stmt_bind_int(st, place->offset);
-	stmt_bind_int(st, place->last);
-	stmt_bind_int(st, place->crc);
-	stmt_bind_int(st, place->first);
-	return stmt_run(c, st);
+	return db_put_row(c, v->db,
+			  "UPDATE about SET segment = ?, offset = ?, last = ?, crc = ?, first = ?",
+			  place_columns, place);
 }
+
+static const struct column task_columns[] = {
+	COLUMN(struct vybe_task, id),       COLUMN(struct vybe_task, status),
+	COLUMN(struct vybe_task, assignee), COLUMN(struct vybe_task, created),
+	COLUMN(struct vybe_task, updated),  { 0 },
+};
 
 enum err vybe_task_find(struct call *c, struct vybe_db *v, struct str id, struct vybe_task *out)
 {
@@ -300,29 +302,17 @@ enum err vybe_task_find(struct call *c, struct vybe_db *v, struct str id, struct
 
 	*out = (struct vybe_task){ .id = id, .status = -1 };
 	stmt_bind_str(st, id);
-	if (stmt_row(st)) {
-		out->status = (int)stmt_int(st);
-		out->assignee = stmt_str(st, &c->mem);
-		out->created = stmt_int(st);
-		out->updated = stmt_int(st);
-	}
+	if (stmt_row(st))
+		stmt_read_row(st, &c->mem, task_columns + 1, out);
 	return stmt_end(c, st);
 }
 
 enum err vybe_task_put(struct call *c, struct vybe_db *v, const struct vybe_task *t)
 {
-	AUTO_STMT *st = db_stmt(v->db, t->status < 0 ? "DELETE FROM tasks WHERE id = ?" :
-						       "INSERT OR REPLACE INTO tasks"
-						       " VALUES (?, ?, ?, ?, ?)");
-
-	stmt_bind_str(st, t->id);
-	if (t->status >= 0) {
-		stmt_bind_int(st, t->status);
-		stmt_bind_str(st, t->assignee);
-		stmt_bind_int(st, t->created);
-		stmt_bind_int(st, t->updated);
-	}
-	return stmt_run(c, st);
+	if (t->status < 0)
+		return db_run(c, v->db, "DELETE FROM tasks WHERE id = ?", BIND(t->id));
+	return db_put_row(c, v->db, "INSERT OR REPLACE INTO tasks VALUES (?, ?, ?, ?, ?)",
+			  task_columns, t);
 }
 
 enum err vybe_task_each(struct call *c, struct vybe_db *v, struct vybe_task **out, size_t *count)
@@ -332,15 +322,8 @@ enum err vybe_task_each(struct call *c, struct vybe_db *v, struct vybe_task **ou
 
 	*out = NULL;
 	for (*count = 0; stmt_row(st); ++*count) {
-		struct vybe_task *t;
-
 		*out = arena_room(&c->mem, *out, *count, sizeof **out);
-		t = &(*out)[*count];
-		t->id = stmt_str(st, &c->mem);
-		t->status = (int)stmt_int(st);
-		t->assignee = stmt_str(st, &c->mem);
-		t->created = stmt_int(st);
-		t->updated = stmt_int(st);
+		stmt_read_row(st, &c->mem, task_columns, *out + *count);
 	}
 	return stmt_end(c, st);
 }
@@ -369,18 +352,13 @@ enum err vybe_agent_find(struct call *c, struct vybe_db *v, struct vybe_agent *a
 
 enum err vybe_agent_put(struct call *c, struct vybe_db *v, const struct vybe_agent *a)
 {
-	AUTO_STMT *st = db_stmt(v->db, "INSERT INTO agents VALUES (?1, ?2, ?3, ?4, ?5)"
-				       " ON CONFLICT (agent, project) DO UPDATE SET"
-				       " cursor = max(cursor, excluded.cursor),"
-				       " focus = excluded.focus,"
-				       " seen = max(seen, excluded.seen)");
-
-	stmt_bind_str(st, a->agent);
-	stmt_bind_str(st, a->project);
-	stmt_bind_int(st, a->cursor);
-	stmt_bind_str(st, a->focus);
-	stmt_bind_int(st, c->now_ms);
-	return stmt_run(c, st);
+	return db_run(c, v->db,
+		      "INSERT INTO agents VALUES (?1, ?2, ?3, ?4, ?5)"
+		      " ON CONFLICT (agent, project) DO UPDATE SET"
+		      " cursor = max(cursor, excluded.cursor), focus = excluded.focus,"
+		      " seen = max(seen, excluded.seen)",
+		      BIND(a->agent), BIND(a->project), BIND(a->cursor), BIND(a->focus),
+		      BIND(c->now_ms));
 }
 
 /*

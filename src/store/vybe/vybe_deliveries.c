@@ -1,6 +1,6 @@
 #include "store/vybe/vybe_deliveries.h"
 
-#include "store/db/db.h"
+#include "store/db/row.h"
 
 static bool vybe_deliveries_exist(const struct vybe_db *v)
 {
@@ -36,12 +36,8 @@ enum err vybe_delivery_find(struct call *c, struct vybe_db *v, struct str agent,
 
 enum err vybe_delivery_put(struct call *c, struct vybe_db *v, const struct vybe_delivery *d)
 {
-	AUTO_STMT *st = db_stmt(v->db, "INSERT OR REPLACE INTO deliveries"
-				       " (agent, mail, post, briefed) VALUES (?, ?, ?, ?)");
-
-	stmt_bind_str(st, d->agent);
-	stmt_bind_str(st, d->mail);
-	stmt_bind_int(st, d->post);
-	stmt_bind_int(st, d->brief);
-	return stmt_run(c, st);
+	return db_run(c, v->db,
+		      "INSERT OR REPLACE INTO deliveries (agent, mail, post, briefed)"
+		      " VALUES (?, ?, ?, ?)",
+		      BIND(d->agent), BIND(d->mail), BIND(d->post), BIND(d->brief));
 }

@@ -1,6 +1,6 @@
 #include "store/vybe/vybe_sessions.h"
 
-#include "store/db/db.h"
+#include "store/db/row.h"
 
 /* Files of versions without sessions get the table when it is needed. */
 static enum err need_table(struct call *c, struct vybe_db *v)
@@ -12,16 +12,12 @@ static enum err need_table(struct call *c, struct vybe_db *v)
 
 #define COLUMNS "agent, workspace, line, host, ended, heir, seen"
 
-static void vybe_sessions_read_row(struct call *c, struct stmt *st, struct host_session *out)
-{
-	out->agent = stmt_str(st, &c->mem);
-	out->workspace = stmt_str(st, &c->mem);
-	out->line = stmt_str(st, &c->mem);
-	out->host = stmt_int(st);
-	out->ended = stmt_int(st);
-	out->heir = stmt_str(st, &c->mem);
-	out->seen_ms = stmt_int(st);
-}
+static const struct column session_columns[] = {
+	COLUMN(struct host_session, agent),   COLUMN(struct host_session, workspace),
+	COLUMN(struct host_session, line),    COLUMN(struct host_session, host),
+	COLUMN(struct host_session, ended),   COLUMN(struct host_session, heir),
+	COLUMN(struct host_session, seen_ms), { 0 },
+};
 
 enum err vybe_session_find(struct call *c, struct vybe_db *v, struct str agent,
 			   struct host_session *out)
@@ -35,23 +31,16 @@ enum err vybe_session_find(struct call *c, struct vybe_db *v, struct str agent,
 	st = db_stmt(v->db, "SELECT " COLUMNS " FROM sessions WHERE agent = ?");
 	stmt_bind_str(st, agent);
 	if (stmt_row(st))
-		vybe_sessions_read_row(c, st, out);
+		stmt_read_row(st, &c->mem, session_columns, out);
 	return stmt_end(c, st);
 }
 
 enum err vybe_session_put(struct call *c, struct vybe_db *v, const struct host_session *s)
 {
-	AUTO_STMT *st = db_stmt(v->db, "INSERT OR REPLACE INTO sessions (" COLUMNS
-				       ") VALUES (?, ?, ?, ?, ?, ?, ?)");
-
-	stmt_bind_str(st, s->agent);
-	stmt_bind_str(st, s->workspace);
-	stmt_bind_str(st, s->line);
-	stmt_bind_int(st, s->host);
-	stmt_bind_int(st, s->ended);
-	stmt_bind_str(st, s->heir);
-	stmt_bind_int(st, s->seen_ms);
-	return stmt_run(c, st);
+	return db_put_row(c, v->db,
+			  "INSERT OR REPLACE INTO sessions (" COLUMNS
+			  ") VALUES (?, ?, ?, ?, ?, ?, ?)",
+			  session_columns, s);
 }
 
 enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspace, int64_t limit,
@@ -67,10 +56,9 @@ enum err vybe_session_each(struct call *c, struct vybe_db *v, struct str workspa
 			    " heir IS NULL ORDER BY seen DESC, agent LIMIT ?");
 	stmt_bind_str(st, workspace);
 	stmt_bind_int(st, limit);
-	while (stmt_row(st)) {
+	for (; stmt_row(st); out = &(*out)->next) {
 		*out = arena_new(&c->mem, struct host_session);
-		vybe_sessions_read_row(c, st, *out);
-		out = &(*out)->next;
+		stmt_read_row(st, &c->mem, session_columns, *out);
 	}
 	return stmt_end(c, st);
 }
@@ -111,24 +99,14 @@ enum err vybe_session_inherit(struct call *c, struct vybe_db *v, struct str from
 	};
 	enum err e = ERR_OK;
 
-	for (size_t i = 0; !e && i < sizeof sql / sizeof *sql; i++) {
-		AUTO_STMT *st = db_stmt(v->db, sql[i]);
-
-		stmt_bind_str(st, from);
-		stmt_bind_str(st, to);
-		e = stmt_run(c, st);
-	}
+	for (size_t i = 0; !e && i < sizeof sql / sizeof *sql; i++)
+		e = db_run(c, v->db, sql[i], BIND(from), BIND(to));
 	return e;
 }
 
 enum err vybe_session_collect(struct call *c, struct vybe_db *v, int64_t before_ms)
 {
-	AUTO_STMT *st = NULL;
 	enum err e = need_table(c, v);
 
-	if (e)
-		return e;
-	st = db_stmt(v->db, "DELETE FROM sessions WHERE seen < ?");
-	stmt_bind_int(st, before_ms);
-	return stmt_run(c, st);
+	return e ? e : db_run(c, v->db, "DELETE FROM sessions WHERE seen < ?", BIND(before_ms));
 }
