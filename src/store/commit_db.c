@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
-#include "store/db/db.h"
+#include "store/db/row.h"
 #include "store/mend.h"
 
 enum { WAIT_MS = 10000, TIPS_MOST = 2000 };
@@ -144,22 +144,6 @@ enum err commit_db_clear(struct call *c, struct commit_db *d)
 		       "DELETE FROM changed; DELETE FROM named; UPDATE about SET head = NULL");
 }
 
-static enum err commit_db_put_tip(struct call *c, struct commit_db *d, struct str tip)
-{
-	AUTO_STMT *st = db_stmt(d->db, "INSERT OR IGNORE INTO tips VALUES (?)");
-
-	stmt_bind_str(st, tip);
-	return stmt_run(c, st);
-}
-
-static enum err commit_db_put_head(struct call *c, struct commit_db *d, struct str head)
-{
-	AUTO_STMT *st = db_stmt(d->db, "UPDATE about SET head = ?");
-
-	stmt_bind_str(st, head);
-	return stmt_run(c, st);
-}
-
 /* Old tips are kept, because a branch that was removed may come back, unless there are too many. */
 enum err commit_db_set_tips(struct call *c, struct commit_db *d, const struct str *tips,
 			    size_t count, struct str head)
@@ -171,8 +155,8 @@ enum err commit_db_set_tips(struct call *c, struct commit_db *d, const struct st
 	if (!e && old_count > TIPS_MOST)
 		e = db_exec(c, d->db, "DELETE FROM tips");
 	for (size_t i = 0; !e && i < count; i++)
-		e = commit_db_put_tip(c, d, tips[i]);
-	return e ? e : commit_db_put_head(c, d, head);
+		e = db_run(c, d->db, "INSERT OR IGNORE INTO tips VALUES (?)", BIND(tips[i]));
+	return e ? e : db_run(c, d->db, "UPDATE about SET head = ?", BIND(head));
 }
 
 /* --- writing --- */
@@ -200,22 +184,10 @@ struct commit_writer *commit_writer_new(struct call *c, struct commit_db *d)
 	return w;
 }
 
-static enum err commit_db_last(struct call *c, struct commit_db *d, int64_t *n)
-{
-	AUTO_STMT *st = db_stmt(d->db, "SELECT max(n) FROM commits");
-
-	*n = stmt_row(st) ? stmt_int_or(st, 0) : 0;
-	return stmt_end(c, st);
-}
-
 /* The number of a path; 0: it has none. */
 static enum err commit_db_file(struct call *c, struct commit_db *d, struct str path, int64_t *n)
 {
-	AUTO_STMT *st = db_stmt(d->db, "SELECT n FROM files WHERE path = ?");
-
-	stmt_bind_str(st, path);
-	*n = stmt_row(st) ? stmt_int(st) : 0;
-	return stmt_end(c, st);
+	return db_number(c, d->db, "SELECT n FROM files WHERE path = ?", BOUNDS(BIND(path)), n);
 }
 
 static enum err commit_writer_file(struct commit_writer *w, struct str path, int64_t **out)
@@ -231,10 +203,7 @@ static enum err commit_writer_file(struct commit_writer *w, struct str path, int
 	if ((e = commit_db_file(w->c, w->d, path, &n)))
 		return e;
 	if (!n) {
-		AUTO_STMT *st = db_stmt(w->d->db, "INSERT INTO files (path) VALUES (?)");
-
-		stmt_bind_str(st, path);
-		if ((e = stmt_run(w->c, st)))
+		if ((e = db_run(w->c, w->d->db, "INSERT INTO files (path) VALUES (?)", BIND(path))))
 			return e;
 		n = db_last_id(w->d->db);
 	}
@@ -281,35 +250,28 @@ static enum err commit_writer_put_files(struct commit_writer *w, const struct co
 static enum err commit_writer_put_name(struct commit_writer *w, const struct commit_row *row,
 				       struct str bead)
 {
-	AUTO_STMT *st = db_stmt(w->d->db, "INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?, ?, ?)");
-
-	stmt_bind_str(st, bead);
-	stmt_bind_int(st, w->n);
-	stmt_bind_str(st, row->name);
-	stmt_bind_str(st, row->author);
-	stmt_bind_str(st, row->summary);
-	stmt_bind_int(st, row->time_ms);
-	return stmt_run(w->c, st);
+	return db_run(w->c, w->d->db, "INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?, ?, ?)",
+		      BIND(bead), BIND(w->n), BIND(row->name), BIND(row->author),
+		      BIND(row->summary), BIND(row->time_ms));
 }
 
 enum err commit_writer_put(struct commit_writer *w, const struct commit_row *row)
 {
-	AUTO_STMT *st = db_stmt(w->d->db, "INSERT INTO commits VALUES (?, ?)");
 	struct arena mem = { 0 };
 	struct buf list = { .mem = &mem };
-	enum err e = w->n ? ERR_OK : commit_db_last(w->c, w->d, &w->n);
+	enum err e = ERR_OK;
 
+	if (!w->n)
+		e = db_number(w->c, w->d->db, "SELECT max(n) FROM commits", NULL, &w->n);
 	if (!e) {
 		w->n++;
 		e = commit_writer_put_files(w, row, &list);
 	}
 	for (size_t i = 0; !e && i < row->bead_count; i++)
 		e = commit_writer_put_name(w, row, row->beads[i]);
-	if (!e) {
-		stmt_bind_int(st, w->n);
-		stmt_bind_str(st, buf_str(&list));
-		e = stmt_run(w->c, st);
-	}
+	if (!e)
+		e = db_run(w->c, w->d->db, "INSERT INTO commits VALUES (?, ?)", BIND(w->n),
+			   BIND(buf_str(&list)));
 	arena_release(&mem);
 	return e;
 }

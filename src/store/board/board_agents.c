@@ -2,7 +2,7 @@
 
 #include "base/moment.h"
 #include "store/board/board_db.h"
-#include "store/db/db.h"
+#include "store/db/row.h"
 
 static const char *const words[] = {
 	[AGENT_IDLE] = "idle",       [AGENT_PLANNING] = "planning",   [AGENT_CODING] = "coding",
@@ -50,56 +50,41 @@ enum err agent_find(struct call *c, struct board *b, struct str id, struct agent
 
 enum err agent_put(struct call *c, struct board *b, const struct agent *a)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "INSERT INTO agents (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?)"
-			       " ON CONFLICT (id) DO UPDATE SET"
-			       " current_task = excluded.current_task,"
-			       " progress = excluded.progress, status = excluded.status,"
-			       " blockers = excluded.blockers,"
-			       " last_seen = excluded.last_seen,"
-			       " updated_at = excluded.updated_at");
-
-	stmt_bind_str(st, a->id);
-	stmt_bind_str(st, a->current_task);
-	stmt_bind_int(st, a->progress);
-	stmt_bind_str(st, str_of(names_word(&agent_statuses, a->status)));
-	stmt_bind_str(st, a->blockers);
-	stmt_bind_str(st, moment_format(&c->mem, a->last_seen));
-	stmt_bind_str(st, moment_format(&c->mem, a->updated_at));
-	return stmt_run(c, st);
+	return db_run(c, b->db,
+		      "INSERT INTO agents (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?)"
+		      " ON CONFLICT (id) DO UPDATE SET"
+		      " current_task = excluded.current_task,"
+		      " progress = excluded.progress, status = excluded.status,"
+		      " blockers = excluded.blockers,"
+		      " last_seen = excluded.last_seen,"
+		      " updated_at = excluded.updated_at",
+		      BIND(a->id), BIND(a->current_task), BIND(a->progress),
+		      BIND(str_of(names_word(&agent_statuses, a->status))), BIND(a->blockers),
+		      BIND(moment_format(&c->mem, a->last_seen)),
+		      BIND(moment_format(&c->mem, a->updated_at)));
 }
 
 enum err agent_touch(struct call *c, struct board *b, struct str id)
 {
-	AUTO_STMT *st =
-		db_stmt(b->db, "INSERT INTO agents (id, last_seen, updated_at)"
-			       " VALUES (?1, ?2, ?2)"
-			       " ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen,"
-			       " status = CASE WHEN status <> 'offline' THEN status"
-			       " WHEN blockers IS NULL THEN 'idle' ELSE 'blocked' END");
-
-	stmt_bind_str(st, id);
-	stmt_bind_str(st, moment_format(&c->mem, c->now_ms));
-	return stmt_run(c, st);
+	return db_run(c, b->db,
+		      "INSERT INTO agents (id, last_seen, updated_at) VALUES (?1, ?2, ?2)"
+		      " ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen,"
+		      " status = CASE WHEN status <> 'offline' THEN status"
+		      " WHEN blockers IS NULL THEN 'idle' ELSE 'blocked' END",
+		      BIND(id), BIND(moment_format(&c->mem, c->now_ms)));
 }
 
 enum err agent_count_unseen(struct call *c, struct board *b, int64_t before, int64_t *out)
 {
-	AUTO_STMT *st = db_stmt(b->db, "SELECT count(*) FROM agents"
-				       " WHERE julianday(last_seen) < julianday(?)");
-
-	stmt_bind_str(st, moment_format(&c->mem, before));
-	*out = stmt_row(st) ? stmt_int(st) : 0;
-	return stmt_end(c, st);
+	return db_number(c, b->db,
+			 "SELECT count(*) FROM agents WHERE julianday(last_seen) < julianday(?)",
+			 BOUNDS(BIND(moment_format(&c->mem, before))), out);
 }
 
 enum err agent_delete_unseen(struct call *c, struct board *b, int64_t before)
 {
-	AUTO_STMT *st = db_stmt(b->db, "DELETE FROM agents"
-				       " WHERE julianday(last_seen) < julianday(?)");
-
-	stmt_bind_str(st, moment_format(&c->mem, before));
-	return stmt_run(c, st);
+	return db_run(c, b->db, "DELETE FROM agents WHERE julianday(last_seen) < julianday(?)",
+		      BIND(moment_format(&c->mem, before)));
 }
 
 void agent_note_offline(struct call *c, struct board *b, int64_t before)

@@ -4,7 +4,7 @@
 #include "base/moment.h"
 #include "store/board/board_db.h"
 #include "store/board/board_refs.h"
-#include "store/db/db.h"
+#include "store/db/row.h"
 
 static const char *const words[] = {
 	[PRIORITY_LOW] = "low",
@@ -137,19 +137,16 @@ enum err message_find(struct call *c, struct board *b, int64_t id, struct messag
 
 enum err message_put(struct call *c, struct board *b, struct message *m)
 {
-	AUTO_STMT *st = db_stmt(b->db, "INSERT INTO messages (from_agent, content, tags, priority,"
-				       " in_reply_to, refs, created_at)"
-				       " VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?)");
-	enum err e;
+	enum err e =
+		db_run(c, b->db,
+		       "INSERT INTO messages (from_agent, content, tags, priority,"
+		       " in_reply_to, refs, created_at)"
+		       " VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?)",
+		       BIND(m->from_agent), BIND(m->content), BIND(m->tags),
+		       BIND(str_of(names_word(&priorities, m->priority))), BIND(m->in_reply_to),
+		       BIND(m->refs), BIND(moment_format(&c->mem, m->created_at)));
 
-	stmt_bind_str(st, m->from_agent);
-	stmt_bind_str(st, m->content);
-	stmt_bind_str(st, m->tags);
-	stmt_bind_str(st, str_of(names_word(&priorities, m->priority)));
-	stmt_bind_int(st, m->in_reply_to);
-	stmt_bind_str(st, m->refs);
-	stmt_bind_str(st, moment_format(&c->mem, m->created_at));
-	if ((e = stmt_run(c, st)))
+	if (e)
 		return e;
 	m->id = db_last_id(b->db);
 	return refs_follow(c, b, m);
@@ -158,14 +155,11 @@ enum err message_put(struct call *c, struct board *b, struct message *m)
 enum err message_rename(struct call *c, struct board *b, struct str machine, struct str from,
 			struct str to)
 {
-	AUTO_STMT *st = db_stmt(b->db, "UPDATE messages SET from_agent = ? WHERE from_agent = ? AND"
-				       " (SELECT machine FROM shared WHERE kind = 'post'"
-				       " AND shared.id = messages.id) IS ?");
-
-	stmt_bind_str(st, to);
-	stmt_bind_str(st, from);
-	stmt_bind_str(st, machine);
-	return stmt_run(c, st);
+	return db_run(c, b->db,
+		      "UPDATE messages SET from_agent = ? WHERE from_agent = ? AND"
+		      " (SELECT machine FROM shared WHERE kind = 'post'"
+		      " AND shared.id = messages.id) IS ?",
+		      BIND(to), BIND(from), BIND(machine));
 }
 
 /*
@@ -178,15 +172,6 @@ enum err message_rename(struct call *c, struct board *b, struct str machine, str
 	" ON m.in_reply_to = thread.id AND m.id > thread.id"          \
 	" ORDER BY 2 DESC, 1)"
 
-static enum err count_thread(struct call *c, struct board *b, int64_t id, int64_t *total)
-{
-	AUTO_STMT *st = db_stmt(b->db, THREAD " SELECT count(*) FROM thread");
-
-	stmt_bind_int(st, id);
-	*total = stmt_row(st) ? stmt_int(st) : 0;
-	return stmt_end(c, st);
-}
-
 enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t limit,
 			struct message **out, int64_t *total)
 {
@@ -194,8 +179,7 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 	enum err e;
 
 	*out = NULL;
-	stmt_bind_int(st, id);
-	stmt_bind_int(st, limit);
+	stmt_bind(st, BOUNDS(BIND(id), BIND(limit)));
 	for (; stmt_row(st); out = &(*out)->next) {
 		if ((e = message_find(c, b, stmt_int(st), out)))
 			return e;
@@ -203,7 +187,9 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 			break;
 	}
 	e = stmt_end(c, st);
-	return e ? e : count_thread(c, b, id, total);
+	return e ? e :
+		   db_number(c, b->db, THREAD " SELECT count(*) FROM thread", BOUNDS(BIND(id)),
+			     total);
 }
 
 #define OLD                                                                         \
@@ -215,20 +201,14 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 
 enum err message_count_before(struct call *c, struct board *b, int64_t before, int64_t *out)
 {
-	AUTO_STMT *st = db_stmt(b->db, OLD " SELECT count(*) FROM messages WHERE" IS_OLD);
-
-	stmt_bind_str(st, moment_format(&c->mem, before));
-	*out = stmt_row(st) ? stmt_int(st) : 0;
-	return stmt_end(c, st);
+	return db_number(c, b->db, OLD " SELECT count(*) FROM messages WHERE" IS_OLD,
+			 BOUNDS(BIND(moment_format(&c->mem, before))), out);
 }
 
 enum err message_delete_before(struct call *c, struct board *b, int64_t before)
 {
-	AUTO_STMT *st = db_stmt(b->db, OLD " DELETE FROM messages WHERE" IS_OLD);
-
-	stmt_bind_str(st, moment_format(&c->mem, before));
-
-	enum err e = stmt_run(c, st);
+	enum err e = db_run(c, b->db, OLD " DELETE FROM messages WHERE" IS_OLD,
+			    BIND(moment_format(&c->mem, before)));
 
 	return e ? e : refs_forget(c, b);
 }

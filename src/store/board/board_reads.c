@@ -3,7 +3,7 @@
 #include "base/names.h"
 #include "store/board/board_db.h"
 #include "store/board/board_messages.h"
-#include "store/db/db.h"
+#include "store/db/row.h"
 
 enum err reads_each(struct call *c, struct board *b, struct str agent, struct span **out)
 {
@@ -29,17 +29,14 @@ static enum err board_reads_absorb(struct call *c, struct board *b, struct str a
 	AUTO_STMT *find =
 		db_stmt(b->db, "SELECT min(first), max(last) FROM reads"
 			       " WHERE agent = ?1 AND first <= ?3 + 1 AND last >= ?2 - 1");
+	const struct bound *bound = BOUNDS(BIND(agent), BIND(span->first), BIND(span->last));
 	AUTO_STMT *drop =
 		db_stmt(b->db, "DELETE FROM reads"
 			       " WHERE agent = ?1 AND first <= ?3 + 1 AND last >= ?2 - 1");
 	enum err e;
 
-	stmt_bind_str(find, agent);
-	stmt_bind_int(find, span->first);
-	stmt_bind_int(find, span->last);
-	stmt_bind_str(drop, agent);
-	stmt_bind_int(drop, span->first);
-	stmt_bind_int(drop, span->last);
+	stmt_bind(find, bound);
+	stmt_bind(drop, bound);
 	if (stmt_row(find)) {
 		int64_t first = stmt_int_or(find, span->first);
 		int64_t last = stmt_int_or(find, span->last);
@@ -55,31 +52,24 @@ static enum err board_reads_absorb(struct call *c, struct board *b, struct str a
 static enum err board_reads_insert(struct call *c, struct board *b, struct str agent,
 				   struct span span)
 {
-	AUTO_STMT *st = db_stmt(b->db, "INSERT INTO reads (agent, first, last) VALUES (?, ?, ?)");
 	enum err e = board_reads_absorb(c, b, agent, &span);
 
-	if (e)
-		return e;
-	stmt_bind_str(st, agent);
-	stmt_bind_int(st, span.first);
-	stmt_bind_int(st, span.last);
-	return stmt_run(c, st);
+	return e ? e :
+		   db_run(c, b->db, "INSERT INTO reads (agent, first, last) VALUES (?, ?, ?)",
+			  BIND(agent), BIND(span.first), BIND(span.last));
 }
 
 /* The usual case: the span extends the agent's last span. */
 static enum err board_reads_lengthen(struct call *c, struct board *b, struct str agent,
 				     struct span span, bool *done)
 {
-	AUTO_STMT *st = db_stmt(b->db, "UPDATE reads SET last = ?3 WHERE agent = ?1"
-				       " AND last BETWEEN ?2 - 1 AND ?3"
-				       " AND first = (SELECT max(first) FROM reads"
-				       "  WHERE agent = ?1) AND first <= ?2");
-	enum err e;
+	enum err e = db_run(c, b->db,
+			    "UPDATE reads SET last = ?3 WHERE agent = ?1"
+			    " AND last BETWEEN ?2 - 1 AND ?3"
+			    " AND first = (SELECT max(first) FROM reads"
+			    "  WHERE agent = ?1) AND first <= ?2",
+			    BIND(agent), BIND(span.first), BIND(span.last));
 
-	stmt_bind_str(st, agent);
-	stmt_bind_int(st, span.first);
-	stmt_bind_int(st, span.last);
-	e = stmt_run(c, st);
 	*done = !e && db_changes(b->db);
 	return e;
 }
@@ -135,15 +125,12 @@ static enum err board_reads_highest(struct call *c, struct board *b, struct gap 
 enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most, int64_t *count,
 		   int *priority)
 {
-	AUTO_STMT *st = db_stmt(b->db, "SELECT count(*) FROM (SELECT 1 FROM messages"
-				       " WHERE id > ? AND id < ? LIMIT ?)");
-	enum err e;
+	enum err e = db_number(c, b->db,
+			       "SELECT count(*) FROM (SELECT 1 FROM messages"
+			       " WHERE id > ? AND id < ? LIMIT ?)",
+			       BOUNDS(BIND(gap.after), BIND(gap.before), BIND(most)), count);
 
-	stmt_bind_int(st, gap.after);
-	stmt_bind_int(st, gap.before);
-	stmt_bind_int(st, most);
-	*count = stmt_row(st) ? stmt_int(st) : 0;
-	if ((e = stmt_end(c, st)) || (!*count && most))
+	if (e || (!*count && most))
 		return e;
 	return board_reads_highest(c, b, gap, most, priority);
 }
