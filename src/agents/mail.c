@@ -47,12 +47,8 @@ enum err category_parse(struct call *c, struct str word, enum category *out)
 	return ERR_OK;
 }
 
-static const char *const state_words[] = {
-	[MAIL_UNREAD] = "unread",
-	[MAIL_READ] = "read",
-	[MAIL_ACKED] = "acked",
-};
-const struct names mail_states = { state_words, MAIL_STATES, NULL };
+const struct names mail_states =
+	NAMES_OF([MAIL_UNREAD] = "unread", [MAIL_READ] = "read", [MAIL_ACKED] = "acked");
 
 /* --- text --- */
 

@@ -14,13 +14,9 @@
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 
-static const char *const state_words[] = {
-	[RESERVATION_ACTIVE] = "active",
-	[RESERVATION_RELEASED] = "released",
-	[RESERVATION_EXPIRED] = "expired",
-	[RESERVATION_CONTESTED] = "contested",
-};
-const struct names reservation_states = { state_words, RESERVATION_OTHER, NULL };
+const struct names reservation_states =
+	NAMES_OF([RESERVATION_ACTIVE] = "active", [RESERVATION_RELEASED] = "released",
+		 [RESERVATION_EXPIRED] = "expired", [RESERVATION_CONTESTED] = "contested");
 
 /* False: there is no word. */
 static bool reservation_read_state(struct str word, enum reservation_state *out)

@@ -29,6 +29,11 @@ int names_value(const struct names *names, struct str word); /* -1: unknown word
 /* Like names_value(), without the synonyms. */
 int names_exact(const struct names *names, struct str word);
 
+static inline bool names_has(const struct names *names, struct str word)
+{
+	return names_exact(names, word) >= 0;
+}
+
 /* The edit distance between two words; swapping two neighbouring letters is one edit. */
 size_t names_edits(struct str a, struct str b);
 

@@ -163,40 +163,18 @@ static void public_put_comments(struct json *j, const struct value *notes, struc
 	json_end(j);
 }
 
+static const struct names derived_members =
+	NAMES_OF("_at", "_by", "_v", "again", "blocked_by", "blocked_by_count", "comments",
+		 "comment_count", "container", "content_hash", "dependencies", "dependency_count",
+		 "dependency_type", "dependents", "dependent_count", "depth", "direction", "epoch",
+		 "kind", "open_children", "parent", "unblocked", "under", "why");
+
 static bool public_known(struct str key)
 {
-	static const char *const rest[] = {
-		"_at",
-		"_by",
-		"_v",
-		"again",
-		"blocked_by",
-		"blocked_by_count",
-		"comments",
-		"comment_count",
-		"container",
-		"content_hash",
-		"dependencies",
-		"dependency_count",
-		"dependency_type",
-		"dependents",
-		"dependent_count",
-		"depth",
-		"direction",
-		"epoch",
-		"kind",
-		"open_children",
-		"parent",
-		"unblocked",
-		"under",
-		"why",
-	};
-	static const struct names names = { rest, sizeof rest / sizeof *rest, NULL };
-
 	for (size_t i = 0; i < COUNT; i++)
 		if (str_is(key, members[i].name))
 			return true;
-	return names_exact(&names, key) >= 0;
+	return names_has(&derived_members, key);
 }
 
 /* Unknown members are copied, and so are extensions that are set. */

@@ -7,12 +7,8 @@
 
 static const int64_t MINUTE = 60 * 1000, ACTIVE = 5, STALE = 30;
 
-static const char *const board_words[] = {
-	[BOARD_ACTIVE] = "active",
-	[BOARD_STALE] = "stale",
-	[BOARD_OFFLINE] = "offline",
-};
-const struct names board_liveness_words = { board_words, BOARD_OFFLINE + 1, NULL };
+const struct names board_liveness_words =
+	NAMES_OF([BOARD_ACTIVE] = "active", [BOARD_STALE] = "stale", [BOARD_OFFLINE] = "offline");
 
 enum board_liveness board_liveness_of(int64_t last_seen, int64_t now)
 {

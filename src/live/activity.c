@@ -11,23 +11,19 @@
 #include "base/moment.h"
 #include "base/text/json.h"
 
-static const char *const kind_words[] = {
-	[ACT_BEAD] = "bead",     [ACT_MAIL] = "mail",         [ACT_POST] = "post",
-	[ACT_STATUS] = "status", [ACT_ARTIFACT] = "artifact", [ACT_RESERVATION] = "reservation",
-	[ACT_AGENT] = "agent",   [ACT_NOTE] = "note",
-};
-const struct names act_kinds = { kind_words, ACT_NOTE + 1, NULL };
+const struct names act_kinds =
+	NAMES_OF([ACT_BEAD] = "bead", [ACT_MAIL] = "mail", [ACT_POST] = "post",
+		 [ACT_STATUS] = "status", [ACT_ARTIFACT] = "artifact",
+		 [ACT_RESERVATION] = "reservation", [ACT_AGENT] = "agent", [ACT_NOTE] = "note");
 
-static const char *const what_words[] = {
-	[ACT_CREATED] = "created",       [ACT_CHANGED] = "changed", [ACT_CLAIMED] = "claimed",
-	[ACT_RELEASED] = "released",     [ACT_CLOSED] = "closed",   [ACT_REOPENED] = "reopened",
-	[ACT_COMMENTED] = "commented",   [ACT_DELETED] = "deleted", [ACT_LINKED] = "linked",
-	[ACT_UNLINKED] = "unlinked",     [ACT_SENT] = "sent",       [ACT_ACCEPTED] = "accepted",
-	[ACT_POSTED] = "posted",         [ACT_SET] = "set",         [ACT_ADDED] = "added",
-	[ACT_RESERVED] = "reserved",     [ACT_EXPIRED] = "expired", [ACT_OVERLAPPED] = "overlapped",
-	[ACT_REGISTERED] = "registered", [ACT_RESUMED] = "resumed", [ACT_NOTED] = "noted",
-};
-const struct names act_words = { what_words, ACT_NOTED + 1, NULL };
+const struct names act_words = NAMES_OF(
+	[ACT_CREATED] = "created", [ACT_CHANGED] = "changed", [ACT_CLAIMED] = "claimed",
+	[ACT_RELEASED] = "released", [ACT_CLOSED] = "closed", [ACT_REOPENED] = "reopened",
+	[ACT_COMMENTED] = "commented", [ACT_DELETED] = "deleted", [ACT_LINKED] = "linked",
+	[ACT_UNLINKED] = "unlinked", [ACT_SENT] = "sent", [ACT_ACCEPTED] = "accepted",
+	[ACT_POSTED] = "posted", [ACT_SET] = "set", [ACT_ADDED] = "added",
+	[ACT_RESERVED] = "reserved", [ACT_EXPIRED] = "expired", [ACT_OVERLAPPED] = "overlapped",
+	[ACT_REGISTERED] = "registered", [ACT_RESUMED] = "resumed", [ACT_NOTED] = "noted");
 
 bool activity_about(const struct activity *a, struct str bead)
 {

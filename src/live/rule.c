@@ -88,7 +88,7 @@ static bool rule_decode(struct call *c, struct str text, struct rule *out)
 			return false;
 	moment_parse(value_str(v, "added_at"), &out->added_ms);
 	return value_int(v, "rule", &out->n) && out->words && out->command[0].n &&
-	       names_exact(&rule_events, out->event) >= 0;
+	       names_has(&rule_events, out->event);
 }
 
 struct rule_numbers {

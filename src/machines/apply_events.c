@@ -23,7 +23,7 @@ static bool event_is_valid(const struct fact *f)
 	int64_t created;
 
 	return id_is_minted(f->subject, "proto") && payload && payload->type == VALUE_OBJECT &&
-	       names_exact(&event_types, value_str(f->data, "event_type")) >= 0 &&
+	       names_has(&event_types, value_str(f->data, "event_type")) &&
 	       moment_parse(value_str(f->data, "created_at"), &created) &&
 	       event_text_fits(value_str(f->data, "bead_id")) &&
 	       event_text_fits(value_str(f->data, "from_agent")) &&

@@ -209,15 +209,15 @@ static bool memory_read_fact(const struct fact *f, struct memory_row *m)
 				  .type = value_str(f->data, "type"),
 				  .kind = value_str(f->data, "memory_kind"),
 				  .pinned = pinned && pinned->type == VALUE_BOOL && pinned->yes };
-	return names_exact(&memory_scopes, m->scope) >= 0 && m->scope_id.p &&
-	       m->scope_id.n <= NAME_MOST && vybe_travels(m->scope_id) && m->key.n &&
-	       m->key.n <= NAME_MOST && !utf8_has_control(m->key);
+	return names_has(&memory_scopes, m->scope) && m->scope_id.p && m->scope_id.n <= NAME_MOST &&
+	       vybe_travels(m->scope_id) && m->key.n && m->key.n <= NAME_MOST &&
+	       !utf8_has_control(m->key);
 }
 
 static bool memory_value_fits(const struct fact *f, struct memory_row *m)
 {
-	return m->value.p && m->value.n <= VALUE_MOST && names_exact(&memory_types, m->type) >= 0 &&
-	       (!m->kind.p || names_exact(&memory_kinds, m->kind) >= 0) &&
+	return m->value.p && m->value.n <= VALUE_MOST && names_has(&memory_types, m->type) &&
+	       (!m->kind.p || names_has(&memory_kinds, m->kind)) &&
 	       value_int(f->data, "expires", &m->expires) && m->expires >= 0 &&
 	       value_int(f->data, "created", &m->created) && m->created > 0 &&
 	       value_int(f->data, "updated", &m->updated) && m->updated > 0;

@@ -265,14 +265,8 @@ static bool outlet_count(struct outlet *o, const struct extra *extra, int64_t *o
 }
 
 /* Members that other parts of this program keep in a bead. */
-static bool outlet_internal(struct str key)
-{
-	static const char *const list[] = { UPSTREAM_KEPT, "created_on_branch", "project", "rank",
-					    "request" };
-	static const struct names names = { list, sizeof list / sizeof *list, NULL };
-
-	return names_exact(&names, key) >= 0;
-}
+static const struct names internal_members =
+	NAMES_OF(UPSTREAM_KEPT, "created_on_branch", "project", "rank", "request");
 
 static void outlet_put_extras(struct outlet *o)
 {
@@ -281,7 +275,7 @@ static void outlet_put_extras(struct outlet *o)
 	for (size_t i = 0; i < b->extras; i++) {
 		int64_t count;
 
-		if (outlet_internal(b->extra[i].key))
+		if (names_has(&internal_members, b->extra[i].key))
 			continue;
 		if (outlet_count(o, &b->extra[i], &count)) {
 			json_key(&o->out, b->extra[i].key);
@@ -300,7 +294,8 @@ static void outlet_put_texts(struct outlet *o)
 		bool known = upstream_key_known(key) || upstream_extension(key) >= 0;
 
 		for (size_t k = 0; k < o->bead->extras && !known; k++)
-			known = str_eq(o->bead->extra[k].key, key) && !outlet_internal(key);
+			known = str_eq(o->bead->extra[k].key, key) &&
+				!names_has(&internal_members, key);
 		if (known || (str_is(key, "content_hash") && !o->unchanged) ||
 		    !outlet_kept(o, key, &text))
 			continue;

@@ -431,13 +431,12 @@ void intake_keep_edge(struct intake *in, size_t edge)
 /* --- other members --- */
 
 /* Members of our own lines: a record's member of the same name is kept as text. */
+static const struct names own_members =
+	NAMES_OF("_at", "_by", "_v", "content_hash", "request", "rank", "project", UPSTREAM_KEPT);
+
 static bool intake_own(struct str key)
 {
-	static const char *const list[] = { "_at",     "_by",  "_v",      "content_hash",
-					    "request", "rank", "project", UPSTREAM_KEPT };
-	static const struct names names = { list, sizeof list / sizeof *list, NULL };
-
-	return names_exact(&names, key) >= 0 || member_find(key) >= 0;
+	return names_has(&own_members, key) || member_find(key) >= 0;
 }
 
 /* A record may have thousands of members, so they are sorted once, by intake_end(). */

@@ -152,7 +152,7 @@ static void jsonl_put_both(struct json *j, struct str key, const struct jsonl_pa
 		jsonl_put_items(j, v->newer, &of, false);
 		jsonl_put_items(j, v->older, &of, true);
 		json_end(j);
-	} else if (names_exact(&texts, key) >= 0 && a.n && b.n && !str_has(b, a)) {
+	} else if (names_has(&texts, key) && a.n && b.n && !str_has(b, a)) {
 		json_str(j, str_has(a, b) ? a :
 					    arena_fmt(j->out.mem, STR_FMT "\n\n---\n\n" STR_FMT,
 						      STR_ARG(a), STR_ARG(b)));
@@ -225,15 +225,9 @@ static int jsonl_rank(const struct value *issue)
 }
 
 /* Members that go with the status, so they come from the same side. */
-static bool jsonl_goes_with_status(struct str key)
-{
-	static const char *const words[] = { "status",        "closed_at",    "close_reason",
-					     "closed_reason", "closed_by",    "deleted_at",
-					     "deleted_by",    "delete_reason" };
-	static const struct names names = { words, sizeof words / sizeof *words, NULL };
-
-	return names_exact(&names, key) >= 0;
-}
+static const struct names status_members =
+	NAMES_OF("status", "closed_at", "close_reason", "closed_reason", "closed_by", "deleted_at",
+		 "deleted_by", "delete_reason");
 
 /* The side whose status counts: the one that changed it, else the more final one. */
 static const struct value *jsonl_status_side(struct arena *mem, const struct jsonl_pair *of)
@@ -253,7 +247,7 @@ static void jsonl_put_key(struct json *j, struct str key, const struct jsonl_iss
 
 	if (str_is(key, "updated_at") && jsonl_member(&of->newer, key))
 		v = jsonl_member(&of->newer, key);
-	else if (jsonl_goes_with_status(key))
+	else if (names_has(&status_members, key))
 		v = value_member(jsonl_status_side(j->out.mem, &of->whole), key);
 	else {
 		jsonl_put_member(j, key, of);

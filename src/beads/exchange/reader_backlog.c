@@ -143,14 +143,8 @@ static struct str yaml_text(const struct yaml_entry *e, const char *key)
 static const char *const section_keys[] = { "description", "acceptance_criteria", "design",
 					    "notes" };
 
-static int backlog_section(struct str title)
-{
-	static const char *const words[] = { "Description", "Acceptance Criteria",
-					     "Implementation Plan", "Implementation Notes" };
-	static const struct names names = { words, 4, NULL };
-
-	return names_exact(&names, title);
-}
+static const struct names section_titles = NAMES_OF("Description", "Acceptance Criteria",
+						    "Implementation Plan", "Implementation Notes");
 
 static void backlog_put_texts(struct arena *mem, struct json *j, struct str body)
 {
@@ -163,7 +157,7 @@ static void backlog_put_texts(struct arena *mem, struct json *j, struct str body
 	while (body.n && str_next(&body, '\n', &line)) {
 		struct str trimmed = str_trim(line);
 		int section = str_starts(line, STR("## ")) ?
-				      backlog_section(str_trim(str_skip(line, 3))) :
+				      names_exact(&section_titles, str_trim(str_skip(line, 3))) :
 				      -1;
 
 		if (section >= 0) {
@@ -234,16 +228,9 @@ static void backlog_put_labels(struct json *j, const struct yaml_entry *labels)
 	json_end(j);
 }
 
-static bool backlog_known(struct str key)
-{
-	static const char *const list[] = { "assignee", "created_date", "dependencies",
-					    "id",       "labels",       "parent_task_id",
-					    "priority", "reporter",     "status",
-					    "title",    "updated_date" };
-	static const struct names names = { list, sizeof list / sizeof *list, NULL };
-
-	return names_exact(&names, key) >= 0;
-}
+static const struct names backlog_members =
+	NAMES_OF("assignee", "created_date", "dependencies", "id", "labels", "parent_task_id",
+		 "priority", "reporter", "status", "title", "updated_date");
 
 static void backlog_put_others(struct json *j, const struct yaml_entry *e)
 {
@@ -252,7 +239,7 @@ static void backlog_put_others(struct json *j, const struct yaml_entry *e)
 	for (; e; e = e->next) {
 		struct str key = reader_key(j->out.mem, e->key, "backlog");
 
-		if (backlog_known(e->key) || !key.n || map_find(&seen, key))
+		if (names_has(&backlog_members, e->key) || !key.n || map_find(&seen, key))
 			continue;
 		map_put(&seen, key);
 		json_key(j, key);
@@ -267,15 +254,6 @@ static void backlog_put_others(struct json *j, const struct yaml_entry *e)
 	}
 }
 
-static int64_t backlog_priority(struct str word)
-{
-	static const char *const words[] = { "critical", "high", "medium", "low" };
-	static const struct names names = { words, 4, NULL };
-	int n = names_exact(&names, word);
-
-	return n < 0 ? 2 : n;
-}
-
 static void backlog_put_head(struct arena *mem, struct json *j, const struct yaml_entry *head)
 {
 	struct str created = backlog_time(mem, yaml_text(head, "created_date")),
@@ -288,7 +266,7 @@ static void backlog_put_head(struct arena *mem, struct json *j, const struct yam
 		json_put_str(j, "id", id);
 	json_put_str(j, "title", yaml_text(head, "title"));
 	json_put_str(j, "status", status);
-	json_put_int(j, "priority", backlog_priority(yaml_text(head, "priority")));
+	json_put_int(j, "priority", reader_priority(yaml_text(head, "priority")));
 	json_put_str(j, "assignee", who.n && who.p[0] == '@' ? str_skip(who, 1) : who);
 	json_put_str(j, "created_at", created);
 	json_put_str(j, "created_by", yaml_text(head, "reporter"));

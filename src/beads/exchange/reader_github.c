@@ -70,16 +70,9 @@ static bool github_is(struct str word, const char *upper, const char *lower)
 }
 
 /* Members that have no place in an issue of upstream stay under their own names. */
-static bool github_known(struct str key)
-{
-	static const char *const list[] = { "assignees", "author",    "body",  "closedAt",
-					    "comments",  "createdAt", "id",    "labels",
-					    "number",    "state",     "title", "updatedAt",
-					    "url" };
-	static const struct names names = { list, sizeof list / sizeof *list, NULL };
-
-	return names_exact(&names, key) >= 0;
-}
+static const struct names github_members =
+	NAMES_OF("assignees", "author", "body", "closedAt", "comments", "createdAt", "id", "labels",
+		 "number", "state", "title", "updatedAt", "url");
 
 static void github_put_issue(struct json *j, const struct value *v, struct str id)
 {
@@ -105,7 +98,7 @@ static void github_put_issue(struct json *j, const struct value *v, struct str i
 	github_put_labels(j, value_find(v, "labels"));
 	github_put_comments(j, value_find(v, "comments"), id);
 	VALUE_EACH(one, v)
-		if (!github_known(one->key)) {
+		if (!names_has(&github_members, one->key)) {
 			json_key(j, reader_key(j->out.mem, one->key, "github"));
 			json_value(j, one);
 		}

@@ -71,14 +71,8 @@ static void rows_gather(struct call *c, struct map *issues, int table, struct st
 	arena_release(&scratch);
 }
 
-static bool rows_is_boolean(struct str key)
-{
-	static const char *const list[] = { "crystallizes", "ephemeral", "is_template",
-					    "no_history", "pinned" };
-	static const struct names names = { list, sizeof list / sizeof *list, NULL };
-
-	return names_exact(&names, key) >= 0;
-}
+static const struct names boolean_members =
+	NAMES_OF("crystallizes", "ephemeral", "is_template", "no_history", "pinned");
 
 static void rows_put_member(struct json *j, struct arena *mem, const struct value *member)
 {
@@ -90,7 +84,7 @@ static void rows_put_member(struct json *j, struct arena *mem, const struct valu
 		inner = value_read(mem, member->text);
 	if (inner && inner->type == VALUE_OBJECT && !inner->count)
 		return;
-	if (rows_is_boolean(member->key) && member->type == VALUE_NUMBER) {
+	if (names_has(&boolean_members, member->key) && member->type == VALUE_NUMBER) {
 		if (!str_is(member->text, "0")) {
 			json_key(j, member->key);
 			json_bool(j, true);

@@ -41,15 +41,6 @@ static const char *taskmaster_status(struct str word)
 					     NULL; /* kept as it is */
 }
 
-static int64_t taskmaster_priority(struct str word)
-{
-	static const char *const words[] = { "critical", "high", "medium", "low" };
-	static const struct names names = { words, 4, NULL };
-	int n = names_exact(&names, word);
-
-	return n < 0 ? 2 : n;
-}
-
 static void taskmaster_put_edge(struct taskmaster *t, struct json *j, struct str from,
 				struct str to, const char *kind)
 {
@@ -88,16 +79,9 @@ static void taskmaster_put_edges(struct taskmaster *t, struct json *j, const str
 	json_end(j);
 }
 
-static bool taskmaster_known(struct str key)
-{
-	static const char *const list[] = { "dependencies", "description",  "details",
-					    "id",           "priority",     "status",
-					    "subtasks",     "testStrategy", "title",
-					    "updatedAt" };
-	static const struct names names = { list, sizeof list / sizeof *list, NULL };
-
-	return names_exact(&names, key) >= 0;
-}
+static const struct names taskmaster_members =
+	NAMES_OF("dependencies", "description", "details", "id", "priority", "status", "subtasks",
+		 "testStrategy", "title", "updatedAt");
 
 static void taskmaster_put_texts(struct json *j, const struct value *v)
 {
@@ -131,7 +115,7 @@ static void taskmaster_put(struct taskmaster *t, const struct value *v, struct s
 	json_put_str(&j, "status", status ? str_of(status) : word.n ? word : STR("open"));
 	if (str_is(word, "cancelled"))
 		json_put_str(&j, "close_reason", word);
-	json_put_int(&j, "priority", taskmaster_priority(value_str(v, "priority")));
+	json_put_int(&j, "priority", reader_priority(value_str(v, "priority")));
 	json_put_str(&j, "issue_type",
 		     subtasks && subtasks->count && !parent.p ? STR("epic") : STR("task"));
 	json_put_str(&j, "created_at", t->created);
@@ -140,7 +124,7 @@ static void taskmaster_put(struct taskmaster *t, const struct value *v, struct s
 		json_put_str(&j, "closed_at", changed.n ? changed : t->updated);
 	taskmaster_put_edges(t, &j, v, id, parent);
 	VALUE_EACH(one, v)
-		if (!taskmaster_known(one->key)) {
+		if (!names_has(&taskmaster_members, one->key)) {
 			json_key(&j, reader_key(&t->c->mem, one->key, "taskmaster"));
 			json_value(&j, one);
 		}

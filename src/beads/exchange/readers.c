@@ -70,6 +70,15 @@ struct str reader_key(struct arena *mem, struct str key, const char *tracker)
 	return upstream_key_known(key) ? arena_fmt(mem, "%s_" STR_FMT, tracker, STR_ARG(key)) : key;
 }
 
+static const struct names priority_words = NAMES_OF("critical", "high", "medium", "low");
+
+int64_t reader_priority(struct str word)
+{
+	int n = names_exact(&priority_words, word);
+
+	return n < 0 ? 2 : n;
+}
+
 /* Recognises a file that was named without its kind. */
 static enum source_kind reader_recognise(struct call *c, struct str path)
 {

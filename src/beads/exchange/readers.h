@@ -34,6 +34,9 @@ enum err reader_refuse(struct call *c, struct str path, const char *want,
  * is given the tracker's name, so that it is kept without an effect. */
 struct str reader_key(struct arena *mem, struct str key, const char *tracker);
 
+/* The priority for a word such as "high"; that of "medium" for any other word. */
+int64_t reader_priority(struct str word);
+
 enum { READER_VALUES = 4 << 20 }; /* JSON values in a file that is one JSON text */
 
 /* Adds a text with one issue per line to the source. */

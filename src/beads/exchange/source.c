@@ -5,13 +5,10 @@
 #include "beads/beads.h"
 #include "beads/exchange/readers.h"
 
-static const char *const kind_words[] = {
-	[SOURCE_BD] = "bd",           [SOURCE_BR] = "br",
-	[SOURCE_BACKUP] = "backup",   [SOURCE_SQLITE] = "sqlite",
-	[SOURCE_BACKLOG] = "backlog", [SOURCE_TASKMASTER] = "taskmaster",
-	[SOURCE_GITHUB] = "github",
-};
-const struct names source_kinds = { kind_words, SOURCE_KINDS, NULL };
+const struct names source_kinds =
+	NAMES_OF([SOURCE_BD] = "bd", [SOURCE_BR] = "br", [SOURCE_BACKUP] = "backup",
+		 [SOURCE_SQLITE] = "sqlite", [SOURCE_BACKLOG] = "backlog",
+		 [SOURCE_TASKMASTER] = "taskmaster", [SOURCE_GITHUB] = "github");
 
 /* Where each tracker keeps its issues, in the order in which they are looked for. */
 static const struct {

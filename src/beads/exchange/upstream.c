@@ -176,40 +176,16 @@ struct str upstream_edge_more(struct arena *mem, const struct edge *e, struct st
 
 /* --- keys --- */
 
+static const struct names upstream_members =
+	NAMES_OF("acceptance_criteria", "assignee", "close_reason", "closed_at", "closed_by",
+		 "comments", "created_at", "closed_on_branch", "created_by", "created_on_branch",
+		 "deleted_at", "deleted_by", "delete_reason", "dependencies", "description",
+		 "design", "external_ref", "id", "issue_type", "labels", "notes", "priority",
+		 "source_repo", "status", "title", "updated_at", "updated_by");
+
 bool upstream_key_known(struct str key)
 {
-	static const char *const list[] = {
-		"acceptance_criteria",
-		"assignee",
-		"close_reason",
-		"closed_at",
-		"closed_by",
-		"comments",
-		"created_at",
-		"closed_on_branch",
-		"created_by",
-		"created_on_branch",
-		"deleted_at",
-		"deleted_by",
-		"delete_reason",
-		"dependencies",
-		"description",
-		"design",
-		"external_ref",
-		"id",
-		"issue_type",
-		"labels",
-		"notes",
-		"priority",
-		"source_repo",
-		"status",
-		"title",
-		"updated_at",
-		"updated_by",
-	};
-	static const struct names names = { list, sizeof list / sizeof *list, NULL };
-
-	return names_exact(&names, key) >= 0;
+	return names_has(&upstream_members, key);
 }
 
 int upstream_extension(struct str key)

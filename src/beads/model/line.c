@@ -37,12 +37,12 @@ static bool is_name(const struct value *v)
 
 static bool is_status(const struct value *v)
 {
-	return is_text(v) && names_exact(&bead_statuses, v->text) >= 0;
+	return is_text(v) && names_has(&bead_statuses, v->text);
 }
 
 static bool line_is_type(const struct value *v)
 {
-	return is_text(v) && names_exact(&bead_types, v->text) >= 0;
+	return is_text(v) && names_has(&bead_types, v->text);
 }
 
 static bool is_priority(const struct value *v)
@@ -212,15 +212,9 @@ static bool line_decode_member(struct decoder *d, int m, const struct value *v)
 	return true;
 }
 
-static bool line_reserved(struct str key)
-{
-	static const char *const list[] = { "_at",        "_by",         "_v",    "id",
-					    "created_at", "created_by",  "notes", "updated_at",
-					    "updated_by", "content_hash" };
-	static const struct names names = { list, sizeof list / sizeof *list, NULL };
-
-	return names_exact(&names, key) >= 0;
-}
+static const struct names reserved_members =
+	NAMES_OF("_at", "_by", "_v", "id", "created_at", "created_by", "notes", "updated_at",
+		 "updated_by", "content_hash");
 
 static int by_extra_key(const void *a, const void *b)
 {
@@ -229,7 +223,7 @@ static int by_extra_key(const void *a, const void *b)
 
 static bool line_unknown(struct str key)
 {
-	return member_find(key) < 0 && !line_reserved(key);
+	return member_find(key) < 0 && !names_has(&reserved_members, key);
 }
 
 /* Can this program keep the member, also inside of a tombstone? */

@@ -357,7 +357,7 @@ static struct str unknown_meta(struct arena *mem, const struct value *v)
 
 	json_object(&j);
 	VALUE_EACH(one, v) {
-		if (names_exact(&own_members, one->key) >= 0)
+		if (names_has(&own_members, one->key))
 			continue;
 		json_key(&j, one->key);
 		json_canonical(&j, one);

@@ -61,7 +61,7 @@ static struct str foreign_status_of(struct str word)
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (str_is(word, words[i].word))
 			return str_of(words[i].status);
-	return names_exact(&bead_statuses, word) >= 0 ? word : STR("open");
+	return names_has(&bead_statuses, word) ? word : STR("open");
 }
 
 static void put_word(struct json *j, struct str key, struct str word, struct str known)
@@ -90,7 +90,7 @@ static void put_marks(struct json *j, const struct value *v)
 
 static bool foreign_is_type(struct str word)
 {
-	return names_exact(&bead_types, word) >= 0;
+	return names_has(&bead_types, word);
 }
 
 /* The canonical line. */

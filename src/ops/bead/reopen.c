@@ -9,8 +9,7 @@ struct body {
 	int status;
 };
 
-static const char *const words[] = { "open", "in_progress" };
-static const struct names to = { words, 2, NULL };
+static const struct names to = NAMES_OF("open", "in_progress");
 
 static const struct field fields[] = {
 	IDS_FIELD(struct body, ids),

@@ -6,13 +6,9 @@
 #include "store/board/board_refs.h"
 #include "store/db/row.h"
 
-static const char *const words[] = {
-	[PRIORITY_LOW] = "low",
-	[PRIORITY_NORMAL] = "normal",
-	[PRIORITY_HIGH] = "high",
-	[PRIORITY_CRITICAL] = "critical",
-};
-const struct names priorities = { words, PRIORITY_CRITICAL + 1, NULL };
+const struct names priorities =
+	NAMES_OF([PRIORITY_LOW] = "low", [PRIORITY_NORMAL] = "normal", [PRIORITY_HIGH] = "high",
+		 [PRIORITY_CRITICAL] = "critical");
 
 #define COLUMNS "id, from_agent, content, tags, priority, in_reply_to, refs, created_at"
 

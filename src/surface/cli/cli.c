@@ -386,14 +386,14 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 	return status;
 }
 
+static const struct names yes_words = NAMES_OF("y", "Y", "yes", "Yes", "YES");
+
 static bool answers_yes(void)
 {
-	static const char *const words[] = { "y", "Y", "yes", "Yes", "YES" };
-	static const struct names yes = { words, sizeof words / sizeof *words, NULL };
 	char line[16];
 
 	out_ask("Go on? [y/N] ");
-	return fgets(line, sizeof line, stdin) && names_value(&yes, str_trim(str_of(line))) >= 0;
+	return fgets(line, sizeof line, stdin) && names_has(&yes_words, str_trim(str_of(line)));
 }
 
 /* Asks for confirmation on behalf of an operation. */

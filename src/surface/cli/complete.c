@@ -10,16 +10,10 @@
 
 enum shell { SHELL_BASH, SHELL_ZSH, SHELL_FISH };
 
-static const char *const shell_words[] = {
-	[SHELL_BASH] = "bash",
-	[SHELL_ZSH] = "zsh",
-	[SHELL_FISH] = "fish",
-};
-static const struct names shells = { shell_words, SHELL_FISH + 1, NULL };
+static const struct names shells =
+	NAMES_OF([SHELL_BASH] = "bash", [SHELL_ZSH] = "zsh", [SHELL_FISH] = "fish");
 
-static const char *const program_words[] = { "abacus", "bb", "bd", "vybe" };
-static const struct names programs = { program_words, sizeof program_words / sizeof *program_words,
-				       NULL };
+static const struct names programs = NAMES_OF("abacus", "bb", "bd", "vybe");
 
 struct body {
 	int shell, program;

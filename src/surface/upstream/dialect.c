@@ -39,14 +39,8 @@ struct rendering {
 /* --- a bead --- */
 
 /* Members that upstream does not have, or that another member says already. */
-static bool dialect_leaves_out(struct str key)
-{
-	static const char *const words[] = { "notes_text", "original_status", "original_type",
-					     "imported" };
-	static const struct names names = { words, sizeof words / sizeof *words, NULL };
-
-	return names_exact(&names, key) >= 0;
-}
+static const struct names omitted_members =
+	NAMES_OF("notes_text", "original_status", "original_type", "imported");
 
 /* The status word of upstream, while the bead still has the status that it stands for. */
 static struct str dialect_status(const struct value *bead)
@@ -109,7 +103,7 @@ static void dialect_put_bead(struct rendering *r, const struct value *bead, bool
 	void **edges = map_find(&r->edges, value_str(bead, "id"));
 
 	VALUE_EACH(v, bead) {
-		if (!dialect_leaves_out(v->key) &&
+		if (!names_has(&omitted_members, v->key) &&
 		    !(linked && (str_is(v->key, "type") || str_is(v->key, "dependency_type"))))
 			dialect_put_member(r, bead, v);
 	}

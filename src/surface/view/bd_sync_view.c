@@ -205,14 +205,8 @@ static struct str history_time(struct view *v, struct str moment)
 }
 
 /* Fields that follow from another one: who closed a bead and when is who changed it and when. */
-static bool history_is_detail(struct str field)
-{
-	static const char *const words[] = { "assignee_at", "assignee_expires", "closed_at",
-					     "closed_by", "closed_on_branch" };
-	static const struct names details = { words, sizeof words / sizeof *words, NULL };
-
-	return names_exact(&details, field) >= 0;
-}
+static const struct names detail_fields =
+	NAMES_OF("assignee_at", "assignee_expires", "closed_at", "closed_by", "closed_on_branch");
 
 /* Is the value a stamp, [ms, n]? It is shown as a time. */
 static bool history_is_stamp(const struct value *value, int64_t *ms)
@@ -257,7 +251,7 @@ static void history_put_fields(struct view *v, const struct value *change)
 	for (size_t i = 0; fields && !new &&i < fields->count; i++) {
 		const struct value *f = &fields->item[i];
 
-		if (!view_wants(v, ROLE_LONG) && history_is_detail(value_str(f, "field")))
+		if (!view_wants(v, ROLE_LONG) && names_has(&detail_fields, value_str(f, "field")))
 			continue;
 		view_line(v, "    " STR_FMT ": " STR_FMT " → " STR_FMT,
 			  STR_ARG(value_str(f, "field")),
@@ -311,7 +305,7 @@ void bd_view_blame(struct view *v, const struct value *data)
 	struct table t = table_new(v, heads);
 
 	VALUE_EACH(one, data) {
-		if (!view_wants(v, ROLE_LONG) && history_is_detail(value_str(one, "field")))
+		if (!view_wants(v, ROLE_LONG) && names_has(&detail_fields, value_str(one, "field")))
 			continue;
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "field"));
