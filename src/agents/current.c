@@ -25,13 +25,6 @@ static struct str current_path(struct call *c, struct str home, struct str agent
 			 STR_ARG(str_head(sha256_hex(&c->mem, agent), DIGITS)));
 }
 
-static bool current_flag(const struct value *v, const char *key)
-{
-	const struct value *flag = value_find(v, key);
-
-	return flag && flag->type == VALUE_BOOL && flag->yes;
-}
-
 /* The id goes into commit messages, and a program in a sandbox may write the file. */
 static bool current_valid(const struct current *one)
 {
@@ -53,8 +46,8 @@ static enum err current_read(struct call *c, struct str path, struct current *ou
 				 .bead = value_str(v, "bead"),
 				 .branch = value_str(v, "branch"),
 				 .tree = value_str(v, "tree"),
-				 .begun = current_flag(v, "begun"),
-				 .linked = current_flag(v, "linked") };
+				 .begun = value_yes(v, "begun"),
+				 .linked = value_yes(v, "linked") };
 	value_int(v, "since", &out->since_ms);
 	if (!current_valid(out))
 		*out = (struct current){ 0 };

@@ -33,7 +33,7 @@ static bool decode_moment(const struct value *v, const char *key, int64_t *ms)
 struct mail *mailbox_decode(struct arena *mem, struct str line)
 {
 	struct arena before = arena_mark(mem);
-	const struct value *v = agent_line_parse(mem, line), *ack = value_find(v, "requires_ack");
+	const struct value *v = agent_line_parse(mem, line);
 	struct mail *m = arena_new(mem, struct mail);
 	int category = names_exact(&categories, value_str(v, "category")),
 	    state = names_exact(&mail_states, value_str(v, "state"));
@@ -47,7 +47,7 @@ struct mail *mailbox_decode(struct arena *mem, struct str line)
 			    .body = value_str(v, "body"),
 			    .category = (enum category)category,
 			    .state = (enum mail_state)state,
-			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes,
+			    .requires_ack = value_yes(v, "requires_ack"),
 			    .machine = value_str(v, "machine"),
 			    .via = value_str(v, "via"),
 			    .again = value_find(v, "again") != NULL };

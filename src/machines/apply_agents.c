@@ -219,7 +219,6 @@ static const struct registration *apply_recipient(const struct applying *k, cons
 
 static bool apply_read_mail(struct applying *k, const struct fact *f, struct mail *m)
 {
-	const struct value *ack = value_find(f->data, "requires_ack");
 	int category = names_exact(&categories, value_str(f->data, "category"));
 	int64_t registered;
 	const struct registration *to = apply_recipient(k, f, &registered);
@@ -230,7 +229,7 @@ static bool apply_read_mail(struct applying *k, const struct fact *f, struct mai
 			    .subject = value_str(f->data, "subject"),
 			    .body = value_str(f->data, "body"),
 			    .category = (enum category)category,
-			    .requires_ack = ack && ack->type == VALUE_BOOL && ack->yes,
+			    .requires_ack = value_yes(f->data, "requires_ack"),
 			    .machine = apply_machine(k, f->machine),
 			    .via = f->machine };
 	m->from = registrations_name(&k->agents, f->machine, value_str(f->data, "from"));

@@ -100,9 +100,9 @@ static void collect_mail_state(struct collecting *k, struct agent_files *f, cons
 static bool collect_mail_is_old(struct collecting *k, const struct collect_box *box, struct str id)
 {
 	void **at = map_find(&box->last, id);
-	const struct value *v = at ? *at : NULL, *ack = value_find(v, "requires_ack");
+	const struct value *v = at ? *at : NULL;
 	int state = names_exact(&mail_states, value_str(v, "state"));
-	bool wants_ack = ack && ack->type == VALUE_BOOL && ack->yes;
+	bool wants_ack = value_yes(v, "requires_ack");
 
 	return map_find(&box->sent, id) &&
 	       (state == MAIL_ACKED || (state == MAIL_READ && !wants_ack)) &&
@@ -113,7 +113,6 @@ static void collect_sent(struct collecting *k, const struct value *v, const stru
 {
 	static const char *const members[] = { "bead_id", "body", "category", "subject",
 					       "thread_id" };
-	const struct value *ack = value_find(v, "requires_ack");
 	struct json j = json_new(&k->c->mem);
 
 	json_object(&j);
@@ -121,7 +120,7 @@ static void collect_sent(struct collecting *k, const struct value *v, const stru
 	json_put_str(&j, "from", value_str(v, "from_agent"));
 	json_put_str(&j, "to", value_str(v, "to_agent"));
 	json_put_int(&j, "created", collect_moment(v, "created_at"));
-	json_put_bool(&j, "requires_ack", ack && ack->type == VALUE_BOOL && ack->yes);
+	json_put_bool(&j, "requires_ack", value_yes(v, "requires_ack"));
 	if (box->registered) {
 		json_put_int(&j, "to_registered", box->registered);
 		json_put_str(&j, "to_machine", box->machine);

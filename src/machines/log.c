@@ -307,11 +307,8 @@ static void log_note(struct call *c, struct map *subjects, const struct fact_row
 		s->made_ms = row->ms;
 	s->listed = s->listed || (kind == FACT_MESSAGE_SENT && row->segment == FACT_LISTED);
 	if (kind == FACT_MESSAGE_SENT &&
-	    fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN) {
-		const struct value *ack = value_find(f.data, "requires_ack");
-
-		s->wants_ack = ack && ack->type == VALUE_BOOL && ack->yes;
-	}
+	    fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN)
+		s->wants_ack = value_yes(f.data, "requires_ack");
 	if (kind == FACT_POST && fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN &&
 	    value_str(f.data, "reply").n)
 		log_subject_named(c, subjects, value_str(f.data, "reply"))->answered = true;

@@ -200,15 +200,13 @@ enum err collect_vybe(struct collecting *k)
 
 static bool memory_read_fact(const struct fact *f, struct memory_row *m)
 {
-	const struct value *pinned = value_find(f->data, "pinned");
-
 	*m = (struct memory_row){ .scope = value_str(f->data, "scope"),
 				  .scope_id = value_str(f->data, "scope_id"),
 				  .key = value_str(f->data, "key"),
 				  .value = value_str(f->data, "value"),
 				  .type = value_str(f->data, "type"),
 				  .kind = value_str(f->data, "memory_kind"),
-				  .pinned = pinned && pinned->type == VALUE_BOOL && pinned->yes };
+				  .pinned = value_yes(f->data, "pinned") };
 	return names_has(&memory_scopes, m->scope) && m->scope_id.p && m->scope_id.n <= NAME_MOST &&
 	       vybe_travels(m->scope_id) && m->key.n && m->key.n <= NAME_MOST &&
 	       !utf8_has_control(m->key);

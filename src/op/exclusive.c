@@ -77,13 +77,6 @@ enum err exclusive_run(struct call *c, struct beads *b, const struct request *r,
 	return e;
 }
 
-static bool exclusive_flag(const struct value *v, const char *key)
-{
-	const struct value *flag = value_find(v, key);
-
-	return flag && flag->type == VALUE_BOOL && flag->yes;
-}
-
 enum err exclusive_decode(struct call *c, struct str text, const struct op *const *ops,
 			  struct request *out)
 {
@@ -99,8 +92,8 @@ enum err exclusive_decode(struct call *c, struct str text, const struct op *cons
 	*out = request_new(c, *ops);
 	c->actor = value_str(v, "actor");
 	c->request_id = value_str(v, "request_id");
-	c->terse = exclusive_flag(v, "terse");
-	c->wire = exclusive_flag(v, "wire");
+	c->terse = value_yes(v, "terse");
+	c->wire = value_yes(v, "wire");
 	for (const struct field *f = out->op->fields; f && f->name; f++) {
 		const struct value *one = value_find(all, f->name);
 

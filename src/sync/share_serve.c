@@ -29,9 +29,7 @@ struct share_process {
 
 static bool share_process_has_pushed(struct call *c, struct json *reply)
 {
-	const struct value *pushed = value_find(value_read(&c->mem, json_text(reply)), "pushed");
-
-	return pushed && pushed->type == VALUE_BOOL && pushed->yes;
+	return value_yes(value_read(&c->mem, json_text(reply)), "pushed");
 }
 
 static bool share_process_round(struct share_process *p)

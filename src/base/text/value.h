@@ -99,4 +99,20 @@ static inline bool value_int(const struct value *v, const char *key, int64_t *ou
 	return value_number(value_find(v, key), out);
 }
 
+/* A member that is a number or a boolean; 0, or false, if it is missing or of another type. */
+static inline int64_t value_count(const struct value *v, const char *key)
+{
+	int64_t n = 0;
+
+	value_int(v, key, &n);
+	return n;
+}
+
+static inline bool value_yes(const struct value *v, const char *key)
+{
+	const struct value *member = value_find(v, key);
+
+	return member && member->type == VALUE_BOOL && member->yes;
+}
+
 #endif

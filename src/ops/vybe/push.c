@@ -157,7 +157,7 @@ static enum err vybe_push_put_memory(struct call *c, struct stores *s, const str
 {
 	static const char known[] = "key value value_type scope scope_id expires_at kind pinned";
 	struct memory_ask ask = { 0 };
-	const struct value *value = value_find(v, "value"), *pinned = value_find(v, "pinned");
+	const struct value *value = value_find(v, "value");
 	struct str expires;
 	int64_t event;
 	enum err e;
@@ -176,7 +176,7 @@ static enum err vybe_push_put_memory(struct call *c, struct stores *s, const str
 		return vybe_push_wrong(c, "a memory needs a key, a value and a scope");
 	if (expires.p && !moment_parse(expires, &ask.expires_ms))
 		return vybe_push_wrong(c, "'expires_at' is not a time");
-	ask.pinned = pinned && pinned->type == VALUE_BOOL && pinned->yes;
+	ask.pinned = value_yes(v, "pinned");
 	ask.value = vybe_push_value_text(c, value, &ask.type);
 	if ((e = memory_where(c, s->vybe, &ask.where)) ||
 	    (e = memory_set(c, s->vybe, &ask, &event)))

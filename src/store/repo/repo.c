@@ -97,12 +97,12 @@ void repo_close(struct repo *r)
 	git_libgit2_shutdown();
 }
 
-static struct str repo_hex(struct call *c, const git_oid *oid)
+struct str repo_hex(struct arena *mem, const git_oid *oid)
 {
 	char text[GIT_OID_HEXSZ + 1];
 
 	git_oid_tostr(text, sizeof text, oid);
-	return arena_copy(&c->mem, str_of(text));
+	return arena_copy(mem, str_of(text));
 }
 
 static bool repo_oid_of(struct str name, git_oid *out)
@@ -162,13 +162,13 @@ enum err repo_commit(struct call *c, struct repo *r, struct str name, struct com
 	author = git_commit_author(commit);
 	*out = (struct commit){
 		.name = name,
-		.tree = repo_hex(c, git_commit_tree_id(commit)),
+		.tree = repo_hex(&c->mem, git_commit_tree_id(commit)),
 		.author = arena_copy(&c->mem, str_of(author->name)),
 		.summary = arena_copy(&c->mem, str_of(git_commit_summary(commit))),
 		.time_ms = (int64_t)git_commit_time(commit) * 1000,
 	};
 	if (git_commit_parentcount(commit))
-		out->parent = repo_hex(c, git_commit_parent_id(commit, 0));
+		out->parent = repo_hex(&c->mem, git_commit_parent_id(commit, 0));
 	git_commit_free(commit);
 	return ERR_OK;
 }
@@ -184,7 +184,7 @@ struct str repo_peel(struct call *c, struct repo *r, struct str name)
 	if (kind.p && str_is(kind, "tag") && repo_oid_of(name, &oid) &&
 	    !git_object_lookup(&found, r->git, &oid, GIT_OBJECT_TAG) &&
 	    !git_object_peel(&peeled, found, GIT_OBJECT_COMMIT))
-		commit = repo_hex(c, git_object_id(peeled));
+		commit = repo_hex(&c->mem, git_object_id(peeled));
 	git_object_free(found);
 	git_object_free(peeled);
 	return commit;
@@ -197,7 +197,7 @@ enum err repo_find(struct call *c, struct repo *r, struct str spec, struct str *
 
 	*commit = STR_NONE;
 	if (!code && !(code = git_object_peel(&peeled, found, GIT_OBJECT_COMMIT)))
-		*commit = repo_hex(c, git_object_id(peeled));
+		*commit = repo_hex(&c->mem, git_object_id(peeled));
 	git_object_free(found);
 	git_object_free(peeled);
 	if (!code)
@@ -296,7 +296,7 @@ enum err repo_file(struct call *c, struct repo *r, struct str commit, const char
 		e = fail_to_read(c, "read the tree of", commit);
 	entry = e ? NULL : git_tree_entry_byname(tree, name);
 	if (entry && git_tree_entry_type(entry) == GIT_OBJECT_BLOB) {
-		*blob = repo_hex(c, git_tree_entry_id(entry));
+		*blob = repo_hex(&c->mem, git_tree_entry_id(entry));
 		e = read_blob(c, r, git_tree_entry_id(entry), name, commit, text);
 	}
 	git_tree_free(tree);
@@ -390,7 +390,7 @@ enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KE
 		e = repo_fail_internal(c, "write", STR("a tree"));
 	git_treebuilder_free(made);
 	if (!e)
-		*tree = repo_hex(c, &oid);
+		*tree = repo_hex(&c->mem, &oid);
 	return e;
 }
 
@@ -442,7 +442,7 @@ enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree, struc
 				files, before ? 1 : 0, before))
 		e = repo_fail_internal(c, "write", STR("a commit"));
 	else
-		*commit = repo_hex(c, &oid);
+		*commit = repo_hex(&c->mem, &oid);
 	git_tree_free(files);
 	git_commit_free(before);
 	git_signature_free(who);

@@ -160,14 +160,6 @@ static void repo_diff_commit(struct repo_differ *d, git_commit *commit)
 		d->count = 0;
 }
 
-static struct str repo_oid_text(struct arena *mem, const git_oid *oid)
-{
-	char text[GIT_OID_HEXSZ + 1];
-
-	git_oid_tostr(text, sizeof text, oid);
-	return arena_copy(mem, str_of(text));
-}
-
 /* --- where to begin --- */
 
 static void repo_add_tip(struct call *c, struct repo_changes *changes, struct str tip)
@@ -196,7 +188,7 @@ enum err repo_find_tips(struct call *c, struct repo *r, struct repo_changes *cha
 			repo_add_tip(c, changes, commit);
 	}
 	if (!git_reference_name_to_id(&head, r->git, "HEAD"))
-		changes->head = repo_oid_text(&c->mem, &head);
+		changes->head = repo_hex(&c->mem, &head);
 	if (changes->head.p && repo_is_commit(r, changes->head))
 		repo_add_tip(c, changes, changes->head);
 	if (changes->also.p && repo_is_commit(r, changes->also))
@@ -233,7 +225,7 @@ static enum err repo_visit_change(struct repo *r, const struct repo_changes *cha
 	if (git_commit_lookup(&commit, r->git, oid))
 		return ERR_OK; /* damaged; 'bd doctor' is about that */
 	repo_diff_commit(d, commit);
-	one.name = repo_oid_text(&d->mem, oid);
+	one.name = repo_hex(&d->mem, oid);
 	one.author = str_of(git_commit_author(commit)->name);
 	one.message = str_of(git_commit_message(commit));
 	one.time_ms = (int64_t)git_commit_time(commit) * 1000;

@@ -49,14 +49,6 @@ static struct str repo_check_key_of(const git_oid *oid)
 	return (struct str){ (const char *)oid->id, GIT_OID_RAWSZ };
 }
 
-static struct str repo_check_hex(struct check *k, const git_oid *oid)
-{
-	char text[GIT_OID_HEXSZ + 1];
-
-	git_oid_tostr(text, sizeof text, oid);
-	return arena_copy(&k->c->mem, str_of(text));
-}
-
 static void repo_check_add(struct check *k, struct todo *todo, const git_oid *oid)
 {
 	todo->oid = arena_room(&k->mem, todo->oid, todo->count, sizeof *todo->oid);
@@ -82,7 +74,7 @@ static bool repo_check_blame(struct check *k, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	k->fault->commit = repo_check_hex(k, k->commit);
+	k->fault->commit = repo_hex(&k->c->mem, k->commit);
 	k->fault->why = arena_vfmt(&k->c->mem, fmt, ap);
 	va_end(ap);
 	return false;
@@ -92,9 +84,9 @@ static bool repo_check_blame(struct check *k, const char *fmt, ...)
 static const char *repo_check_naming(struct check *k, const char *kind, const git_oid *oid)
 {
 	if (git_oid_equal(oid, k->commit))
-		return arena_fmt(&k->c->mem, "commit %s", repo_check_hex(k, oid).p).p;
-	return arena_fmt(&k->c->mem, "the %s %s of commit %s", kind, repo_check_hex(k, oid).p,
-			 repo_check_hex(k, k->commit).p)
+		return arena_fmt(&k->c->mem, "commit %s", repo_hex(&k->c->mem, oid).p).p;
+	return arena_fmt(&k->c->mem, "the %s %s of commit %s", kind, repo_hex(&k->c->mem, oid).p,
+			 repo_hex(&k->c->mem, k->commit).p)
 		.p;
 }
 
@@ -104,7 +96,7 @@ static bool repo_check_unreadable(struct check *k, int code, const char *kind, c
 
 	if (error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY)) {
 		k->failed = repo_fail(k->c, ERR_INTERNAL_ERROR, "read the object",
-				      repo_check_hex(k, oid));
+				      repo_hex(&k->c->mem, oid));
 		return false;
 	}
 	if (code == GIT_ENOTFOUND)
@@ -128,7 +120,7 @@ static int repo_check_header(struct check *k, const git_oid *oid, size_t *size, 
 static bool repo_check_too_many_names(struct check *k)
 {
 	return repo_check_blame(k, "the commits up to %s have more than %zu bytes of names",
-				repo_check_hex(k, k->commit).p, REPO_LARGE_MOST);
+				repo_hex(&k->c->mem, k->commit).p, REPO_LARGE_MOST);
 }
 
 /*
@@ -175,7 +167,7 @@ static bool check_file(struct check *k, const git_tree_entry *entry)
 	k->fault->size = size;
 	return repo_check_blame(k,
 				"the file '%s' of commit %s has %zu bytes; at most %lld are read",
-				git_tree_entry_name(entry), repo_check_hex(k, k->commit).p, size,
+				git_tree_entry_name(entry), repo_hex(&k->c->mem, k->commit).p, size,
 				(long long)k->repo->file_most);
 }
 
@@ -305,7 +297,7 @@ static bool check_tree(struct check *k, const git_oid *oid, const git_oid *befor
 	if (depth > REPO_DEPTH)
 		return repo_check_blame(k,
 					"commit %s has folders that are nested more than %d deep",
-					repo_check_hex(k, k->commit).p, REPO_DEPTH);
+					repo_hex(&k->c->mem, k->commit).p, REPO_DEPTH);
 	if (!check_object(k, oid, GIT_OBJECT_TREE))
 		return false;
 	if (!(tree = read_tree(k, oid)))
@@ -371,7 +363,7 @@ static bool check_dates(struct check *k, const git_oid *oid)
 			check_date(line);
 	git_odb_object_free(object);
 	return sound || repo_check_blame(k, "commit %s has a date that Git cannot represent",
-					 repo_check_hex(k, oid).p);
+					 repo_hex(&k->c->mem, oid).p);
 }
 
 static void add_parents(struct check *k, struct todo *todo, const git_commit *commit)
@@ -558,7 +550,7 @@ enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct 
 	if (!e && repo_check_oid_of(tip, &oid)) {
 		repo_check_add_line(&k, &line, oid);
 		while (line.count && repo_check_check_line(&k, &line.oid[line.count - 1]))
-			*commit = repo_check_hex(&k, &line.oid[--line.count]);
+			*commit = repo_hex(&k.c->mem, &line.oid[--line.count]);
 		e = k.failed;
 	}
 	repo_check_end(&k);

@@ -32,14 +32,6 @@ enum err logs_open(struct call *c, struct str gitdir, struct str folder, struct 
 	return ERR_OK;
 }
 
-static struct str logs_hex(struct call *c, const git_oid *oid)
-{
-	char text[GIT_OID_HEXSZ + 1];
-
-	git_oid_tostr(text, sizeof text, oid);
-	return arena_copy(&c->mem, str_of(text));
-}
-
 /* --- listing --- */
 
 static void logs_add_head(struct call *c, struct log_fetch *f, const char *name, const git_oid *oid)
@@ -51,7 +43,7 @@ static void logs_add_head(struct call *c, struct log_fetch *f, const char *name,
 	f->head = arena_room(&c->mem, f->head, f->count, sizeof *f->head);
 	head = &f->head[f->count];
 	*head = (struct log_head){ .ref = arena_copy(&c->mem, str_of(name)),
-				   .commit = logs_hex(c, oid) };
+				   .commit = repo_hex(&c->mem, oid) };
 	f->count++;
 	if (f->wants)
 		f->wants(f->arg, head);
@@ -266,7 +258,7 @@ enum err logs_write(struct call *c, struct repo *r, const struct logs_file *file
 	git_treebuilder_free(root);
 	if (code)
 		return repo_fail(c, ERR_INTERNAL_ERROR, "write", STR("the log of this machine"));
-	return repo_commit_tree(c, r, logs_hex(c, &oid), STR_NONE, message, commit);
+	return repo_commit_tree(c, r, repo_hex(&c->mem, &oid), STR_NONE, message, commit);
 }
 
 /* --- the refs at the remote --- */

@@ -29,6 +29,8 @@ struct repo {
 	struct map left_out; /* files and folders that a fetch did not copy; value: size_t */
 };
 
+struct str repo_hex(struct arena *mem, const git_oid *oid);
+
 /* Git's objects folder. */
 struct str repo_objects(struct call *c, struct repo *r);
 

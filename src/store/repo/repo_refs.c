@@ -23,14 +23,6 @@ static struct str repo_refs_path_of(struct call *c, struct repo *r, struct str n
 	return path_join(&c->mem, repo_refs_folder(r), name);
 }
 
-static struct str repo_refs_hex(struct call *c, const git_oid *oid)
-{
-	char text[GIT_OID_HEXSZ + 1];
-
-	git_oid_tostr(text, sizeof text, oid);
-	return arena_copy(&c->mem, str_of(text));
-}
-
 /* --- reading --- */
 
 /* The ref cannot be used, and a retry would not help. */
@@ -124,7 +116,7 @@ enum err repo_ref_fault(struct call *c, struct repo *r, struct str name, struct 
 				   STR_ARG(target));
 	if (code) /* not found: the ref was removed in between */
 		return code == GIT_ENOTFOUND ? ERR_OK : repo_refs_unreadable(c, name, fault);
-	*commit = repo_refs_hex(c, &oid);
+	*commit = repo_hex(&c->mem, &oid);
 	return repo_refs_check_commit(c, r, *commit, fault);
 }
 
@@ -242,7 +234,7 @@ static enum err repo_refs_read_locked(struct call *c, struct repo *r, struct str
 	else if ((target = target_of(c, found)).p)
 		fault = arena_fmt(&c->mem, "is a symbolic ref to '" STR_FMT "'", STR_ARG(target));
 	else
-		*commit = repo_refs_hex(c, git_reference_target(found));
+		*commit = repo_hex(&c->mem, git_reference_target(found));
 	git_reference_free(found);
 	return fault.p ? repo_refs_broken(c, r, name, fault) : e;
 }

@@ -268,10 +268,7 @@ enum err remote_find(struct call *c, struct remote *m, git_remote *remote, struc
 	for (size_t i = 0; i < count; i++) {
 		m->machines = m->machines || str_starts(str_of(heads[i]->name), STR(LOG_REFS));
 		if (str_is(ref, heads[i]->name)) {
-			char text[GIT_OID_HEXSZ + 1];
-
-			git_oid_tostr(text, sizeof text, &heads[i]->oid);
-			*commit = arena_copy(&c->mem, str_of(text));
+			*commit = repo_hex(&c->mem, &heads[i]->oid);
 			m->shared = repo_wire_shared(c, heads, count, &heads[i]->oid);
 		}
 	}

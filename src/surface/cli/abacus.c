@@ -52,7 +52,7 @@ static void view_stores(struct view *v, const struct value *data)
 
 		view_line(v, STR_FMT ": " STR_FMT "%s", STR_ARG(value_str(one, "store")),
 			  STR_ARG(path.p ? path : STR("none")),
-			  path.p && !view_yes(one, "exists") ? " (not there)" : "");
+			  path.p && !value_yes(one, "exists") ? " (not there)" : "");
 		view_say(v, one, "  {why}");
 	}
 }

@@ -265,7 +265,7 @@ static enum err run_open(struct call *c, struct stores *s, const void *body, str
 
 void view_open(struct view *v, const struct value *data)
 {
-	if (view_yes(data, "opened"))
+	if (value_yes(data, "opened"))
 		view_line(v, "Opening the page in your browser. If it does not appear, use this "
 			     "address within a minute:");
 	view_say(v, data, "{url}");

@@ -55,7 +55,7 @@ void compat_view_duplicates(struct view *v, const struct value *data)
 void compat_view_setup(struct view *v, const struct value *data)
 {
 	const struct value *list = value_find(data, "hosts");
-	bool there = view_yes(data, "installed");
+	bool there = value_yes(data, "installed");
 
 	VALUE_EACH(one, list)
 		view_line(v, STR_FMT, STR_ARG(one->text));

@@ -99,7 +99,7 @@ static struct str category_word(const struct value *m)
 /* Agents read this output, too, so the sender's text is quoted, as in prompts. */
 static void mail_head(struct view *v, const struct value *m)
 {
-	bool waits = view_yes(m, "requires_ack") &&
+	bool waits = value_yes(m, "requires_ack") &&
 		     names_exact(&mail_states, value_str(m, "state")) != MAIL_ACKED;
 
 	view_paint(v, PAINT_BOLD, category_word(m));
@@ -166,7 +166,7 @@ void bb_view_reservation(struct view *v, const struct value *data)
 	buf_put(out, STR(" for "));
 	buf_put(out, value_str(data, "bead_id"));
 	if (!released) {
-		buf_put(out, view_yes(data, "expired") ? STR(", ended ") : STR(", ends "));
+		buf_put(out, value_yes(data, "expired") ? STR(", ended ") : STR(", ends "));
 		buf_put(out, view_age(v, value_str(data, "expires_at")));
 	}
 	buf_put(out, STR(", epoch "));
@@ -281,7 +281,7 @@ void bb_view_waited(struct view *v, const struct value *data)
 		else
 			view_say(v, one, "{id} is {status}.");
 	}
-	if (view_yes(data, "timed_out"))
+	if (value_yes(data, "timed_out"))
 		view_line(v, "Timed out: no condition holds.");
 }
 
@@ -299,8 +299,8 @@ void bb_view_guard(struct view *v, const struct value *data)
 	}
 	if (str_is(value_str(data, "outcome"), "allow"))
 		view_line(v, "%lld file%s checked: allowed.",
-			  (long long)view_number(data, "checked"),
-			  view_number(data, "checked") == 1 ? "" : "s");
+			  (long long)value_count(data, "checked"),
+			  value_count(data, "checked") == 1 ? "" : "s");
 }
 
 void bb_view_hooks(struct view *v, const struct value *data)

@@ -57,7 +57,7 @@ void bb_view_destroy(struct view *v, const struct value *data)
 {
 	struct str dir = value_str(data, "project_dir");
 
-	if (view_yes(data, "confirmed")) {
+	if (value_yes(data, "confirmed")) {
 		view_line(v, "Removed " STR_FMT "/.bb/", STR_ARG(dir));
 		return;
 	}
@@ -97,7 +97,7 @@ static void agent_row(struct table *t, const struct value *agent)
 	table_cell(t, 0, PAINT_BOLD, value_str(agent, "id"));
 	table_cell(t, 1, bb_view_status_paint(status), marked_status(t->view, agent));
 	table_cell(t, 2, PAINT_NONE,
-		   arena_fmt(mem, "%" PRId64 "%%", view_number(agent, "progress")));
+		   arena_fmt(mem, "%" PRId64 "%%", value_count(agent, "progress")));
 	table_cell(t, 3, PAINT_NONE, value_str(agent, "current_task"));
 	table_cell(t, 4, PAINT_DIM, view_age(t->view, value_str(agent, "last_seen")));
 	if (blockers.p)
@@ -199,10 +199,10 @@ static void bb_view_message(struct view *v, const struct value *m, size_t indent
 {
 	struct str priority = value_str(m, "priority");
 	const struct value *tags = value_find(m, "tags");
-	int64_t parent = view_number(m, "in_reply_to");
+	int64_t parent = value_count(m, "in_reply_to");
 
 	buf_pad(&v->out, ' ', indent);
-	view_paint(v, PAINT_BOLD, arena_fmt(v->out.mem, "#%" PRId64, view_number(m, "id")));
+	view_paint(v, PAINT_BOLD, arena_fmt(v->out.mem, "#%" PRId64, value_count(m, "id")));
 	view_paint(v, bb_view_priority_paint(priority), str_of(priority_mark(priority)));
 	view_put(v, m, " {from_agent}");
 	VALUE_EACH(one, tags)
@@ -211,7 +211,7 @@ static void bb_view_message(struct view *v, const struct value *m, size_t indent
 		buf_fmt(&v->out, " re #%" PRId64, parent);
 	buf_char(&v->out, ' ');
 	view_paint(v, PAINT_DIM, view_age(v, value_str(m, "created_at")));
-	if (view_yes(m, "unread"))
+	if (value_yes(m, "unread"))
 		view_paint(v, PAINT_YELLOW, STR(" new"));
 	buf_char(&v->out, '\n');
 	view_wrap(v, value_str(m, "content"), indent + 4);
@@ -242,9 +242,9 @@ static size_t bb_view_depth(const struct value *thread, size_t i)
 	size_t deep = 0;
 
 	while (i > 0) {
-		int64_t parent = view_number(&thread->item[i], "in_reply_to");
+		int64_t parent = value_count(&thread->item[i], "in_reply_to");
 
-		while (i > 0 && view_number(&thread->item[i], "id") != parent)
+		while (i > 0 && value_count(&thread->item[i], "id") != parent)
 			i--;
 		deep++;
 	}
@@ -273,7 +273,7 @@ void bb_view_artifacts(struct view *v, const struct value *data)
 
 		table_row(&t);
 		table_cell(&t, 0, PAINT_NONE,
-			   arena_fmt(v->out.mem, "%" PRId64, view_number(a, "id")));
+			   arena_fmt(v->out.mem, "%" PRId64, value_count(a, "id")));
 		table_cell(&t, 1, PAINT_BOLD, value_str(a, "path"));
 		table_cell(&t, 2, PAINT_NONE, version.p ? version : STR("-"));
 		table_cell(&t, 3, PAINT_NONE, value_str(a, "produced_by"));
@@ -326,12 +326,12 @@ void bb_view_refs(struct view *v, const struct value *data)
 
 void bb_view_clear(struct view *v, const struct value *data)
 {
-	if (!view_number(data, "messages") && !view_number(data, "agents") &&
-	    !view_number(data, "artifacts")) {
+	if (!value_count(data, "messages") && !value_count(data, "agents") &&
+	    !value_count(data, "artifacts")) {
 		view_line(v, "Nothing to clear.");
 		return;
 	}
-	view_line(v, view_yes(data, "confirmed") ? "Deleted:" : "This would delete:");
+	view_line(v, value_yes(data, "confirmed") ? "Deleted:" : "This would delete:");
 	bb_view_counts(v, data);
 }
 

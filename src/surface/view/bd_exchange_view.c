@@ -12,7 +12,7 @@ static void exchange_put_findings(struct view *v, const struct value *list)
 		struct str id = value_str(f, "id");
 
 		view_line(v, "  " STR_FMT ":%" PRId64 "%s" STR_FMT ": " STR_FMT,
-			  STR_ARG(value_str(f, "file")), view_number(f, "line"), id.p ? " " : "",
+			  STR_ARG(value_str(f, "file")), value_count(f, "line"), id.p ? " " : "",
 			  STR_ARG(id), STR_ARG(value_str(f, "message")));
 	}
 	if (list && list->count > SHOWN)
@@ -21,8 +21,8 @@ static void exchange_put_findings(struct view *v, const struct value *list)
 
 void bd_view_export(struct view *v, const struct value *data)
 {
-	view_line(v, "Exported %" PRId64 " bead%s to " STR_FMT ".", view_number(data, "issues"),
-		  view_number(data, "issues") == 1 ? "" : "s", STR_ARG(value_str(data, "file")));
+	view_line(v, "Exported %" PRId64 " bead%s to " STR_FMT ".", value_count(data, "issues"),
+		  value_count(data, "issues") == 1 ? "" : "s", STR_ARG(value_str(data, "file")));
 }
 
 void bd_view_import(struct view *v, const struct value *data)
@@ -39,10 +39,10 @@ void bd_view_import(struct view *v, const struct value *data)
 
 	view_line(v, "%s " STR_FMT ": %" PRId64 " record%s read.",
 		  dry && dry->yes ? "Would import" : "Imported", STR_ARG(value_str(data, "source")),
-		  view_number(data, "read"), view_number(data, "read") == 1 ? "" : "s");
+		  value_count(data, "read"), value_count(data, "read") == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-		if (view_number(data, counts[i].key))
-			view_line(v, "  %" PRId64 " %s", view_number(data, counts[i].key),
+		if (value_count(data, counts[i].key))
+			view_line(v, "  %" PRId64 " %s", value_count(data, counts[i].key),
 				  counts[i].words);
 	if (list && list->count)
 		view_line(v, "%zu finding%s:", list->count, list->count == 1 ? "" : "s");

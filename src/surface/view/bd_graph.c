@@ -178,7 +178,7 @@ static bool *tree_followed(struct view *v, const struct value *nodes)
 	bool *followed = arena_alloc(v->out.mem, nodes->count), level[TREE_DEPTH + 1] = { 0 };
 
 	for (size_t i = nodes->count; i-- > 0;) {
-		int64_t depth = view_number(&nodes->item[i], "depth");
+		int64_t depth = value_count(&nodes->item[i], "depth");
 
 		followed[i] = level[depth];
 		level[depth] = true;
@@ -191,7 +191,7 @@ static bool *tree_followed(struct view *v, const struct value *nodes)
 /* `level`: for each depth above, whether a sibling follows below this node. */
 static void tree_draw_branch(struct view *v, const struct value *n, const bool *level)
 {
-	int64_t depth = view_number(n, "depth");
+	int64_t depth = value_count(n, "depth");
 	const struct value *again = value_find(n, "again");
 
 	for (int64_t d = 1; d < depth; d++)
@@ -222,7 +222,7 @@ void bd_view_tree(struct view *v, const struct value *data)
 	for (size_t i = 0; i < nodes->count; i++) {
 		const struct value *n = &nodes->item[i];
 
-		level[view_number(n, "depth")] = followed[i];
+		level[value_count(n, "depth")] = followed[i];
 		tree_draw_branch(v, n, level);
 	}
 }

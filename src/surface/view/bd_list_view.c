@@ -31,7 +31,7 @@ static int64_t list_blockers(const struct value *bead)
 {
 	const struct value *by = value_find(bead, "blocked_by");
 
-	return by ? (int64_t)by->count : view_number(bead, "blocked_by_count");
+	return by ? (int64_t)by->count : value_count(bead, "blocked_by_count");
 }
 
 /* An open bead that cannot be started yet is blocked. */
@@ -98,7 +98,7 @@ static struct table list_table(struct view *v, const struct value *data)
 static void list_put_row(struct table *t, const struct value *bead, struct str title)
 {
 	struct view *v = t->view;
-	int64_t priority = view_number(bead, "priority");
+	int64_t priority = value_count(bead, "priority");
 
 	table_row(t);
 	table_cell(t, LIST_ID, PAINT_BOLD, value_str(bead, "id"));
@@ -246,10 +246,10 @@ static void list_put_plain(struct view *v, const struct value *data, int format)
 /* A bead with open children is listed as ready, but its work is in the children. */
 static struct str list_title(struct view *v, const struct value *bead)
 {
-	int64_t children = view_number(bead, "open_children");
+	int64_t children = value_count(bead, "open_children");
 	struct str title = value_str(bead, "title");
 
-	if (!view_yes(bead, "container"))
+	if (!value_yes(bead, "container"))
 		return title;
 	return arena_fmt(v->out.mem, STR_FMT " (container: %" PRId64 " open child%s)",
 			 STR_ARG(title), children, children == 1 ? "" : "ren");
@@ -380,10 +380,10 @@ void bd_view_epics(struct view *v, const struct value *data)
 		table_cell(&t, 0, PAINT_BOLD, value_str(e, "id"));
 		table_cell(&t, 1, bd_view_status_paint(value_str(e, "status")),
 			   value_str(e, "status"));
-		table_cell(&t, 2, view_yes(e, "eligible_for_close") ? PAINT_GREEN : PAINT_NONE,
+		table_cell(&t, 2, value_yes(e, "eligible_for_close") ? PAINT_GREEN : PAINT_NONE,
 			   arena_fmt(v->out.mem, "%" PRId64 "/%" PRId64,
-				     view_number(e, "closed_children"),
-				     view_number(e, "total_children")));
+				     value_count(e, "closed_children"),
+				     value_count(e, "total_children")));
 		table_cell(&t, 3, PAINT_NONE, value_str(e, "title"));
 	}
 	if (data->count)

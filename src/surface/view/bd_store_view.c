@@ -35,14 +35,14 @@ void bd_view_status(struct view *v, const struct value *data)
 		{ "deleted", "deleted_issues" },
 	};
 
-	view_line(v, "%" PRId64 " bead%s", view_number(data, "total_issues"),
-		  view_number(data, "total_issues") == 1 ? "" : "s");
+	view_line(v, "%" PRId64 " bead%s", value_count(data, "total_issues"),
+		  value_count(data, "total_issues") == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		view_line(v, "  %-14s%6" PRId64, rows[i].name, view_number(data, rows[i].key));
+		view_line(v, "  %-14s%6" PRId64, rows[i].name, value_count(data, rows[i].key));
 	bd_sync_state(v, value_find(data, "sync"));
-	if (view_number(data, "clock_ahead_ms") > 60000)
+	if (value_count(data, "clock_ahead_ms") > 60000)
 		view_line(v, "The last change is %" PRId64 " s ahead of this machine's clock.",
-			  view_number(data, "clock_ahead_ms") / 1000);
+			  value_count(data, "clock_ahead_ms") / 1000);
 }
 
 void bd_view_count(struct view *v, const struct value *data)
@@ -52,7 +52,7 @@ void bd_view_count(struct view *v, const struct value *data)
 	VALUE_EACH(one, list) {
 		struct str name = value_str(one, "group");
 
-		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(one, "count"),
+		view_line(v, "%6" PRId64 "  " STR_FMT, value_count(one, "count"),
 			  STR_ARG(name.p ? name : STR("(none)")));
 	}
 	if (!list)
@@ -64,7 +64,7 @@ void bd_view_all_labels(struct view *v, const struct value *data)
 	if (!data->count)
 		view_line(v, "No labels.");
 	VALUE_EACH(one, data)
-		view_line(v, "%6" PRId64 "  " STR_FMT, view_number(one, "count"),
+		view_line(v, "%6" PRId64 "  " STR_FMT, value_count(one, "count"),
 			  STR_ARG(value_str(one, "label")));
 }
 
@@ -75,7 +75,7 @@ void bd_view_validate(struct view *v, const struct value *data)
 
 		view_paint(v, error ? PAINT_RED : PAINT_YELLOW, value_str(f, "severity"));
 		view_put(v, f, " {code} {file}");
-		if (view_number(f, "line"))
+		if (value_count(f, "line"))
 			view_put(v, f, ":{line}");
 		view_say(v, f, ": {message}");
 	}
@@ -106,7 +106,7 @@ void bd_view_where(struct view *v, const struct value *data)
 	}
 	view_say(v, data, "  published to: {ref}");
 	view_say(v, data, "  {why}");
-	if (!view_yes(data, "exists"))
+	if (!value_yes(data, "exists"))
 		view_line(v, "  It does not exist yet: 'bd init' creates it.");
 }
 
@@ -131,7 +131,7 @@ void bd_view_version(struct view *v, const struct value *data)
 void bd_view_setting(struct view *v, const struct value *data)
 {
 	view_line(v, STR_FMT " = " STR_FMT "%s", STR_ARG(value_str(data, "key")),
-		  STR_ARG(value_str(data, "value")), view_yes(data, "set") ? "" : "  (default)");
+		  STR_ARG(value_str(data, "value")), value_yes(data, "set") ? "" : "  (default)");
 }
 
 void bd_view_settings(struct view *v, const struct value *data)

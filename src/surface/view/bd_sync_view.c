@@ -13,7 +13,7 @@ enum { VALUE_COLUMNS = 60 };
 
 void bd_sync_state(struct view *v, const struct value *data)
 {
-	int64_t pending = view_number(data, "pending"), failures = view_number(data, "failures");
+	int64_t pending = value_count(data, "pending"), failures = value_count(data, "failures");
 	struct str oldest = value_str(data, "oldest_pending"), last = value_str(data, "last_sync");
 	const struct value *published = value_find(data, "published");
 
@@ -34,7 +34,7 @@ void bd_sync_state(struct view *v, const struct value *data)
 
 static void sync_put_counts(struct view *v, const struct value *data, bool dry)
 {
-	int64_t pulled = view_number(data, "pulled"), pushed = view_number(data, "pushed");
+	int64_t pulled = value_count(data, "pulled"), pushed = value_count(data, "pushed");
 	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
 	bool there = str_is(value_str(data, "durability"), "remote");
 
@@ -94,7 +94,7 @@ static void repair_put_lines(struct view *v, const struct value *commit)
 		struct str action = value_str(line, "action");
 
 		view_line(v, "  " STR_FMT ":%" PRId64 " %s: " STR_FMT,
-			  STR_ARG(value_str(line, "file")), view_number(line, "line"),
+			  STR_ARG(value_str(line, "file")), value_count(line, "line"),
 			  str_is(action, "set_aside") ? "set aside" :
 			  str_is(action, "kept_as")   ? "kept as two beads" :
 							"rewritten",
@@ -117,7 +117,7 @@ static void repair_put_journal(struct view *v, const struct value *journal)
 
 		if (file.p)
 			view_line(v, "  " STR_FMT ", byte %" PRId64 ": %s: " STR_FMT, STR_ARG(file),
-				  view_number(one, "offset"),
+				  value_count(one, "offset"),
 				  str_is(action, "set_aside") ? "set aside" : action.p,
 				  STR_ARG(value_str(one, "why")));
 		else
@@ -145,7 +145,7 @@ static void repair_put_stamps(struct view *v, const struct value *data)
 			v, "  it, or a dependency of it, was last written at " STR_FMT "%s" STR_FMT,
 			STR_ARG(value_str(one, "at")), copy.p ? "; copied to " : "", STR_ARG(copy));
 	}
-	if (!view_yes(data, "applied"))
+	if (!value_yes(data, "applied"))
 		view_line(v, "Nothing was changed. 'bd repair --stamps --apply' copies each bead "
 			     "to a new one and deletes the old one.");
 }
@@ -181,15 +181,15 @@ void bd_view_repair(struct view *v, const struct value *data)
 		return;
 	VALUE_EACH(one, commits)
 		repair_put_lines(v, one);
-	if (view_yes(data, "applied") && commits->count && repair_only_kept(commits))
+	if (value_yes(data, "applied") && commits->count && repair_only_kept(commits))
 		view_line(v, "Both versions are kept. Now run 'bd sync'.");
-	else if (view_yes(data, "applied") && value_str(data, "commit").p)
+	else if (value_yes(data, "applied") && value_str(data, "commit").p)
 		view_line(v,
 			  "Repaired by commit " STR_FMT
 			  "; the readable part of the old state is kept under "
 			  "refs/beads/backup/. Now run 'bd sync'.",
 			  STR_ARG(str_head(value_str(data, "commit"), 10)));
-	else if (view_yes(data, "applied"))
+	else if (value_yes(data, "applied"))
 		view_line(v, "Refs to it were removed. Now run 'bd sync'.");
 	else
 		view_line(v, "Nothing was changed. 'bd repair --apply' repairs it, and keeps the "
@@ -346,7 +346,8 @@ void bd_view_diff(struct view *v, const struct value *data)
 
 void bd_view_undo(struct view *v, const struct value *data)
 {
-	view_line(v, "%s your last change (%s):", view_yes(data, "undone") ? "Undid" : "Would undo",
+	view_line(v,
+		  "%s your last change (%s):", value_yes(data, "undone") ? "Undid" : "Would undo",
 		  view_age(v, value_str(data, "written_at")).p);
 	history_put_beads(v, value_find(data, "beads"));
 	history_put_edges(v, value_find(data, "dependencies"));

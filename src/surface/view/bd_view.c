@@ -56,7 +56,7 @@ static void bd_view_created_one(struct view *v, const struct value *bead)
 	bead_put_line(v, view_wants(v, ROLE_DRY_RUN) ? "Would create" : "Created", bead);
 	VALUE_EACH(one, similar)
 		view_line(v, "  similar: " STR_FMT " (%lld%%) " STR_FMT,
-			  STR_ARG(value_str(one, "id")), (long long)view_number(one, "score"),
+			  STR_ARG(value_str(one, "id")), (long long)value_count(one, "score"),
 			  STR_ARG(value_str(one, "title")));
 }
 
@@ -109,7 +109,7 @@ static void bd_view_claimed_one(struct view *v, const struct value *bead)
 {
 	struct str why = value_str(bead, "why");
 
-	if (view_yes(bead, "left_out")) {
+	if (value_yes(bead, "left_out")) {
 		view_line(v, "Not claimed: " STR_FMT ", " STR_FMT, STR_ARG(value_str(bead, "id")),
 			  STR_ARG(why));
 		return;
@@ -137,7 +137,7 @@ void bd_view_reclaimed(struct view *v, const struct value *data)
 
 static void bd_view_closed_one(struct view *v, const struct value *bead)
 {
-	if (view_yes(bead, "unblocked"))
+	if (value_yes(bead, "unblocked"))
 		bead_put_line(v, "Ready now:", bead);
 	else if (value_find(bead, "epoch"))
 		bd_view_claimed_one(v, bead);
@@ -152,9 +152,9 @@ void bd_view_closed(struct view *v, const struct value *data)
 
 static void bd_view_deleted_one(struct view *v, const struct value *bead)
 {
-	int64_t dependents = view_number(bead, "dependent_count");
+	int64_t dependents = value_count(bead, "dependent_count");
 
-	bead_put_line(v, view_yes(bead, "deleted") ? "Deleted" : "Would delete", bead);
+	bead_put_line(v, value_yes(bead, "deleted") ? "Deleted" : "Would delete", bead);
 	if (dependents)
 		view_line(v, "  %" PRId64 " other%s depend%s on it", dependents,
 			  dependents == 1 ? "" : "s", dependents == 1 ? "s" : "");
@@ -194,15 +194,6 @@ static struct str bead_dated(struct view *v, const struct value *bead, const cha
 		return arena_fmt(v->out.mem, STR_FMT " (%s) by " STR_FMT, STR_ARG(when),
 				 view_age(v, when).p, STR_ARG(who));
 	return arena_fmt(v->out.mem, "%s by " STR_FMT, view_age(v, when).p, STR_ARG(who));
-}
-
-static struct str bead_joined(struct view *v, const struct value *list)
-{
-	struct buf b = { .mem = v->out.mem };
-
-	for (size_t i = 0; list && i < list->count; i++)
-		buf_fmt(&b, "%s" STR_FMT, i ? ", " : "", STR_ARG(list->item[i].text));
-	return buf_str(&b);
 }
 
 static void bead_put_links(struct view *v, const char *title, const struct value *list, bool up)
@@ -322,8 +313,8 @@ static void bead_put_page(struct view *v, const struct value *bead)
 		      end.p ? arena_fmt(mem, STR_FMT ", %s", STR_ARG(value_str(bead, "assignee")),
 					bead_lease(v, end).p) :
 			      value_str(bead, "assignee"));
-	bead_put_fact(v, "labels", bead_joined(v, value_find(bead, "labels")));
-	bead_put_fact(v, "touches", bead_joined(v, value_find(bead, "touches")));
+	bead_put_fact(v, "labels", view_join(v, value_find(bead, "labels")));
+	bead_put_fact(v, "touches", view_join(v, value_find(bead, "touches")));
 	bead_put_fact(v, "parent", value_str(bead, "parent"));
 	bead_put_fact(v, "external", value_str(bead, "external_ref"));
 	bead_put_plan(v, bead);
@@ -356,7 +347,7 @@ void bd_view_show(struct view *v, const struct value *data)
 void bd_view_why(struct view *v, const struct value *data)
 {
 	const struct value *reasons = value_find(data, "reasons");
-	bool ready = view_yes(data, "ready");
+	bool ready = value_yes(data, "ready");
 
 	view_paint(v, PAINT_BOLD, value_str(data, "id"));
 	buf_put(&v->out, STR(" is "));

@@ -9,7 +9,7 @@ static const char *view_plural(int64_t n)
 
 static void view_share_on(struct view *v, const struct value *data)
 {
-	int64_t others = view_number(data, "others"), waiting = view_number(data, "waiting");
+	int64_t others = value_count(data, "others"), waiting = value_count(data, "waiting");
 
 	view_say(v, data, "Sharing is on. This machine is '{name}' ({machine}).");
 	view_line(v, "Everybody who can read the repository at the Git remote can read the "
@@ -23,7 +23,7 @@ static void view_share_on(struct view *v, const struct value *data)
 
 static void view_share_off(struct view *v, const struct value *data)
 {
-	int64_t sent = view_number(data, "sent"), others = view_number(data, "others");
+	int64_t sent = value_count(data, "sent"), others = value_count(data, "others");
 
 	view_line(v, "Sharing is off. Mail, reservations, posts and memory stay on this machine.");
 	if (sent)
@@ -43,21 +43,12 @@ void view_share(struct view *v, const struct value *data)
 {
 	const struct value *warnings = value_find(data, "warnings");
 
-	if (view_yes(data, "on"))
+	if (value_yes(data, "on"))
 		view_share_on(v, data);
 	else
 		view_share_off(v, data);
 	VALUE_EACH(one, warnings)
 		view_line(v, "Warning: " STR_FMT, STR_ARG(one->text));
-}
-
-static struct str view_join_names(struct view *v, const struct value *list)
-{
-	struct buf b = { .mem = v->out.mem };
-
-	for (size_t i = 0; list && i < list->count; i++)
-		buf_fmt(&b, "%s" STR_FMT, i ? ", " : "", STR_ARG(list->item[i].text));
-	return buf_str(&b);
 }
 
 void view_machines(struct view *v, const struct value *data)
@@ -72,7 +63,7 @@ void view_machines(struct view *v, const struct value *data)
 	}
 	VALUE_EACH(one, data) {
 		struct str problem = value_str(one, "problem");
-		bool here = view_yes(one, "here");
+		bool here = value_yes(one, "here");
 
 		table_row(&t);
 		table_cell(&t, 0, here ? PAINT_BOLD : PAINT_NONE,
@@ -84,8 +75,8 @@ void view_machines(struct view *v, const struct value *data)
 				   view_age(v, value_str(one, "last_seen")) :
 				   STR("never"));
 		table_cell(&t, 3, PAINT_NONE,
-			   arena_fmt(v->out.mem, "%lld", (long long)view_number(one, "waiting")));
-		table_cell(&t, 4, PAINT_NONE, view_join_names(v, value_find(one, "agents")));
+			   arena_fmt(v->out.mem, "%lld", (long long)value_count(one, "waiting")));
+		table_cell(&t, 4, PAINT_NONE, view_join(v, value_find(one, "agents")));
 		if (problem.p)
 			table_below(&t, arena_fmt(v->out.mem,
 						  "not applied: " STR_FMT

@@ -6,7 +6,7 @@
 
 static struct str session_view_count(struct view *v, const struct value *one, const char *key)
 {
-	int64_t n = view_number(one, key);
+	int64_t n = value_count(one, key);
 
 	return n ? arena_fmt(v->out.mem, "%lld", (long long)n) : STR("-");
 }
@@ -37,12 +37,12 @@ static void session_view_put_incursions(struct view *v, const struct value *list
 static void put_stale(struct view *v, const struct value *list)
 {
 	VALUE_EACH(one, list) {
-		if (!view_yes(one, "stale"))
+		if (!value_yes(one, "stale"))
 			continue;
 		view_paint(v, PAINT_YELLOW, STR("Stale"));
 		view_line(v, "      " STR_FMT " of " STR_FMT ", %s",
 			  STR_ARG(value_str(one, "scope")), STR_ARG(value_str(one, "agent_id")),
-			  view_yes(one, "expired") ? "expired" : "whose owner is not active");
+			  value_yes(one, "expired") ? "expired" : "whose owner is not active");
 	}
 }
 
@@ -71,12 +71,12 @@ static void session_view_put_task(struct view *v, struct table *t, const struct 
 				  bool inside)
 {
 	struct str status = value_str(task, "status"), owner = value_str(task, "assignee");
-	bool blocked = view_number(task, "blockers");
+	bool blocked = value_count(task, "blockers");
 
 	table_row(t);
 	table_cell(t, 0, PAINT_NONE, value_str(task, "id"));
 	table_cell(t, 1, PAINT_NONE,
-		   arena_fmt(v->out.mem, "P%lld", (long long)view_number(task, "priority")));
+		   arena_fmt(v->out.mem, "P%lld", (long long)value_count(task, "priority")));
 	table_cell(t, 2,
 		   str_is(status, "closed") ? PAINT_DIM :
 		   blocked                  ? PAINT_YELLOW :

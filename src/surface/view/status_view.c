@@ -52,15 +52,6 @@ static size_t status_room(const struct view *v, size_t used)
 	return v->width > used + LEAST ? v->width - used : LEAST;
 }
 
-static struct str status_join(struct view *v, const struct value *list)
-{
-	struct buf b = { .mem = v->out.mem };
-
-	for (size_t i = 0; list && i < list->count; i++)
-		buf_fmt(&b, "%s" STR_FMT, i ? ", " : "", STR_ARG(list->item[i].text));
-	return buf_str(&b);
-}
-
 /* --- agents --- */
 
 /* What the agent works on: its beads, else the task that it told the board. */
@@ -95,13 +86,13 @@ static void status_put_details(struct view *v, const struct value *agent, size_t
 	const struct value *last = value_find(agent, "last_act"),
 			   *scopes = value_find(agent, "scopes");
 	struct str stuck = value_str(value_find(agent, "stuck"), "text");
-	int64_t accept = view_number(agent, "to_accept");
+	int64_t accept = value_count(agent, "to_accept");
 	struct buf b = { .mem = v->out.mem };
 
 	if (stuck.p)
 		buf_fmt(&b, "stuck: " STR_FMT, STR_ARG(stuck));
 	if (scopes->count)
-		buf_fmt(&b, "%s" STR_FMT, b.n ? " · " : "", STR_ARG(status_join(v, scopes)));
+		buf_fmt(&b, "%s" STR_FMT, b.n ? " · " : "", STR_ARG(view_join(v, scopes)));
 	if (last && last->type == VALUE_OBJECT && !str_is(value_str(last, "kind"), "status"))
 		buf_fmt(&b, "%s" STR_FMT " " STR_FMT, b.n ? " · " : "",
 			STR_ARG(view_act_word(last)), STR_ARG(view_age(v, value_str(last, "at"))));
@@ -165,13 +156,13 @@ static void status_put_agents(struct view *v, const struct value *data)
 {
 	const struct value *agents = value_find(data, "agents");
 	size_t names = status_widest_agent(v, agents);
-	int64_t total = view_number(data, "agents_total");
+	int64_t total = value_count(data, "agents_total");
 
 	if (!total)
 		return;
 	status_section(v, "AGENTS",
 		       arena_fmt(v->out.mem, ", %lld active",
-				 (long long)view_number(data, "agents_active"))
+				 (long long)value_count(data, "agents_active"))
 			       .p,
 		       agents->count, total, "bb status");
 	VALUE_EACH(one, agents)
@@ -183,7 +174,7 @@ static void status_put_agents(struct view *v, const struct value *data)
 static void status_put_attention(struct view *v, const struct value *data)
 {
 	const struct value *list = value_find(data, "attention");
-	int64_t total = view_number(data, "attention_total");
+	int64_t total = value_count(data, "attention_total");
 
 	if (!total)
 		return;
@@ -223,11 +214,11 @@ static struct str status_bead_note(struct view *v, const struct value *bead)
 				 expired ? ", claim expired" : "");
 	if (blockers->count)
 		return arena_fmt(v->out.mem, "blocked by " STR_FMT,
-				 STR_ARG(status_join(v, blockers)));
-	if (view_number(bead, "open_children"))
+				 STR_ARG(view_join(v, blockers)));
+	if (value_count(bead, "open_children"))
 		return arena_fmt(v->out.mem, "%lld open child%s",
-				 (long long)view_number(bead, "open_children"),
-				 view_number(bead, "open_children") == 1 ? "" : "ren");
+				 (long long)value_count(bead, "open_children"),
+				 value_count(bead, "open_children") == 1 ? "" : "ren");
 	return view_age(v, value_str(bead, "created_at"));
 }
 
@@ -269,13 +260,13 @@ static void status_put_bead(struct view *v, const struct value *bead,
 	struct str id = value_str(bead, "id"), note = status_bead_note(v, bead),
 		   title = utf8_shorten(v->out.mem, value_str(bead, "title"), w->title),
 		   priority =
-			   arena_fmt(v->out.mem, "P%lld", (long long)view_number(bead, "priority"));
+			   arena_fmt(v->out.mem, "P%lld", (long long)value_count(bead, "priority"));
 
 	view_target(v, id);
 	buf_pad(&v->out, ' ', INDENT);
 	buf_put(&v->out, id);
 	status_pad(v, id, w->id);
-	view_paint(v, view_number(bead, "priority") <= 1 ? PAINT_YELLOW : PAINT_DIM, priority);
+	view_paint(v, value_count(bead, "priority") <= 1 ? PAINT_YELLOW : PAINT_DIM, priority);
 	buf_pad(&v->out, ' ', GAP);
 	buf_put(&v->out, title);
 	status_pad(v, title, w->title);
@@ -287,7 +278,7 @@ static void status_put_beads(struct view *v, const struct value *data, const cha
 			     const char *key, const char *command)
 {
 	const struct value *list = value_find(data, key);
-	int64_t total = view_number(data, arena_fmt(v->out.mem, "%s_total", key).p);
+	int64_t total = value_count(data, arena_fmt(v->out.mem, "%s_total", key).p);
 	struct status_columns w = status_fit(v, data);
 
 	if (!total)

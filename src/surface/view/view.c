@@ -19,21 +19,6 @@ static const char *const codes[] = {
 	[PAINT_RED] = "\033[31m", [PAINT_GREEN] = "\033[32m", [PAINT_YELLOW] = "\033[33m",
 };
 
-int64_t view_number(const struct value *v, const char *key)
-{
-	int64_t n = 0;
-
-	value_int(v, key, &n);
-	return n;
-}
-
-bool view_yes(const struct value *v, const char *key)
-{
-	const struct value *member = value_find(v, key);
-
-	return member && member->type == VALUE_BOOL && member->yes;
-}
-
 void view_line(struct view *v, const char *fmt, ...)
 {
 	va_list ap;
@@ -535,6 +520,15 @@ void view_each(struct view *v, const struct value *data,
 	}
 	VALUE_EACH(one, data)
 		show(v, one);
+}
+
+struct str view_join(struct view *v, const struct value *list)
+{
+	struct buf b = { .mem = v->out.mem };
+
+	VALUE_EACH(one, list)
+		buf_fmt(&b, "%s" STR_FMT, b.n ? ", " : "", STR_ARG(one->text));
+	return buf_str(&b);
 }
 
 struct str view_at_machine(struct view *v, const struct value *one, const char *key)

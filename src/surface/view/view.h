@@ -49,10 +49,6 @@ int64_t view_limit(const struct view *v); /* 0: none */
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW };
 
-/* A member of the data; 0 or false if it is missing or of another type. */
-int64_t view_number(const struct value *v, const char *key);
-bool view_yes(const struct value *v, const char *key);
-
 /* Shows every item of a list, or the one object that the data is. */
 void view_each(struct view *v, const struct value *data,
 	       void (*show)(struct view *v, const struct value *one));
@@ -66,6 +62,9 @@ void view_line(struct view *v, const char *fmt, ...) __attribute__((format(print
 void view_put(struct view *v, const struct value *of, const char *text);
 void view_say(struct view *v, const struct value *of, const char *text);
 void view_paint(struct view *v, enum paint paint, struct str text);
+
+/* The texts of a list, with commas between them. */
+struct str view_join(struct view *v, const struct value *list);
 
 /* The name of an agent: "amber-otter", or "amber-otter@laptop" if that is another machine. */
 struct str view_at_machine(struct view *v, const struct value *one, const char *key);

@@ -21,7 +21,7 @@ static enum paint task_paint(struct str status)
 /* A priority of vybe, beside the one that bd shows. */
 static struct str task_priority_text(struct view *v, const struct value *task)
 {
-	int64_t priority = view_number(task, "priority");
+	int64_t priority = value_count(task, "priority");
 
 	return arena_fmt(v->out.mem, "%" PRId64 " (P%" PRId64 ")", priority,
 			 task_bead_priority(priority));
@@ -127,7 +127,7 @@ void vybe_view_loop(struct view *v, const struct value *data)
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "task_id"));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "status"));
 		table_cell(&t, 2, PAINT_NONE,
-			   arena_fmt(v->out.mem, "%" PRId64, view_number(one, "duration")));
+			   arena_fmt(v->out.mem, "%" PRId64, value_count(one, "duration")));
 		table_cell(&t, 3, PAINT_NONE, value_str(one, "task_title"));
 	}
 	if (t.rows)
@@ -151,7 +151,7 @@ void vybe_view_loops(struct view *v, const struct value *data)
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "agent"));
 		for (size_t k = 0; k < 4; k++)
 			table_cell(&t, k + 2, PAINT_NONE,
-				   arena_fmt(v->out.mem, "%" PRId64, view_number(one, numbers[k])));
+				   arena_fmt(v->out.mem, "%" PRId64, value_count(one, numbers[k])));
 	}
 	if (t.rows)
 		table_print(&t);

@@ -20,7 +20,7 @@ void vybe_view_memory(struct view *v, const struct value *data)
 	view_paint(v, PAINT_BOLD, value_str(data, "key"));
 	view_line(v, " (" STR_FMT ", " STR_FMT "%s), updated " STR_FMT "%s" STR_FMT,
 		  STR_ARG(memory_where_text(v, data)), STR_ARG(value_str(data, "value_type")),
-		  view_yes(data, "pinned") ? ", pinned" : "",
+		  value_yes(data, "pinned") ? ", pinned" : "",
 		  STR_ARG(view_age(v, value_str(data, "updated_at"))),
 		  expires.n ? ", expires " : "",
 		  STR_ARG(expires.n ? view_age(v, expires) : STR("")));
@@ -34,7 +34,7 @@ static void memory_table(struct view *v, const struct value *memories)
 
 	VALUE_EACH(one, memories) {
 		table_row(&t);
-		table_cell(&t, 0, view_yes(one, "pinned") ? PAINT_YELLOW : PAINT_BOLD,
+		table_cell(&t, 0, value_yes(one, "pinned") ? PAINT_YELLOW : PAINT_BOLD,
 			   value_str(one, "key"));
 		table_cell(&t, 1, PAINT_NONE, view_age(v, value_str(one, "updated_at")));
 		table_cell(&t, 2, PAINT_NONE, value_str(one, "value"));
@@ -80,7 +80,7 @@ void vybe_view_memory_pinned(struct view *v, const struct value *data)
 
 void vybe_view_collected(struct view *v, const struct value *data)
 {
-	int64_t deleted = view_number(data, "deleted");
+	int64_t deleted = value_count(data, "deleted");
 
 	view_line(v, "Deleted %" PRId64 " expired memor%s.", deleted, deleted == 1 ? "y" : "ies");
 }
@@ -97,7 +97,7 @@ static void event_table(struct view *v, const struct value *events)
 	VALUE_EACH(one, events) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_DIM,
-			   arena_fmt(v->out.mem, "%" PRId64, view_number(one, "id")));
+			   arena_fmt(v->out.mem, "%" PRId64, value_count(one, "id")));
 		table_cell(&t, 1, PAINT_NONE, view_age(v, value_str(one, "created_at")));
 		table_cell(&t, 2, PAINT_NONE, value_str(one, "agent_name"));
 		table_cell(&t, 3, PAINT_NONE, value_str(one, "kind"));
@@ -236,7 +236,7 @@ void vybe_view_status(struct view *v, const struct value *data)
 			   *problems = value_find(data, "diagnostics");
 
 	view_line(v, "Store:   " STR_FMT "%s", STR_ARG(value_str(db, "path")),
-		  view_yes(db, "ok") ? "" : " (cannot be read)");
+		  value_yes(db, "ok") ? "" : " (cannot be read)");
 	view_say(
 		v, tasks,
 		"Tasks:   {pending} pending, {in_progress} in progress, {blocked} blocked, {completed} completed");

@@ -11,7 +11,7 @@ static void work_view_count(struct view *v, const char *before, int64_t n, const
 
 static void work_view_learned(struct view *v, const struct value *one)
 {
-	int64_t commits = view_number(one, "commits"), reserved = view_number(one, "reservations");
+	int64_t commits = value_count(one, "commits"), reserved = value_count(one, "reservations");
 
 	view_put(v, one, "  learned   {path} (");
 	if (commits)
@@ -50,7 +50,7 @@ static void work_view_side(struct view *v, const struct value *side)
 	buf_put(&v->out, STR("   "));
 	view_paint(v, PAINT_BOLD, value_str(side, "id"));
 	view_put(v, side, " {title}");
-	if (view_yes(side, "in_progress"))
+	if (value_yes(side, "in_progress"))
 		buf_fmt(&v->out, " (in progress%s" STR_FMT ")", agent.p ? ", " : "",
 			STR_ARG(agent));
 	view_line(v, "%s", "");
@@ -58,7 +58,7 @@ static void work_view_side(struct view *v, const struct value *side)
 
 static void work_view_conflict(struct view *v, const struct value *one)
 {
-	int64_t score = view_number(one, "score");
+	int64_t score = value_count(one, "score");
 
 	view_paint(v, score >= 80 ? PAINT_RED : PAINT_YELLOW,
 		   arena_fmt(v->out.mem, "%lld%%", (long long)score));
@@ -112,11 +112,11 @@ void work_view_current(struct view *v, const struct value *data)
 static void work_view_resource(struct view *v, const struct value *one)
 {
 	const struct value *held = value_find(one, "held");
-	int64_t waiting = view_number(one, "waiting");
+	int64_t waiting = value_count(one, "waiting");
 
 	view_paint(v, PAINT_BOLD, value_str(one, "name"));
 	buf_fmt(&v->out, ": %zu of %lld slots held", held->count,
-		(long long)view_number(one, "count"));
+		(long long)value_count(one, "count"));
 	if (waiting)
 		buf_fmt(&v->out, ", %lld waiting", (long long)waiting);
 	view_line(v, "%s", "");
@@ -124,7 +124,7 @@ static void work_view_resource(struct view *v, const struct value *one)
 		struct str agent = value_str(h, "agent");
 
 		view_line(v, "  process %lld%s" STR_FMT ", " STR_FMT ": " STR_FMT,
-			  (long long)view_number(h, "pid"), agent.p ? " of " : "", STR_ARG(agent),
+			  (long long)value_count(h, "pid"), agent.p ? " of " : "", STR_ARG(agent),
 			  STR_ARG(view_age(v, value_str(h, "since"))),
 			  STR_ARG(value_str(h, "command")));
 	}
@@ -143,7 +143,7 @@ static void work_view_rule(struct view *v, const struct value *one)
 			   *command = value_find(one, "command");
 
 	view_paint(v, PAINT_BOLD,
-		   arena_fmt(v->out.mem, "%lld", (long long)view_number(one, "rule")));
+		   arena_fmt(v->out.mem, "%lld", (long long)value_count(one, "rule")));
 	view_put(v, one, "  on {event}");
 	VALUE_EACH(item, labels)
 		buf_fmt(&v->out, " --label " STR_FMT, STR_ARG(item->text));
@@ -151,7 +151,7 @@ static void work_view_rule(struct view *v, const struct value *one)
 	VALUE_EACH(item, command)
 		buf_fmt(&v->out, " " STR_FMT, STR_ARG(spawn_word(v->out.mem, item->text)));
 	view_paint(v, PAINT_DIM,
-		   view_yes(one, "running") ? STR("  (running)") : STR("  (not running)"));
+		   value_yes(one, "running") ? STR("  (running)") : STR("  (not running)"));
 	buf_char(&v->out, '\n');
 }
 
@@ -161,7 +161,7 @@ void work_view_rules(struct view *v, const struct value *data)
 
 	VALUE_EACH(item, data) {
 		work_view_rule(v, item);
-		idle = idle || !view_yes(item, "running");
+		idle = idle || !value_yes(item, "running");
 	}
 	if (!data->count)
 		view_line(v, "No rules. 'abacus on bead.closed -- ./announce.sh' adds one.");
