@@ -112,10 +112,7 @@ void bb_view_agents(struct view *v, const struct value *data)
 
 	VALUE_EACH(one, data)
 		agent_row(&t, one);
-	if (data->count)
-		table_print(&t);
-	else
-		view_line(v, "No agents found.");
+	table_print_or(&t, "No agents found.");
 }
 
 static void agent_details(struct view *v, const struct value *agent)
@@ -281,10 +278,7 @@ void bb_view_artifacts(struct view *v, const struct value *data)
 		table_cell(&t, 5, PAINT_NONE, value_str(a, "description"));
 	}
 	table_has_paths(&t, 1);
-	if (data->count)
-		table_print(&t);
-	else
-		view_line(v, "No artifacts found.");
+	table_print_or(&t, "No artifacts found.");
 }
 
 void bb_view_artifact_add(struct view *v, const struct value *data)

@@ -286,10 +286,7 @@ void bd_view_links(struct view *v, const struct value *data)
 		table_cell(&t, 2, bd_view_status_paint(status), status);
 		table_cell(&t, 3, PAINT_NONE, value_str(bead, "title"));
 	}
-	if (data->count)
-		table_print(&t);
-	else
-		view_line(v, "No dependencies.");
+	table_print_or(&t, "No dependencies.");
 }
 
 void bd_view_edge(struct view *v, const struct value *data)

@@ -386,10 +386,7 @@ void bd_view_epics(struct view *v, const struct value *data)
 				     value_count(e, "total_children")));
 		table_cell(&t, 3, PAINT_NONE, value_str(e, "title"));
 	}
-	if (data->count)
-		table_print(&t);
-	else
-		view_line(v, "No epics found.");
+	table_print_or(&t, "No epics found.");
 }
 
 void bd_view_tombstones(struct view *v, const struct value *data)
@@ -407,8 +404,5 @@ void bd_view_tombstones(struct view *v, const struct value *data)
 		table_cell(&t, 3, PAINT_NONE, title.p ? title : STR("-"));
 		table_cell(&t, 4, PAINT_NONE, reason.p ? reason : STR("-"));
 	}
-	if (data->count)
-		table_print(&t);
-	else
-		view_line(v, "Nothing was deleted.");
+	table_print_or(&t, "Nothing was deleted.");
 }

@@ -105,10 +105,7 @@ static void session_view_put_tasks(struct view *v, const struct value *sessions)
 		VALUE_EACH(item, tasks)
 			session_view_put_task(v, &t, item, epic);
 	}
-	if (t.rows)
-		table_print(&t);
-	else
-		view_line(v, "No tasks. 'bd create' creates one.");
+	table_print_or(&t, "No tasks. 'bd create' creates one.");
 }
 
 void view_sessions(struct view *v, const struct value *data)

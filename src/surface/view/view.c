@@ -511,6 +511,14 @@ void table_print(struct table *t)
 	}
 }
 
+void table_print_or(struct table *t, const char *none)
+{
+	if (t->rows)
+		table_print(t);
+	else
+		view_line(t->view, "%s", none);
+}
+
 void view_each(struct view *v, const struct value *data,
 	       void (*show)(struct view *v, const struct value *one))
 {

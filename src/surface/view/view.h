@@ -108,6 +108,7 @@ void table_cell(struct table *t, size_t column, enum paint paint, struct str tex
 void table_tail(struct table *t, enum paint paint, struct str text);
 void table_below(struct table *t, struct str text);
 void table_print(struct table *t);
+void table_print_or(struct table *t, const char *none); /* that line if there are no rows */
 
 /* Paths in this column are cut in the middle, and two different ones never look the same. */
 void table_has_paths(struct table *t, size_t column);

@@ -78,10 +78,9 @@ void vybe_view_tasks(struct view *v, const struct value *data)
 {
 	static const char *const heads[] = { "ID",      "PRIORITY", "STATUS", "ASSIGNEE",
 					     "UPDATED", "TITLE",    NULL };
-	const struct value *tasks = value_find(data, "tasks");
 	struct table t = table_new(v, heads);
 
-	VALUE_EACH(one, tasks) {
+	VALUE_EACH(one, value_find(data, "tasks")) {
 		struct str status = value_str(one, "status"), assignee = value_str(one, "assignee");
 
 		table_row(&t);
@@ -119,10 +118,9 @@ void vybe_view_deleted(struct view *v, const struct value *data)
 void vybe_view_loop(struct view *v, const struct value *data)
 {
 	static const char *const heads[] = { "TASK", "STATUS", "SECONDS", "TITLE", NULL };
-	const struct value *results = value_find(data, "results");
 	struct table t = table_new(v, heads);
 
-	VALUE_EACH(one, results) {
+	VALUE_EACH(one, value_find(data, "results")) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(one, "task_id"));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "status"));
@@ -142,10 +140,9 @@ void vybe_view_loops(struct view *v, const struct value *data)
 	static const char *const heads[] = { "STARTED", "AGENT",   "COMPLETED", "FAILED",
 					     "BLOCKED", "SECONDS", NULL };
 	static const char *const numbers[] = { "completed", "failed", "blocked", "duration_sec" };
-	const struct value *history = value_find(data, "history");
 	struct table t = table_new(v, heads);
 
-	VALUE_EACH(one, history) {
+	VALUE_EACH(one, value_find(data, "history")) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_NONE, view_age(v, value_str(one, "started_at")));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "agent"));
@@ -153,8 +150,5 @@ void vybe_view_loops(struct view *v, const struct value *data)
 			table_cell(&t, k + 2, PAINT_NONE,
 				   arena_fmt(v->out.mem, "%" PRId64, value_count(one, numbers[k])));
 	}
-	if (t.rows)
-		table_print(&t);
-	else
-		view_line(v, "No loop has run yet.");
+	table_print_or(&t, "No loop has run yet.");
 }

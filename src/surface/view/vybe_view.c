@@ -104,36 +104,26 @@ static void event_table(struct view *v, const struct value *events)
 		table_cell(&t, 4, PAINT_NONE, value_str(one, "task_id"));
 		table_cell(&t, 5, PAINT_NONE, value_str(one, "message"));
 	}
-	if (t.rows)
-		table_print(&t);
+	table_print_or(&t, "No events.");
 }
 
 void vybe_view_events(struct view *v, const struct value *data)
 {
-	const struct value *events = value_find(data, "events");
-
-	if (events && events->count)
-		event_table(v, events);
-	else
-		view_line(v, "No events.");
+	event_table(v, value_find(data, "events"));
 }
 
 void vybe_view_artifacts(struct view *v, const struct value *data)
 {
 	static const char *const heads[] = { "ADDED", "TASK", "FILE", NULL };
-	const struct value *artifacts = value_find(data, "artifacts");
 	struct table t = table_new(v, heads);
 
-	VALUE_EACH(one, artifacts) {
+	VALUE_EACH(one, value_find(data, "artifacts")) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_NONE, view_age(v, value_str(one, "created_at")));
 		table_cell(&t, 1, PAINT_NONE, value_str(one, "task_id"));
 		table_cell(&t, 2, PAINT_NONE, value_str(one, "file_path"));
 	}
-	if (t.rows)
-		table_print(&t);
-	else
-		view_line(v, "No artifacts.");
+	table_print_or(&t, "No artifacts.");
 }
 
 void vybe_view_push(struct view *v, const struct value *data)
