@@ -5,7 +5,6 @@
 #include "base/system/path.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
-#include "beads/find.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_words.h"
 #include "store/git/git_tool.h"

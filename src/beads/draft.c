@@ -6,7 +6,6 @@
 #include "beads/find.h"
 #include "beads/model/bead.h"
 #include "beads/model/state.h"
-#include "store/db/bead_query.h"
 
 void draft_need(struct call *c, struct draft *d, struct str kind, struct str id)
 {

@@ -1,7 +1,6 @@
 #include "beads/git_process.h"
 
 #include "base/number.h"
-#include "base/system/path.h"
 #include "base/system/platform.h"
 #include "base/text/json.h"
 #include "base/text/value.h"

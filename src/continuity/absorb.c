@@ -1,8 +1,6 @@
 #include "base/map.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "beads/find.h"
-#include "beads/model/record.h"
 #include "continuity/continuity.h"
 #include "continuity/tasks.h"
 #include "store/db/bead_query.h"

@@ -8,7 +8,6 @@
 #include "base/system/path.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "beads/find.h"
 #include "continuity/memory.h"
 #include "store/db/bead_query.h"
 #include "store/vybe/vybe_deliveries.h"

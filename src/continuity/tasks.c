@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/moment.h"
-#include "base/number.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"

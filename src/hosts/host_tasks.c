@@ -8,7 +8,6 @@
 #include "beads/config.h"
 #include "beads/draft.h"
 #include "beads/find.h"
-#include "beads/model/edge.h"
 #include "beads/model/state.h"
 #include "store/db/bead_query.h"
 

@@ -1,6 +1,5 @@
 #include "live/feed.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

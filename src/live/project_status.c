@@ -8,7 +8,6 @@
 #include "live/project_status_parts.h"
 #include "store/board/board_db.h"
 #include "store/db/bead_query.h"
-#include "store/db/bead_ready.h"
 
 /* --- reading --- */
 

@@ -2,7 +2,6 @@
 #include "agents/mailbox.h"
 #include "agents/registry.h"
 #include "base/moment.h"
-#include "base/number.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "machines/collect.h"

@@ -1,5 +1,4 @@
 /* Local acts in the records of reservations and protocol events. */
-#include "agents/protocol.h"
 #include "agents/reservation.h"
 #include "base/map.h"
 #include "base/text/json.h"

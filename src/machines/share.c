@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "beads/beads.h"

@@ -3,7 +3,6 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/autosync.h"
-#include "op/run.h"
 
 enum { WAIT_MS = 30000 }; /* as long as 'bd sync' waits by default */
 

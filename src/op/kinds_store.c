@@ -2,7 +2,6 @@
 
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "beads/beads.h"
 #include "beads/model/bead.h"
 #include "board/ref.h"
 #include "op/identity.h"

@@ -6,7 +6,6 @@
  */
 #include "store/journal_parts.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 
 #include "base/number.h"
 #include "base/system/file.h"
-#include "base/system/path.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "store/user_folder.h"

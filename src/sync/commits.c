@@ -1,6 +1,5 @@
 #include "sync/commits.h"
 
-#include "base/system/path.h"
 #include "base/system/platform.h"
 #include "beads/config.h"
 #include "beads/model/state.h"

@@ -31,7 +31,6 @@
 #include <unistd.h>
 
 #include "agents/mail.h"
-#include "base/moment.h"
 #include "base/number.h"
 #include "base/system/file.h"
 #include "base/system/signals.h"

@@ -1,6 +1,5 @@
 /* The share process: when it looks at the remote, and when it ends. */
 #include "base/moment.h"
-#include "base/system/path.h"
 #include "base/system/watch.h"
 #include "base/text/json.h"
 #include "base/text/value.h"

@@ -13,7 +13,6 @@
 #include "base/moment.h"
 #include "base/system/spawn.h"
 #include "base/text/value.h"
-#include "beads/autosync.h"
 #include "beads/claim.h"
 #include "beads/config.h"
 #include "beads/model/record.h"

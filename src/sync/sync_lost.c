@@ -6,7 +6,6 @@
  */
 #include "base/text/value.h"
 #include "beads/model/lines.h"
-#include "sync/commits.h"
 #include "sync/sync_parts.h"
 
 enum { COMMITS_MOST = 1000 }; /* maximum number of commits searched for a deletion */

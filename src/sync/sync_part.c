@@ -11,7 +11,6 @@
 #include "beads/model/join.h"
 #include "beads/model/line.h"
 #include "beads/model/lines.h"
-#include "beads/model/record.h"
 #include "beads/model/state.h"
 #include "sync/commits.h"
 #include "sync/sync_parts.h"

@@ -1,6 +1,5 @@
 #include "base/system/child.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 #include "base/system/watch.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/select.h>
 

@@ -8,7 +8,6 @@
 #include "beads/beads.h"
 #include "beads/exchange/export_line.h"
 #include "beads/exchange/import_parts.h"
-#include "beads/exchange/upstream.h"
 #include "beads/model/join.h"
 #include "beads/model/limits.h"
 #include "beads/model/line.h"

@@ -5,9 +5,7 @@
 
 #include "base/hash.h"
 #include "base/moment.h"
-#include "base/number.h"
 #include "base/text/json.h"
-#include "base/text/utf8.h"
 #include "base/text/value.h"
 #include "beads/exchange/export_line.h"
 #include "beads/exchange/upstream.h"

@@ -5,7 +5,6 @@
  */
 #include "base/buf.h"
 #include "base/map.h"
-#include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"

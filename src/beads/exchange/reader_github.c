@@ -2,7 +2,6 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/exchange/readers.h"
-#include "beads/model/limits.h"
 
 static void github_put_text(struct json *j, const char *key, struct str text)
 {

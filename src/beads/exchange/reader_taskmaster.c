@@ -2,14 +2,12 @@
  * task-master's tasks.json: an object of tags, each with tasks; older files have the tasks alone.
  * Tasks are numbered within each tag, and subtasks within each task.
  */
-#include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/exchange/readers.h"
 #include "beads/exchange/upstream.h"
-#include "beads/model/bead.h"
 
 /* The tasks of a tag while they are written. */
 struct taskmaster {

@@ -1,7 +1,6 @@
 #include "beads/model/bead.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/moment.h"

@@ -1,7 +1,6 @@
 #include "beads/plan/plan.h"
 
 #include "base/buf.h"
-#include "base/map.h"
 #include "base/text/utf8.h"
 #include "beads/plan/plan_parts.h"
 

@@ -1,7 +1,5 @@
 #include "beads/repair/repair.h"
 
-#include <stdio.h>
-
 #include "base/id.h"
 #include "base/system/file.h"
 #include "base/text/json.h"

@@ -4,7 +4,6 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/autosync.h"
-#include "beads/claim.h"
 #include "beads/config.h"
 
 static const struct prop note_props[] = { { "id content author at:int[]", NULL }, { 0 } };

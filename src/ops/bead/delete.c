@@ -1,6 +1,5 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "beads/model/line.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 

@@ -2,7 +2,6 @@
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "beads/graph.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 

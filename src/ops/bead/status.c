@@ -1,4 +1,3 @@
-#include "base/number.h"
 #include "base/text/json.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"

@@ -1,4 +1,3 @@
-#include "base/moment.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/autosync.h"

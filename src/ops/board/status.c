@@ -1,4 +1,3 @@
-#include "board/status.h"
 #include "base/text/json.h"
 #include "board/unread.h"
 #include "live/roster.h"

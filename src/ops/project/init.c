@@ -1,4 +1,3 @@
-#include "base/system/path.h"
 #include "base/text/json.h"
 #include "op/op.h"
 #include "ops/ops.h"

@@ -2,7 +2,6 @@
 #include "base/text/json.h"
 #include "beads/git_process.h"
 #include "machines/identity.h"
-#include "machines/log.h"
 #include "machines/registrations.h"
 #include "machines/share.h"
 #include "op/op.h"

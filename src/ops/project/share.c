@@ -2,7 +2,6 @@
 #include "base/moment.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "machines/identity.h"
 #include "machines/log.h"
 #include "op/op.h"
 #include "ops/ops.h"

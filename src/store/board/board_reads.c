@@ -1,6 +1,5 @@
 #include "store/board/board_reads.h"
 
-#include "base/names.h"
 #include "store/board/board_db.h"
 #include "store/board/board_messages.h"
 #include "store/db/row.h"

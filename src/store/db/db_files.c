@@ -1,6 +1,5 @@
 #include "store/db/db_files.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>

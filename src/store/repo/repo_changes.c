@@ -4,7 +4,6 @@
  * long.
  */
 #include <git2.h>
-#include <stdlib.h>
 
 #include "store/repo/repo_parts.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/moment.h"
 #include "base/system/file.h"
-#include "base/system/path.h"
 #include "store/db/db_salvage.h"
 #include "store/db/receipt_db.h"
 #include "store/db/row.h"

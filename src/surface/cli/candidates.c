@@ -3,7 +3,6 @@
 #include "agents/mail.h"
 #include "base/buf.h"
 #include "beads/beads.h"
-#include "beads/find.h"
 #include "beads/model/bead.h"
 #include "ops/ops.h"
 #include "store/db/bead_query.h"

@@ -6,7 +6,6 @@
  */
 #include "surface/cli/on.h"
 
-#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +14,6 @@
 #include "base/system/child.h"
 #include "base/system/file.h"
 #include "base/system/lock.h"
-#include "base/system/path.h"
 #include "base/system/watch.h"
 #include "base/text/json.h"
 #include "base/text/value.h"

@@ -9,7 +9,6 @@
 #include "base/text/value.h"
 #include "ops/ops.h"
 #include "surface/cli/face.h"
-#include "surface/cli/help.h"
 #include "surface/cli/out.h"
 #include "surface/view/view.h"
 #include "surface/view/vybe_view.h"

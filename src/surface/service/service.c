@@ -7,7 +7,6 @@
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/lock.h"
-#include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "base/text/json.h"
-#include "base/text/utf8.h"
 #include "board/status.h"
 #include "store/board/board_messages.h"
 #include "surface/view/view.h"

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 
 #include "base/map.h"
 #include "base/text/utf8.h"

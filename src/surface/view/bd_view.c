@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/names.h"
 #include "beads/model/bead.h"
 
 enum paint bd_view_status_paint(struct str status)
