@@ -67,8 +67,7 @@ void mail_put(struct json *j, const struct mail *m)
 	json_put_moment(j, "created_at", m->created_ms);
 	json_put_moment(j, "read_at", m->read_ms);
 	json_put_moment(j, "acked_at", m->acked_ms);
-	if (m->machine.p)
-		json_put_str(j, "machine", m->machine);
+	json_put_present(j, "machine", m->machine);
 }
 
 void mail_encode(struct json *j, const struct mail *m)

@@ -12,8 +12,7 @@ static struct str mailbox_text_of(struct call *c, const struct mail *m)
 
 	json_object(&j);
 	mail_put(&j, m);
-	if (m->via.p)
-		json_put_str(&j, "via", m->via);
+	json_put_present(&j, "via", m->via);
 	if (m->again)
 		json_put_bool(&j, "again", true);
 	json_end(&j);

@@ -66,8 +66,7 @@ static void put_record(struct json *j, const struct registered *a)
 	json_put_moment(j, "created_at", a->created_ms);
 	json_put_moment(j, "last_seen_at", a->seen_ms);
 	json_put_int(j, "version", a->version);
-	if (a->machine.p)
-		json_put_str(j, "machine", a->machine);
+	json_put_present(j, "machine", a->machine);
 }
 
 static struct str registry_text_of(struct call *c, const struct registered *a)
@@ -76,12 +75,9 @@ static struct str registry_text_of(struct call *c, const struct registered *a)
 
 	json_object(&j);
 	put_record(&j, a);
-	if (a->request.p)
-		json_put_str(&j, "request", a->request);
-	if (a->machine_id.p)
-		json_put_str(&j, "machine_id", a->machine_id);
-	if (a->via.p)
-		json_put_str(&j, "via", a->via);
+	json_put_present(&j, "request", a->request);
+	json_put_present(&j, "machine_id", a->machine_id);
+	json_put_present(&j, "via", a->via);
 	json_end(&j);
 	buf_char(&j.out, '\n');
 	return buf_str(&j.out);

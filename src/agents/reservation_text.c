@@ -55,8 +55,7 @@ static void reservation_put_members(struct json *j, const struct reservation *r)
 	json_put_moment(j, "expires_at", r->expires_ms);
 	json_put_moment(j, "released_at", r->released_ms);
 	json_put_int(j, "epoch", r->epoch);
-	if (r->machine.p)
-		json_put_str(j, "machine", r->machine);
+	json_put_present(j, "machine", r->machine);
 }
 
 void reservation_put(struct json *j, const struct call *c, const struct reservation *r)
@@ -80,10 +79,8 @@ struct str reservation_line(struct call *c, const struct reservation *r)
 		return r->text;
 	json_object(&j);
 	reservation_put_members(&j, r);
-	if (r->request.p)
-		json_put_str(&j, "request", r->request);
-	if (r->via.p)
-		json_put_str(&j, "via", r->via);
+	json_put_present(&j, "request", r->request);
+	json_put_present(&j, "via", r->via);
 	json_end(&j);
 	return json_text(&j);
 }

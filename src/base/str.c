@@ -98,3 +98,10 @@ void str_sort(struct str *list, size_t count)
 	if (count)
 		qsort(list, count, sizeof *list, by_bytes);
 }
+
+struct str str_newline(struct str text)
+{
+	const char *lf = text.n ? memchr(text.p, '\n', text.n) : NULL;
+
+	return lf && lf > text.p && lf[-1] == '\r' ? STR("\r\n") : STR("\n");
+}

@@ -84,6 +84,9 @@ static inline bool str_has(struct str s, struct str part)
 size_t str_count(struct str s, char ch); /* number of occurrences */
 void str_sort(struct str *list, size_t count);
 
+/* How the first line ends: "\r\n" or "\n". */
+struct str str_newline(struct str text);
+
 /* Removes the ASCII white space at both ends. */
 struct str str_trim(struct str s);
 

@@ -121,9 +121,14 @@ enum err git_process_run(struct call *c, struct git_process *h)
 
 static enum err git_process_read_files(struct call *c, struct git_process *h, struct snapshot *out)
 {
-	const struct value *reply = value_read(&c->mem, h->reply),
-			   *sizes = value_find(reply, "sizes");
+	const struct value *reply, *sizes;
+	enum err e = git_process_run(c, h);
 
+	*out = (struct snapshot){ 0 };
+	if (e)
+		return e;
+	reply = value_read(&c->mem, h->reply);
+	sizes = value_find(reply, "sizes");
 	out->commit = value_str(reply, "commit");
 	value_int(reply, "time", &out->time_ms);
 	for (int i = 0; i < SNAPSHOT_FILES; i++) {
@@ -144,10 +149,8 @@ enum err git_process_read(struct call *c, struct str gitdir, struct str commit,
 {
 	struct git_process h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--commit",
 					    arena_cstr(&c->mem, commit) } };
-	enum err e = git_process_run(c, &h);
 
-	*out = (struct snapshot){ 0 };
-	return e ? e : git_process_read_files(c, &h, out);
+	return git_process_read_files(c, &h, out);
 }
 
 enum err git_process_read_latest(struct call *c, struct str gitdir, struct str commit,
@@ -156,10 +159,8 @@ enum err git_process_read_latest(struct call *c, struct str gitdir, struct str c
 	struct git_process h = { .words = { "read", arena_cstr(&c->mem, gitdir), "--latest",
 					    arena_cstr(&c->mem, ref), commit.p ? "--commit" : NULL,
 					    arena_cstr(&c->mem, commit) } };
-	enum err e = git_process_run(c, &h);
 
-	*out = (struct snapshot){ 0 };
-	return e ? e : git_process_read_files(c, &h, out);
+	return git_process_read_files(c, &h, out);
 }
 
 enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
@@ -169,8 +170,6 @@ enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, 
 					    arena_cstr(&c->mem, ref), "--at-ms",
 					    arena_fmt(&c->mem, "%lld", (long long)ms).p, "--spec",
 					    arena_cstr(&c->mem, spec), raw ? "--raw" : NULL } };
-	enum err e = git_process_run(c, &h);
 
-	*out = (struct snapshot){ 0 };
-	return e ? e : git_process_read_files(c, &h, out);
+	return git_process_read_files(c, &h, out);
 }

@@ -46,10 +46,7 @@ struct str tags_encode(struct call *c, const struct str *tags, size_t count)
 {
 	struct json j = json_new(&c->mem);
 
-	json_array(&j);
-	for (size_t i = 0; i < count; i++)
-		json_str(&j, tags[i]);
-	json_end(&j);
+	json_strs(&j, tags, count);
 	return json_text(&j);
 }
 

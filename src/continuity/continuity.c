@@ -286,8 +286,7 @@ void event_row_encode(struct json *j, const struct event_row *e)
 	json_put_int(j, "id", e->id);
 	json_put_str(j, "kind", e->kind);
 	json_put_str(j, "agent_name", e->agent);
-	if (e->project.n)
-		json_put_str(j, "project_id", e->project);
+	json_put_filled(j, "project_id", e->project);
 	json_put_str(j, "task_id", e->task.p ? e->task : STR(""));
 	json_put_str(j, "message", e->message);
 	json_put_raw(j, "metadata", e->metadata);
@@ -311,8 +310,7 @@ void memory_row_encode(struct json *j, const struct memory_row *m)
 	json_put_str(j, "value_type", m->type);
 	json_put_str(j, "scope", m->scope);
 	json_put_str(j, "scope_id", m->scope_id);
-	if (m->kind.p)
-		json_put_str(j, "kind", m->kind);
+	json_put_present(j, "kind", m->kind);
 	if (m->pinned)
 		json_put_bool(j, "pinned", true);
 	if (m->expires)

@@ -286,8 +286,7 @@ enum err resume_encode(struct call *c, struct continuity *k, const struct resume
 		event_row_encode(j, d);
 	json_end(j);
 	json_put_str(j, "focus_task_id", r->focus ? r->focus->id : STR(""));
-	if (r->agent.project.n)
-		json_put_str(j, "focus_project_id", r->agent.project);
+	json_put_filled(j, "focus_project_id", r->agent.project);
 	json_put_str(j, "focus_rule", str_of(names_word(&focus_rules, (int)r->rule)));
 	json_key(j, STR("brief"));
 	brief_encode(c, &b, prompt, j);

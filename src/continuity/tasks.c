@@ -98,14 +98,9 @@ void task_encode(struct json *j, const struct task *t)
 	json_put_str(j, "description", t->description.p ? t->description : STR(""));
 	json_put_str(j, "status", str_of(names_word(&task_statuses, (int)t->status)));
 	json_put_int(j, "priority", t->priority);
-	if (t->project.p)
-		json_put_str(j, "project_id", t->project);
-	if (t->blocked_reason.p)
-		json_put_str(j, "blocked_reason", t->blocked_reason);
-	json_put_array(j, "depends_on");
-	for (size_t i = 0; i < t->depends_count; i++)
-		json_str(j, t->depends_on[i]);
-	json_end(j);
+	json_put_present(j, "project_id", t->project);
+	json_put_present(j, "blocked_reason", t->blocked_reason);
+	json_put_strs(j, "depends_on", t->depends_on, t->depends_count);
 	json_put_int(j, "version", t->version);
 	json_put_str(j, "created_at", moment_format(mem, t->created));
 	json_put_str(j, "updated_at", moment_format(mem, t->updated));

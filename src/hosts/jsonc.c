@@ -198,13 +198,6 @@ static enum err jsonc_refuse(struct call *c, const struct jsonc_doc *d, size_t a
 	return call_fail(c, ERR_INVALID_INPUT, "line %zu: %s", line, why);
 }
 
-static struct str jsonc_newline_of(struct str text)
-{
-	const char *lf = memchr(text.p, '\n', text.n);
-
-	return lf && lf > text.p && lf[-1] == '\r' ? STR("\r\n") : STR("\n");
-}
-
 /* One step of indentation: that of the first indented line. */
 static struct str unit_of(struct str plain)
 {
@@ -245,7 +238,7 @@ static enum err jsonc_open_doc(struct call *c, struct str text, struct jsonc_doc
 	d->open = skip_gap(d->mark, 0);
 	if (d->root->type != VALUE_OBJECT)
 		return jsonc_refuse(c, d, d->open, "the document is not an object");
-	d->newline = jsonc_newline_of(body);
+	d->newline = str_newline(body);
 	d->unit = unit_of(strict);
 	return ERR_OK;
 }

@@ -198,10 +198,7 @@ void act_encode(struct json *j, const struct act *act)
 	json_put_str(j, "by", act->by);
 	json_put_str(j, "bead_id", act->bead);
 	json_put_str(j, "title", act->title);
-	json_put_array(j, "to");
-	for (size_t i = 0; i < act->to_count; i++)
-		json_str(j, act->to[i]);
-	json_end(j);
+	json_put_strs(j, "to", act->to, act->to_count);
 	json_put_str(j, "category",
 		     act->category < 0 ? STR_NONE : str_of(names_word(&categories, act->category)));
 	json_put_str(j, "text", act->text);

@@ -44,21 +44,13 @@ struct str rule_lock(struct call *c, struct str folder, int64_t n)
 	return rule_file(c, folder, n, "lock");
 }
 
-static void rule_put_list(struct json *j, const char *key, const struct str *item, size_t n)
-{
-	json_put_array(j, key);
-	for (size_t i = 0; i < n; i++)
-		json_str(j, item[i]);
-	json_end(j);
-}
-
 void rule_encode(struct json *j, const struct rule *r)
 {
 	json_object(j);
 	json_put_int(j, "rule", r->n);
 	json_put_str(j, "event", r->event);
-	rule_put_list(j, "labels", r->labels, r->label_count);
-	rule_put_list(j, "command", r->command, r->words);
+	json_put_strs(j, "labels", r->labels, r->label_count);
+	json_put_strs(j, "command", r->command, r->words);
 	json_put_str(j, "by", r->by);
 	json_put_moment(j, "added_at", r->added_ms);
 	json_end(j);

@@ -69,8 +69,7 @@ static enum err collect_post(struct collecting *k, struct board *b, const struct
 	json_put_word(&j, "priority", &priorities, m->priority);
 	json_put_raw(&j, "refs", m->refs);
 	json_put_raw(&j, "tags", m->tags);
-	if (reply.p)
-		json_put_str(&j, "reply", reply);
+	json_put_present(&j, "reply", reply);
 	json_end(&j);
 	collect_add(k, FACT_POST, m->created_at, m->from_agent, &j);
 	return ERR_OK;

@@ -44,8 +44,7 @@ static void collect_made(struct collecting *k, const struct value *v, struct str
 	json_put_int(&j, "created", collect_moment(v, "created_at"));
 	json_put_int(&j, "expires", collect_moment(v, "expires_at"));
 	json_put_int(&j, "epoch", epoch);
-	if (takes.n)
-		json_put_str(&j, "takes", takes);
+	json_put_filled(&j, "takes", takes);
 	json_end(&j);
 	collect_add(k, FACT_RESERVATION_MADE, collect_moment(v, "created_at"),
 		    value_str(v, "agent_id"), &j);

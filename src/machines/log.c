@@ -441,8 +441,7 @@ static struct str log_meta(struct call *c, const struct machine_self *self, stru
 	json_put_str(&j, "machine", self->id);
 	json_put_str(&j, "name", self->name);
 	json_put_raw(&j, "segments", segments);
-	if (signature.p)
-		json_put_str(&j, "signature", signature);
+	json_put_present(&j, "signature", signature);
 	json_end(&j);
 	return json_text(&j);
 }

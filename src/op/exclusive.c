@@ -6,15 +6,9 @@
 
 enum { WAIT_MS = 30000 }; /* as long as 'bd sync' waits by default */
 
-bool request_claims(const struct request *r)
+static bool request_claims(const struct request *r)
 {
-	const struct field *fields = r->op->fields;
-
-	for (size_t i = 0; fields && fields[i].name; i++)
-		if ((fields[i].flags & FIELD_CLAIMS) &&
-		    *(const bool *)((const char *)r->body + fields[i].at))
-			return true;
-	return r->op->flags & OP_CLAIMS;
+	return (r->op->flags & OP_CLAIMS) || request_has(r, FIELD_CLAIMS);
 }
 
 bool exclusive_asked(const struct request *r, bool setting)

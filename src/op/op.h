@@ -155,8 +155,8 @@ enum err request_set_named(struct call *c, struct request *r, const char *name, 
 /* Sets the field with that role, if there is one. */
 enum err request_set_role(struct call *c, struct request *r, enum field_role role, struct str text);
 
-/* Does this request claim beads, given its parameters? */
-bool request_claims(const struct request *r);
+/* Is a parameter with this flag, which is a bool, set? */
+bool request_has(const struct request *r, enum field_flags flag);
 
 /* Does this request write, given its parameters? */
 bool request_writes(const struct request *r);

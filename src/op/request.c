@@ -224,15 +224,20 @@ struct receipt request_receipt(struct call *c, const struct request *r)
 				 .args = receipt_digest(c, request_arguments(c, r)) };
 }
 
-bool request_writes(const struct request *r)
+bool request_has(const struct request *r, enum field_flags flag)
 {
 	const struct field *fields = r->op->fields;
 
 	for (size_t i = 0; fields && fields[i].name; i++)
-		if ((fields[i].flags & FIELD_WRITES) &&
+		if ((fields[i].flags & flag) &&
 		    *(const bool *)((const char *)r->body + fields[i].at))
 			return true;
-	return r->op->flags & OP_WRITE;
+	return false;
+}
+
+bool request_writes(const struct request *r)
+{
+	return (r->op->flags & OP_WRITE) || request_has(r, FIELD_WRITES);
 }
 
 /* Continuity knows agents by their names in lower case. */

@@ -17,14 +17,6 @@ struct tree_reader {
 	struct tree_commit *newest;
 };
 
-static void tree_put_files(struct json *j, const struct str *file, size_t count)
-{
-	json_put_array(j, "files");
-	for (size_t i = 0; i < count; i++)
-		json_str(j, file[i]);
-	json_end(j);
-}
-
 static enum err tree_take_commit(void *arg, const struct repo_change *change)
 {
 	struct tree_reader *t = arg;
@@ -39,7 +31,7 @@ static enum err tree_take_commit(void *arg, const struct repo_change *change)
 	json_put_str(&j, "author", change->author);
 	json_put_str(&j, "summary", utf8_head(line.p ? line : STR(""), SUMMARY_WIDTH));
 	json_put_moment(&j, "at", change->time_ms);
-	tree_put_files(&j, change->files, change->file_count);
+	json_put_strs(&j, "files", change->files, change->file_count);
 	json_end(&j);
 	one->json = json_text(&j);
 	one->next = t->newest;
@@ -68,7 +60,7 @@ enum err tree_put(struct call *c, struct repo *r, struct json *reply)
 	if ((more = count > FILES_MOST))
 		count = FILES_MOST;
 	json_object(reply);
-	tree_put_files(reply, file, count);
+	json_put_strs(reply, "files", file, count);
 	json_put_bool(reply, "more", more);
 	json_put_array(reply, "commits");
 	for (const struct tree_commit *one = t.newest; one; one = one->next)

@@ -270,6 +270,14 @@ void json_canonical(struct json *j, const struct value *v)
 	json_write(j, v, true);
 }
 
+void json_strs(struct json *j, const struct str *list, size_t count)
+{
+	json_array(j);
+	for (size_t i = 0; i < count; i++)
+		json_str(j, list[i]);
+	json_end(j);
+}
+
 struct str json_text(struct json *j)
 {
 	assert(j->depth == 0);

@@ -34,6 +34,7 @@ void json_str(struct json *j, struct str s); /* absent: null */
 void json_int(struct json *j, int64_t v);
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
+void json_strs(struct json *j, const struct str *list, size_t count);
 void json_raw(struct json *j, struct str text); /* text that is already JSON; absent: null */
 
 /* Writes a parsed value with its original order of members and spelling of numbers. */
@@ -56,6 +57,19 @@ static inline void json_put_str(struct json *j, const char *key, struct str s)
 {
 	json_name(j, str_of(key));
 	json_str(j, s);
+}
+
+/* The same, unless the text is absent, or empty. */
+static inline void json_put_present(struct json *j, const char *key, struct str s)
+{
+	if (s.p)
+		json_put_str(j, key, s);
+}
+
+static inline void json_put_filled(struct json *j, const char *key, struct str s)
+{
+	if (s.n)
+		json_put_str(j, key, s);
 }
 
 /* Writes the word for an enum's value. */
@@ -93,6 +107,13 @@ static inline void json_put_array(struct json *j, const char *key)
 {
 	json_name(j, str_of(key));
 	json_array(j);
+}
+
+static inline void json_put_strs(struct json *j, const char *key, const struct str *list,
+				 size_t count)
+{
+	json_name(j, str_of(key));
+	json_strs(j, list, count);
 }
 
 /* Adds all members of an object that is already JSON and not empty. */

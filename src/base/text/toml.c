@@ -317,13 +317,6 @@ static void add_item(struct toml_doc *d, struct toml_item item)
 	d->item[d->count++] = item;
 }
 
-static struct str toml_newline_of(struct str text)
-{
-	const char *lf = memchr(text.p, '\n', text.n);
-
-	return lf && lf > text.p && lf[-1] == '\r' ? STR("\r\n") : STR("\n");
-}
-
 /* A lone carriage return does not end a line, but would if a line feed were written after it. */
 static enum err check_returns(const struct toml_doc *d)
 {
@@ -343,7 +336,7 @@ static enum err toml_open_doc(struct call *c, struct str text, struct toml_doc *
 	enum err e;
 
 	*d = (struct toml_doc){ .c = c, .text = text.p ? text : STR(""), .line = 1 };
-	d->newline = toml_newline_of(d->text);
+	d->newline = str_newline(d->text);
 	if (str_starts(d->text, STR("\xef\xbb\xbf")))
 		d->at = d->start = 3;
 	while (toml_more(d)) {

@@ -582,12 +582,8 @@ static void intake_put_texts_of(struct json *j, const char *key, const struct ma
 
 static void intake_put_list(struct json *j, const char *key, const struct str *text, size_t count)
 {
-	if (!count)
-		return;
-	json_put_array(j, key);
-	for (size_t i = 0; i < count; i++)
-		json_str(j, text[i]);
-	json_end(j);
+	if (count)
+		json_put_strs(j, key, text, count);
 }
 
 static void intake_add_texts(struct intake *in)

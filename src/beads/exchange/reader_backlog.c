@@ -261,8 +261,7 @@ static void backlog_put_head(struct arena *mem, struct json *j, const struct yam
 		   status = backlog_status(yaml_text(head, "status"));
 
 	updated = updated.n ? updated : created;
-	if (id.n)
-		json_put_str(j, "id", id);
+	json_put_filled(j, "id", id);
 	json_put_str(j, "title", yaml_text(head, "title"));
 	json_put_str(j, "status", status);
 	json_put_int(j, "priority", reader_priority(yaml_text(head, "priority")));

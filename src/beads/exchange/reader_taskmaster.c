@@ -46,8 +46,7 @@ static void taskmaster_put_edge(struct taskmaster *t, struct json *j, struct str
 	json_put_str(j, "issue_id", from);
 	json_put_str(j, "depends_on_id", to);
 	json_put_str(j, "type", str_of(kind));
-	if (t->created.n)
-		json_put_str(j, "created_at", t->created);
+	json_put_filled(j, "created_at", t->created);
 	json_end(j);
 }
 

@@ -168,8 +168,7 @@ struct str upstream_edge_more(struct arena *mem, const struct edge *e, struct st
 	json_object(&j);
 	if (lasting)
 		json_put_str(&j, UPSTREAM_KEPT, text);
-	if (original_kind.n)
-		json_put_str(&j, "original_kind", original_kind);
+	json_put_filled(&j, "original_kind", original_kind);
 	json_end(&j);
 	return json_text(&j);
 }

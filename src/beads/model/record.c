@@ -59,8 +59,7 @@ static void put_receipt(struct json *j, const struct receipt *r)
 static void put_base(struct json *j, const struct record *r)
 {
 	json_put_object(j, "base");
-	if (r->base.p)
-		json_put_str(j, "commit", r->base);
+	json_put_present(j, "commit", r->base);
 	json_put_int(j, "offset", r->offset);
 	if (r->repaired)
 		json_put_bool(j, "repaired", true);

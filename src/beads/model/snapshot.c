@@ -146,8 +146,7 @@ enum err snapshot_fail(struct call *c, const struct snapshot *files, enum snapsh
 	json_object(&j);
 	json_put_str(&j, "file", str_of(snapshot_name(file)));
 	json_put_int(&j, "line", (int64_t)line);
-	if (files->commit.p)
-		json_put_str(&j, "commit", files->commit);
+	json_put_present(&j, "commit", files->commit);
 	json_end(&j);
 	return call_detail(c, json_text(&j));
 }

@@ -16,10 +16,7 @@ static enum err bead_dep_cycles_run_cycles(struct call *c, struct stores *s, con
 	for (; cy; cy = cy->next) {
 		json_object(reply);
 		json_put_str(reply, "kind", cy->kind);
-		json_put_array(reply, "ids");
-		for (size_t i = 0; i < cy->count; i++)
-			json_str(reply, cy->ids[i]);
-		json_end(reply);
+		json_put_strs(reply, "ids", cy->ids, cy->count);
 		json_end(reply);
 	}
 	json_end(reply);

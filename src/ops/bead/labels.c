@@ -25,10 +25,7 @@ static enum err bead_labels_run_list(struct call *c, struct stores *s, const voi
 	if ((e = find_bead(c, s->beads, in->id, &row)) || (e = edit_begin(c, s->beads, row, &edit)))
 		return e;
 	label = bead_labels(&c->mem, &edit.now, &count);
-	json_array(reply);
-	for (size_t i = 0; i < count; i++)
-		json_str(reply, label[i]);
-	json_end(reply);
+	json_strs(reply, label, count);
 	return ERR_OK;
 }
 

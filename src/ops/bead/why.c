@@ -28,8 +28,7 @@ static void bead_why_put(struct json *j, const char *code, struct str id, struct
 	json_object(j);
 	json_put_str(j, "code", str_of(code));
 	json_put_str(j, "message", message);
-	if (id.p)
-		json_put_str(j, "id", id);
+	json_put_present(j, "id", id);
 	json_end(j);
 }
 

@@ -67,8 +67,7 @@ static void memory_put(struct json *j, struct str key, struct str value, const c
 {
 	json_object(j);
 	json_put_str(j, "key", key);
-	if (value.p)
-		json_put_str(j, "value", value);
+	json_put_present(j, "value", value);
 	if (action)
 		json_put_str(j, "action", str_of(action));
 	json_end(j);

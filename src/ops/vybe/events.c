@@ -78,12 +78,9 @@ static enum err vybe_events_run_events(struct call *c, struct stores *s, const v
 		event_row_encode(&list, row);
 	json_end(&list);
 	json_object(reply);
-	if (filter.agent.p)
-		json_put_str(reply, "agent", filter.agent);
-	if (filter.task.p)
-		json_put_str(reply, "task_id", filter.task);
-	if (in->kind.p)
-		json_put_str(reply, "kind", in->kind);
+	json_put_present(reply, "agent", filter.agent);
+	json_put_present(reply, "task_id", filter.task);
+	json_put_present(reply, "kind", in->kind);
 	json_put_int(reply, "count", count);
 	json_put_raw(reply, "events", json_text(&list));
 	json_end(reply);
@@ -108,8 +105,7 @@ static enum err vybe_events_run_artifacts(struct call *c, struct stores *s, cons
 		artifact_row_encode(&list, a);
 	json_end(&list);
 	json_object(reply);
-	if (task.p)
-		json_put_str(reply, "task_id", task);
+	json_put_present(reply, "task_id", task);
 	json_put_int(reply, "count", count);
 	json_put_raw(reply, "artifacts", json_text(&list));
 	json_end(reply);

@@ -85,8 +85,7 @@ static const struct prop gc_props[] = { { "event_id:int deleted:int limit:int", 
 static void vybe_memory_put_where(struct json *reply, const struct memory_where *where)
 {
 	json_put_str(reply, "scope", str_of(names_word(&memory_scopes, where->scope)));
-	if (where->id.n)
-		json_put_str(reply, "scope_id", where->id);
+	json_put_filled(reply, "scope_id", where->id);
 }
 
 static void put_done(struct json *reply, int64_t event, const struct memory_ask *ask)

@@ -47,10 +47,7 @@ static void touches_put_declared(struct call *c, const struct bead *bead, struct
 	size_t count;
 	struct str *scope = bead_touches(&c->mem, bead, &count);
 
-	json_put_array(reply, "declared");
-	for (size_t i = 0; i < count; i++)
-		json_str(reply, scope[i]);
-	json_end(reply);
+	json_put_strs(reply, "declared", scope, count);
 }
 
 static void touches_put_reserved(struct call *c, const struct reservation *r, struct str id,

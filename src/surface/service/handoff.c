@@ -53,8 +53,7 @@ static struct str handoff_text(struct call *c, const struct handoff_actor *actor
 	json_object(&j);
 	json_put_str(&j, "op", str_of(r->op->name));
 	json_put_str(&j, "dir", c->dir);
-	if (c->project.p)
-		json_put_str(&j, "project", c->project);
+	json_put_present(&j, "project", c->project);
 	handoff_put_params(&j, c, actor, r);
 	json_end(&j);
 	return json_text(&j);
