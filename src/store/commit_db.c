@@ -45,16 +45,11 @@ void commit_db_close(struct commit_db *d)
 
 static enum err commit_db_try(struct call *c, struct str path, bool write, struct commit_db *out)
 {
-	struct file_found found;
-	enum err e = file_look(c, path, &found);
+	enum err e = db_open_own(c, path, write, WAIT_MS, ours, &out->db);
 
-	*out = (struct commit_db){ 0 };
-	if (e || (!write && found.kind == FILE_NONE))
+	if (e || !out->db)
 		return e;
-	if (write && found.size <= 0 && (e = db_make(c, path, ours)))
-		return e;
-	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ, WAIT_MS, &out->db)) ||
-	    (e = write ? db_begin(c, out->db) : db_snapshot(c, out->db)) ||
+	if ((e = write ? db_begin(c, out->db) : db_snapshot(c, out->db)) ||
 	    (e = db_expect(c, out->db, tables, ours, NULL)))
 		commit_db_close(out);
 	return e;
@@ -187,7 +182,7 @@ struct commit_writer *commit_writer_new(struct call *c, struct commit_db *d)
 /* The number of a path; 0: it has none. */
 static enum err commit_db_file(struct call *c, struct commit_db *d, struct str path, int64_t *n)
 {
-	return db_number(c, d->db, "SELECT n FROM files WHERE path = ?", BOUNDS(BIND(path)), n);
+	return db_number(c, d->db, "SELECT n FROM files WHERE path = ?", PARAMS(BIND(path)), n);
 }
 
 static enum err commit_writer_file(struct commit_writer *w, struct str path, int64_t **out)

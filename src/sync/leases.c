@@ -6,7 +6,6 @@
 #include "base/system/file.h"
 #include "base/system/lock.h"
 #include "base/system/path.h"
-#include "base/system/platform.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/config.h"
@@ -14,13 +13,12 @@
 #include "machines/lease_notes.h"
 #include "machines/share.h"
 #include "store/repo/repo_logs.h"
+#include "sync/sync.h"
 
 enum {
 	FETCH_MOST = 4 << 20, /* bytes */
-	JITTER_MS = 40,       /* maximum first wait after a lost race; doubles each time */
-	JITTER_MOST = 1000,
-	BROKEN_MOST = 3,   /* pushes that fail in a row before the command gives up */
-	SETTLE_MS = 10000, /* maximum time to remove leases */
+	BROKEN_MOST = 3,      /* pushes that fail in a row before the command gives up */
+	SETTLE_MS = 10000,    /* maximum time to remove leases */
 };
 
 /* The file at the remote, and the way to it. */
@@ -156,19 +154,15 @@ static enum err lease_write(struct lease_file *f, bool *moved)
 	return e ? e : logs_push(f->c, &f->remote, STR(LEASES_REF), commit, f->there, moved);
 }
 
-/* After a lost race: waits for a random time. */
+/* After a lost race. */
 static enum err lease_wait(struct lease_file *f)
 {
-	int64_t most = JITTER_MS << (f->attempts < 6 ? f->attempts : 6);
-	unsigned short some;
-
 	if (moment_ticks() - f->started_ms > f->timeout_ms)
 		return call_fail(f->c, ERR_SYNC_TIMEOUT,
 				 "other machines reserved first, %d times; '" STR_FMT
 				 "' is very busy",
 				 f->attempts, STR_ARG(f->remote.name));
-	platform_random(&some, sizeof some);
-	moment_sleep(some % (most < JITTER_MOST ? most : JITTER_MOST));
+	sync_wait(f->attempts);
 	return ERR_OK;
 }
 

@@ -20,8 +20,6 @@
 #include "sync/sync_parts.h"
 
 enum {
-	JITTER_MS = 40, /* maximum first wait after a lost race; doubles each time */
-	JITTER_MOST = 1000,
 	STUCK_MOST = 8, /* lost races in a row without the ref moving */
 };
 
@@ -193,10 +191,18 @@ static enum err check_stuck(struct sync *s)
 			       "ref and its lock file, then run 'bd sync' again.");
 }
 
+void sync_wait(int64_t attempts)
+{
+	enum { FIRST_MS = 40, MOST_MS = 1000 };
+	int64_t most = FIRST_MS << (attempts < 6 ? attempts : 6);
+	unsigned short some;
+
+	platform_random(&some, sizeof some);
+	moment_sleep(some % (most < MOST_MS ? most : MOST_MS));
+}
+
 enum err sync_lost_again(struct sync *s)
 {
-	int64_t most = JITTER_MS << (s->attempts < 6 ? s->attempts : 6);
-	unsigned short some;
 	enum err e = check_stuck(s);
 
 	if (e)
@@ -206,8 +212,7 @@ enum err sync_lost_again(struct sync *s)
 				 "other clones pushed first, %lld times; '" STR_FMT
 				 "' is very busy",
 				 (long long)s->attempts, STR_ARG(s->remote.name));
-	platform_random(&some, sizeof some);
-	moment_sleep(some % (most < JITTER_MOST ? most : JITTER_MOST));
+	sync_wait(s->attempts);
 	return ERR_OK;
 }
 

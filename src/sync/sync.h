@@ -59,4 +59,7 @@ enum err sync_diagnose(struct call *c, struct json *reply);
 /* Packs the objects that syncs have written to Git, once there are enough of them. */
 enum err sync_pack(struct call *c);
 
+/* Waits for a random time, which grows with the number of lost races. */
+void sync_wait(int64_t attempts);
+
 #endif

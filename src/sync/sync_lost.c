@@ -5,6 +5,7 @@
  * deletions are the exception, because collecting them is how tombstones are removed.
  */
 #include "base/text/value.h"
+#include "beads/model/edge.h"
 #include "beads/model/lines.h"
 #include "sync/sync_parts.h"
 
@@ -118,22 +119,13 @@ static bool was_deleted(struct losing *l, const struct line_change *change)
 
 /* --- which changes are a loss --- */
 
-static bool sync_lost_has_lost_an_end(struct losing *l, struct str key)
-{
-	struct str from, to;
-
-	str_next(&key, ' ', &from);
-	str_next(&key, ' ', &to);
-	return map_find(&l->gone, from) || map_find(&l->gone, to);
-}
-
 static bool is_collected(struct losing *l, const struct line_change *change)
 {
 	if (change->old.p || !change->new.p)
 		return false;
 	if (change->file == FILE_DEPS)
 		return sync_lost_collected(l, change->new) || was_deleted(l, change) ||
-		       sync_lost_has_lost_an_end(l, change->key);
+		       edge_key_touches(change->key, &l->gone);
 	if (change->file == FILE_STATE ? !was_deleted(l, change) :
 					 !sync_lost_collected(l, change->new))
 		return false;

@@ -1,5 +1,6 @@
 #include "beads/model/edge.h"
 
+#include "base/map.h"
 #include "base/names.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
@@ -12,6 +13,15 @@ struct str edge_key(struct arena *mem, const struct edge *e)
 {
 	return arena_fmt(mem, STR_FMT " " STR_FMT " " STR_FMT, STR_ARG(e->from), STR_ARG(e->to),
 			 STR_ARG(e->kind));
+}
+
+bool edge_key_touches(struct str key, const struct map *ids)
+{
+	struct str from, to;
+
+	str_next(&key, ' ', &from);
+	str_next(&key, ' ', &to);
+	return map_find(ids, from) || map_find(ids, to);
 }
 
 void edge_own(struct arena *mem, struct edge *e)

@@ -6,6 +6,7 @@
 #include "store/db/bead_words.h"
 
 struct json;
+struct map;
 struct value;
 
 /* A dependency: `from` depends on `to`. Of several creations the earliest counts; of adding and
@@ -20,6 +21,9 @@ struct edge {
 
 /* The sort key: the same for edges of the same ends and kind. */
 struct str edge_key(struct arena *mem, const struct edge *e);
+
+/* Is one of the two beads of the edge with this key in the set? */
+bool edge_key_touches(struct str key, const struct map *ids);
 
 /* Copies everything that the edge points to into the arena. */
 void edge_own(struct arena *mem, struct edge *e);

@@ -398,15 +398,6 @@ static bool merge_is_old(struct forgetting *f, struct str line)
 	return at && at < f->m->collect_before;
 }
 
-static bool merge_has_lost_an_end(struct forgetting *f, struct str key)
-{
-	struct str from, to;
-
-	str_next(&key, ' ', &from);
-	str_next(&key, ' ', &to);
-	return map_find(&f->gone, from) || map_find(&f->gone, to);
-}
-
 static void merge_forget_in(struct forgetting *f, enum snapshot_file file)
 {
 	struct str text = f->m->side[0].file[file], line;
@@ -417,7 +408,7 @@ static void merge_forget_in(struct forgetting *f, enum snapshot_file file)
 		struct str now = known ? known->new : line;
 
 		if (!now.p || (!merge_is_old(f, now) &&
-			       (file != FILE_DEPS || !merge_has_lost_an_end(f, key))))
+			       (file != FILE_DEPS || !edge_key_touches(key, &f->gone))))
 			continue;
 		merge_forget(f, file, key, line);
 		if (file == FILE_TOMBSTONES)

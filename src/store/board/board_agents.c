@@ -78,7 +78,7 @@ enum err agent_count_unseen(struct call *c, struct board *b, int64_t before, int
 {
 	return db_number(c, b->db,
 			 "SELECT count(*) FROM agents WHERE julianday(last_seen) < julianday(?)",
-			 BOUNDS(BIND(moment_format(&c->mem, before))), out);
+			 PARAMS(BIND(moment_format(&c->mem, before))), out);
 }
 
 enum err agent_delete_unseen(struct call *c, struct board *b, int64_t before)

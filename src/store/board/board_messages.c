@@ -175,7 +175,7 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 	enum err e;
 
 	*out = NULL;
-	stmt_bind(st, BOUNDS(BIND(id), BIND(limit)));
+	stmt_bind(st, PARAMS(BIND(id), BIND(limit)));
 	for (; stmt_row(st); out = &(*out)->next) {
 		if ((e = message_find(c, b, stmt_int(st), out)))
 			return e;
@@ -184,7 +184,7 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 	}
 	e = stmt_end(c, st);
 	return e ? e :
-		   db_number(c, b->db, THREAD " SELECT count(*) FROM thread", BOUNDS(BIND(id)),
+		   db_number(c, b->db, THREAD " SELECT count(*) FROM thread", PARAMS(BIND(id)),
 			     total);
 }
 
@@ -198,7 +198,7 @@ enum err message_thread(struct call *c, struct board *b, int64_t id, int64_t lim
 enum err message_count_before(struct call *c, struct board *b, int64_t before, int64_t *out)
 {
 	return db_number(c, b->db, OLD " SELECT count(*) FROM messages WHERE" IS_OLD,
-			 BOUNDS(BIND(moment_format(&c->mem, before))), out);
+			 PARAMS(BIND(moment_format(&c->mem, before))), out);
 }
 
 enum err message_delete_before(struct call *c, struct board *b, int64_t before)

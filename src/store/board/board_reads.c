@@ -28,14 +28,14 @@ static enum err board_reads_absorb(struct call *c, struct board *b, struct str a
 	AUTO_STMT *find =
 		db_stmt(b->db, "SELECT min(first), max(last) FROM reads"
 			       " WHERE agent = ?1 AND first <= ?3 + 1 AND last >= ?2 - 1");
-	const struct bound *bound = BOUNDS(BIND(agent), BIND(span->first), BIND(span->last));
+	const struct stmt_param *params = PARAMS(BIND(agent), BIND(span->first), BIND(span->last));
 	AUTO_STMT *drop =
 		db_stmt(b->db, "DELETE FROM reads"
 			       " WHERE agent = ?1 AND first <= ?3 + 1 AND last >= ?2 - 1");
 	enum err e;
 
-	stmt_bind(find, bound);
-	stmt_bind(drop, bound);
+	stmt_bind(find, params);
+	stmt_bind(drop, params);
 	if (stmt_row(find)) {
 		int64_t first = stmt_int_or(find, span->first);
 		int64_t last = stmt_int_or(find, span->last);
@@ -127,7 +127,7 @@ enum err gap_count(struct call *c, struct board *b, struct gap gap, int64_t most
 	enum err e = db_number(c, b->db,
 			       "SELECT count(*) FROM (SELECT 1 FROM messages"
 			       " WHERE id > ? AND id < ? LIMIT ?)",
-			       BOUNDS(BIND(gap.after), BIND(gap.before), BIND(most)), count);
+			       PARAMS(BIND(gap.after), BIND(gap.before), BIND(most)), count);
 
 	if (e || (!*count && most))
 		return e;

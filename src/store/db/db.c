@@ -440,6 +440,20 @@ enum err db_make(struct call *c, struct str path, const char *const *schema)
 	return e;
 }
 
+enum err db_open_own(struct call *c, struct str path, bool write, int wait_ms,
+		     const char *const *schema, struct db **out)
+{
+	struct file_found found;
+	enum err e = file_look(c, path, &found);
+
+	*out = NULL;
+	if (e || (!write && found.kind == FILE_NONE))
+		return e;
+	if (write && found.size <= 0 && (e = db_make(c, path, schema)))
+		return e;
+	return db_open(c, path, write ? DB_WRITE : DB_READ, wait_ms, out);
+}
+
 void db_close(struct db *db)
 {
 	if (!db || db_keep_open(db))

@@ -44,6 +44,13 @@ void db_close(struct db *db);
 enum err db_make(struct call *c, struct str path, const char *const *schema);
 
 /*
+ * Opens a database of this program. A writer creates it with `schema` if it does not exist or is
+ * empty, as after an interrupted creation; a reader gets NULL if it does not exist.
+ */
+enum err db_open_own(struct call *c, struct str path, bool write, int wait_ms,
+		     const char *const *schema, struct db **out);
+
+/*
  * For a long-running process: db_close() keeps connections open for later calls, as long as the
  * path names the same file.
  */

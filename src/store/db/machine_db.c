@@ -299,7 +299,7 @@ enum err value_row_find(struct call *c, struct machine_db *m, struct str kind, s
 	AUTO_STMT *st =
 		db_stmt(m->db, "SELECT 1 FROM known WHERE kind = ? AND key = ? AND value = ?");
 
-	stmt_bind(st, BOUNDS(BIND(kind), BIND(key), BIND(value)));
+	stmt_bind(st, PARAMS(BIND(kind), BIND(key), BIND(value)));
 	*out = stmt_row(st);
 	return stmt_end(c, st);
 }

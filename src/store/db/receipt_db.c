@@ -1,6 +1,5 @@
 #include "store/db/receipt_db.h"
 
-#include "base/system/file.h"
 #include "store/db/row.h"
 
 enum { VERSION = 1, WAIT_MS = 10000 };
@@ -64,15 +63,10 @@ static enum err receipt_db_make(struct call *c, struct db *db)
 enum err receipt_db_open(struct call *c, struct str path, bool write, struct receipt_db *out)
 {
 	static const char *const ours[] = { schema, NULL };
-	struct file_found found;
-	enum err e = file_look(c, path, &found);
+	enum err e;
 
 	*out = (struct receipt_db){ 0 };
-	if (e || (!write && found.kind == FILE_NONE))
-		return e;
-	if (write && found.size <= 0 && (e = db_make(c, path, ours)))
-		return e;
-	if ((e = db_open(c, path, write ? DB_WRITE : DB_READ, WAIT_MS, &out->db)))
+	if ((e = db_open_own(c, path, write, WAIT_MS, ours, &out->db)) || !out->db)
 		return e;
 	if (write && ((e = db_begin(c, out->db)) || (e = receipt_db_make(c, out->db))))
 		receipt_db_close(out);
@@ -109,7 +103,7 @@ enum err receipt_row_find(struct call *c, struct stmt *st, struct receipt *r)
 
 enum err receipt_row_put(struct call *c, struct stmt *st, const struct receipt *r)
 {
-	stmt_bind(st, BOUNDS(BIND(r->actor), BIND(r->id), BIND(r->op), BIND(r->args),
+	stmt_bind(st, PARAMS(BIND(r->actor), BIND(r->id), BIND(r->op), BIND(r->args),
 			     BIND(r->reply), BIND(r->at)));
 	return stmt_run(c, st);
 }

@@ -1,28 +1,29 @@
 #include "store/db/row.h"
 
-void stmt_bind(struct stmt *st, const struct bound *bound)
+void stmt_bind(struct stmt *st, const struct stmt_param *params)
 {
-	for (; bound && bound->type; bound++)
-		if (bound->type == BOUND_STR)
-			stmt_bind_str(st, bound->text);
+	for (; params && params->type; params++)
+		if (params->type == PARAM_STR)
+			stmt_bind_str(st, params->text);
 		else
-			stmt_bind_int(st, bound->number);
+			stmt_bind_int(st, params->number);
 }
 
-enum err db_run_bound(struct call *c, struct db *db, const char *sql, const struct bound *bound)
+enum err db_run_params(struct call *c, struct db *db, const char *sql,
+		       const struct stmt_param *params)
 {
 	AUTO_STMT *st = db_stmt(db, sql);
 
-	stmt_bind(st, bound);
+	stmt_bind(st, params);
 	return stmt_run(c, st);
 }
 
-enum err db_number(struct call *c, struct db *db, const char *sql, const struct bound *bound,
+enum err db_number(struct call *c, struct db *db, const char *sql, const struct stmt_param *params,
 		   int64_t *out)
 {
 	AUTO_STMT *st = db_stmt(db, sql);
 
-	stmt_bind(st, bound);
+	stmt_bind(st, params);
 	*out = stmt_row(st) ? stmt_int(st) : 0;
 	return stmt_end(c, st);
 }

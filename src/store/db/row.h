@@ -8,37 +8,38 @@
  * as structs, where one table of columns serves both to write and to read them.
  */
 
-struct bound {
-	enum { BOUND_END, BOUND_STR, BOUND_INT } type;
+struct stmt_param {
+	enum { PARAM_END, PARAM_STR, PARAM_INT } type;
 	struct str text; /* absent: NULL */
 	int64_t number;
 };
 
-static inline struct bound bound_str(struct str s)
+static inline struct stmt_param param_str(struct str s)
 {
-	return (struct bound){ BOUND_STR, s, 0 };
+	return (struct stmt_param){ PARAM_STR, s, 0 };
 }
 
-static inline struct bound bound_int(int64_t n)
+static inline struct stmt_param param_int(int64_t n)
 {
-	return (struct bound){ BOUND_INT, STR_NONE, n };
+	return (struct stmt_param){ PARAM_INT, STR_NONE, n };
 }
 
 /* A parameter: a struct str or a whole number. */
 /* clang-format off */
-#define BIND(x)     _Generic(x, struct str: bound_str, default: bound_int)(x)
+#define BIND(x)     _Generic(x, struct str: param_str, default: param_int)(x)
 /* clang-format on */
-#define BOUNDS(...) ((const struct bound[]){ __VA_ARGS__, { 0 } })
+#define PARAMS(...) ((const struct stmt_param[]){ __VA_ARGS__, { 0 } })
 
-/* Binds the parameters up to BOUND_END. */
-void stmt_bind(struct stmt *st, const struct bound *bound);
+/* Binds the parameters up to PARAM_END. */
+void stmt_bind(struct stmt *st, const struct stmt_param *params);
 
 /* Runs a statement that returns no rows: db_run(c, db, "DELETE … WHERE id = ?", BIND(id)). */
-#define db_run(c, db, sql, ...) db_run_bound(c, db, sql, BOUNDS(__VA_ARGS__))
-enum err db_run_bound(struct call *c, struct db *db, const char *sql, const struct bound *bound);
+#define db_run(c, db, sql, ...) db_run_params(c, db, sql, PARAMS(__VA_ARGS__))
+enum err db_run_params(struct call *c, struct db *db, const char *sql,
+		       const struct stmt_param *params);
 
-/* The number that a query returns; 0: no row, or NULL. `bound` may be NULL. */
-enum err db_number(struct call *c, struct db *db, const char *sql, const struct bound *bound,
+/* The number that a query returns; 0: no row, or NULL. `params` may be NULL. */
+enum err db_number(struct call *c, struct db *db, const char *sql, const struct stmt_param *params,
 		   int64_t *out);
 
 enum column_type {

@@ -15,7 +15,7 @@ enum err shared_row_find(struct call *c, struct db *db, const char *kind, struct
 		return ERR_OK;
 	return db_number(c, db,
 			 "SELECT id FROM shared WHERE kind = ? AND machine = ? AND number = ?",
-			 BOUNDS(BIND(str_of(kind)), BIND(machine), BIND(number)), id);
+			 PARAMS(BIND(str_of(kind)), BIND(machine), BIND(number)), id);
 }
 
 enum err shared_row_put(struct call *c, struct db *db, const char *kind, struct str machine,

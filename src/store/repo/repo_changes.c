@@ -5,6 +5,7 @@
  */
 #include <git2.h>
 
+#include "store/repo/repo_fsck.h"
 #include "store/repo/repo_parts.h"
 
 /* Trees that two commits in a row share are read once, if they fit into the cache. */
@@ -47,21 +48,6 @@ static struct repo_entry repo_entry_next(struct str *tree)
 	return e;
 }
 
-/* The order of a tree: a folder is sorted as if its name ended with a slash. */
-static int repo_entry_cmp(const struct repo_entry *a, const struct repo_entry *b)
-{
-	size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
-	int order = memcmp(a->name.p, b->name.p, n);
-	char x = n < a->name.n         ? a->name.p[n] :
-		 repo_entry_is_tree(a) ? '/' :
-					 0,
-	     y = n < b->name.n         ? b->name.p[n] :
-		 repo_entry_is_tree(b) ? '/' :
-					 0;
-
-	return order ? order : (unsigned char)x - (unsigned char)y;
-}
-
 static int repo_diff_trees(struct repo_differ *d, const unsigned char *old,
 			   const unsigned char *new, struct str path);
 
@@ -91,7 +77,10 @@ static int repo_diff_walk(struct repo_differ *d, struct str old, struct str new,
 	int code = 0;
 
 	while (!code && (a.oid || b.oid) && d->count <= d->most) {
-		int order = !a.oid ? 1 : !b.oid ? -1 : repo_entry_cmp(&a, &b);
+		int order = !a.oid ? 1 :
+			    !b.oid ? -1 :
+				     repo_tree_cmp(a.name, repo_entry_is_tree(&a), b.name,
+						   repo_entry_is_tree(&b));
 
 		if (order || memcmp(a.oid, b.oid, GIT_OID_RAWSZ) || !str_eq(a.mode, b.mode))
 			code = repo_diff_entry(d, order <= 0 ? &a : &none, order >= 0 ? &b : &none,

@@ -112,17 +112,16 @@ static bool repo_fsck_next_entry(struct str *bytes, struct repo_fsck_entry *out)
 	return true;
 }
 
-/* Git's sort order, in which the name of a folder ends with a slash. */
-static int repo_fsck_compare(const struct repo_fsck_entry *a, const struct repo_fsck_entry *b)
+int repo_tree_cmp(struct str a, bool a_folder, struct str b, bool b_folder)
 {
-	size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
-	int order = memcmp(a->name.p, b->name.p, n);
-	unsigned char after_a = n < a->name.n ? (unsigned char)a->name.p[n] :
-				a->folder     ? '/' :
-						0,
-		      after_b = n < b->name.n ? (unsigned char)b->name.p[n] :
-				b->folder     ? '/' :
-						0;
+	size_t n = a.n < b.n ? a.n : b.n;
+	int order = memcmp(a.p, b.p, n);
+	unsigned char after_a = n < a.n  ? (unsigned char)a.p[n] :
+				a_folder ? '/' :
+					   0,
+		      after_b = n < b.n  ? (unsigned char)b.p[n] :
+				b_folder ? '/' :
+					   0;
 
 	return order ? order : after_a - after_b;
 }
@@ -161,7 +160,9 @@ const char *repo_fsck_tree(struct arena *mem, struct str bytes)
 
 		if (!repo_fsck_next_entry(&bytes, &entry))
 			return "is malformed";
-		order = before.name.p ? repo_fsck_compare(&before, &entry) : -1;
+		order = before.name.p ? repo_tree_cmp(before.name, before.folder, entry.name,
+						      entry.folder) :
+					-1;
 		if (!order || (before.name.p && str_eq(before.name, entry.name)) ||
 		    repo_fsck_has_file(mem, &files, &entry))
 			return "has two entries of one name";

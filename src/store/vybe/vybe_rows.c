@@ -154,7 +154,7 @@ enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, s
 	*out = NULL;
 	if (!st)
 		return ERR_OK;
-	stmt_bind(st, BOUNDS(BIND(scope), BIND(scope_id), BIND(c->now_ms), BIND(limit)));
+	stmt_bind(st, PARAMS(BIND(scope), BIND(scope_id), BIND(c->now_ms), BIND(limit)));
 	return memory_rows_read(c, st, out);
 }
 
@@ -169,7 +169,7 @@ enum err vybe_memory_newest(struct call *c, struct vybe_db *v, int64_t limit,
 	*out = NULL;
 	if (!st)
 		return ERR_OK;
-	stmt_bind(st, BOUNDS(BIND(c->now_ms), BIND(limit)));
+	stmt_bind(st, PARAMS(BIND(c->now_ms), BIND(limit)));
 	return memory_rows_read(c, st, out);
 }
 
@@ -185,7 +185,7 @@ enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, s
 	*out = NULL;
 	if (!st)
 		return ERR_OK;
-	stmt_bind(st, BOUNDS(BIND(scope), BIND(scope_id), BIND(key), BIND(c->now_ms)));
+	stmt_bind(st, PARAMS(BIND(scope), BIND(scope_id), BIND(key), BIND(c->now_ms)));
 	return memory_rows_read(c, st, out);
 }
 
@@ -291,7 +291,7 @@ enum err vybe_artifact_each(struct call *c, struct vybe_db *v, struct str task, 
 	*out = NULL;
 	if (!st)
 		return ERR_OK;
-	stmt_bind(st, BOUNDS(BIND(task), BIND(limit)));
+	stmt_bind(st, PARAMS(BIND(task), BIND(limit)));
 	for (; stmt_row(st); out = &(*out)->next) {
 		*out = arena_new(&c->mem, struct artifact_row);
 		stmt_read_row(st, &c->mem, artifact_columns, *out);
@@ -352,7 +352,7 @@ enum err vybe_run_each(struct call *c, struct vybe_db *v, struct str project, in
 	*out = NULL;
 	if (!st)
 		return ERR_OK;
-	stmt_bind(st, BOUNDS(BIND(project), BIND(limit)));
+	stmt_bind(st, PARAMS(BIND(project), BIND(limit)));
 	for (; stmt_row(st); out = &(*out)->next) {
 		*out = arena_new(&c->mem, struct run_row);
 		stmt_read_row(st, &c->mem, run_columns, *out);
