@@ -69,14 +69,6 @@ static struct bead_row apply_row(struct arena *mem, const struct bead *b)
 	return row;
 }
 
-static struct str tombstone_text(struct arena *mem, const struct slot *slot)
-{
-	struct json j = json_new(mem);
-
-	tombstone_encode(&j, slot);
-	return json_text(&j);
-}
-
 static int64_t tombstone_ms(const struct slot *slot)
 {
 	return slot->bead && !bead_live(slot->bead) ? slot->bead->deleted.at.ms :

@@ -184,7 +184,7 @@ enum err edit_begin_buried(struct call *c, struct beads *b, struct str id, struc
 		return edit_nothing_left(c, id);
 	deleted->by = value_str(line, "deleted_by");
 	row->id = id;
-	row->line = canonical(&c->mem, bead);
+	row->line = json_canonical_text(&c->mem, bead);
 	return edit_begin(c, b, row, out);
 }
 

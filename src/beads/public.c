@@ -190,8 +190,7 @@ static void public_put_extras(struct json *j, const struct value *line, const bo
 		    str_is(v->key, "request") || str_is(v->key, "imported") ||
 		    !public_wanted(shape, arena_cstr(j->out.mem, v->key), false))
 			continue;
-		json_key(j, v->key);
-		json_value(j, v);
+		json_put_member(j, v);
 	}
 }
 

@@ -388,7 +388,6 @@ static enum err tasks_finish(struct call *c, struct tasks_writing *w, struct tas
 
 enum err task_create(struct call *c, const struct task_new *ask, struct task *out)
 {
-	struct json project = json_new(&c->mem);
 	struct draft d = {
 		.text = { [MEMBER_TITLE] = ask->title, [MEMBER_DESCRIPTION] = ask->description },
 		.type = BEAD_TASK,
@@ -401,9 +400,8 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 		return e;
 	if (PLAIN - d.priority != ask->priority)
 		d.rank = arena_fmt(&c->mem, "%lld", (long long)ask->priority);
-	json_str(&project, ask->project);
 	if (ask->project.p)
-		d.project = json_text(&project);
+		d.project = json_str_text(&c->mem, ask->project);
 	if (!w.done) {
 		if ((e = draft_put(c, &w.b, &d, w.change))) {
 			beads_close(&w.b);
@@ -485,14 +483,6 @@ enum err task_adopt(struct call *c, struct str id, struct str from, struct task 
 	return tasks_edit(c, "adopt", id, NULL, task_adopt_step, &from, out);
 }
 
-static struct str tasks_quoted(struct call *c, struct str text)
-{
-	struct json j = json_new(&c->mem);
-
-	json_str(&j, text);
-	return json_text(&j);
-}
-
 static void task_add_label(struct edit *e, struct str label)
 {
 	size_t count;
@@ -519,7 +509,7 @@ static enum err task_move_step(struct edit *e, struct state *change, const void 
 	if (move->label.n)
 		task_add_label(e, move->label);
 	edit_extra(e, "blocked_reason",
-		   move->to == TASK_BLOCKED ? tasks_quoted(e->c, reason) : STR_NONE);
+		   move->to == TASK_BLOCKED ? json_str_text(&e->c->mem, reason) : STR_NONE);
 	switch (move->to) {
 	case TASK_COMPLETED:
 		return edit_close(e, move->summary);

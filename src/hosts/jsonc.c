@@ -309,14 +309,6 @@ static size_t path_length(const char *const *path)
 	return n;
 }
 
-static struct str jsonc_canonical(struct arena *mem, const struct value *v)
-{
-	struct json j = json_new(mem);
-
-	json_canonical(&j, v);
-	return json_text(&j);
-}
-
 /* How a new value is laid out: on one line, or on lines that begin with `indent`. */
 struct layout {
 	struct buf out;
@@ -518,7 +510,7 @@ static enum err jsonc_put_part(struct call *c, struct str text, const char *cons
 		return e;
 	if (!p.value)
 		*out = jsonc_insert(c, &d, &p, jsonc_wrap(&c->mem, path + p.keys - 1, v));
-	else if (str_eq(jsonc_canonical(&c->mem, p.value), jsonc_canonical(&c->mem, v)))
+	else if (str_eq(json_canonical_text(&c->mem, p.value), json_canonical_text(&c->mem, v)))
 		*out = text;
 	else
 		*out = jsonc_replace(c, &d, &p, v);

@@ -38,15 +38,6 @@ enum err sandbox_roots(struct call *c, struct str root, bool ever, struct sandbo
 	return ERR_OK;
 }
 
-/* JSON's strings are valid TOML. */
-static struct str roots_quoted(struct call *c, struct str path)
-{
-	struct json j = json_new(&c->mem);
-
-	json_str(&j, path);
-	return json_text(&j);
-}
-
 /* The text after the bracket that opens the array of the section; absent: there is none. */
 static struct str roots_array(struct str body)
 {
@@ -77,7 +68,7 @@ static struct str roots_replace(struct call *c, struct str text, const char *at,
 
 static struct str roots_add(struct call *c, struct str body, struct str path)
 {
-	struct str quoted = roots_quoted(c, path), array = roots_array(body);
+	struct str quoted = json_str_text(&c->mem, path), array = roots_array(body);
 
 	if (array.p && str_has(array, quoted))
 		return body;
@@ -90,7 +81,7 @@ static struct str roots_add(struct call *c, struct str body, struct str path)
 
 static struct str roots_drop(struct call *c, struct str body, struct str path)
 {
-	struct str quoted = roots_quoted(c, path), array = roots_array(body), after;
+	struct str quoted = json_str_text(&c->mem, path), array = roots_array(body), after;
 	const char *at = array.p ? str_find(array, quoted) : NULL;
 	size_t n = quoted.n;
 
@@ -140,7 +131,7 @@ bool sandbox_lists(struct call *c, struct str path)
 	struct str text = { 0 }, body = { 0 };
 	bool yes = !file_read_regular(c, host_file(c, HOST_CODEX, HOST_USER, STR("/")), &text) &&
 		   text.p && !toml_find(c, text, header, &body) && body.p &&
-		   str_has(roots_array(body), roots_quoted(c, path));
+		   str_has(roots_array(body), json_str_text(&c->mem, path));
 
 	call_restore(c, &before);
 	return yes;

@@ -126,10 +126,8 @@ static void collect_event(struct collecting *k, struct agent_files *f, const str
 		return;
 	json_object(&j);
 	VALUE_EACH(one, v)
-		if (!str_is(one->key, "project_root")) {
-			json_key(&j, one->key);
-			json_value(&j, one);
-		}
+		if (!str_is(one->key, "project_root"))
+			json_put_member(&j, one);
 	json_end(&j);
 	collect_add(k, FACT_EVENT, created, value_str(v, "from_agent"), &j);
 }

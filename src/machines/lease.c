@@ -94,8 +94,7 @@ static void leases_put_others(struct json *j, const struct value *all, const cha
 			key++;
 		if (*key)
 			continue;
-		json_key(j, one->key);
-		json_value(j, one);
+		json_put_member(j, one);
 	}
 }
 

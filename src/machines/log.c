@@ -498,17 +498,14 @@ struct log_claim {
 
 static struct str log_without_signature(struct call *c, const struct value *meta)
 {
-	struct json j = json_new(&c->mem), canonical = json_new(&c->mem);
+	struct json j = json_new(&c->mem);
 
 	json_object(&j);
 	VALUE_EACH(one, meta)
-		if (!str_is(one->key, "signature")) {
-			json_key(&j, one->key);
-			json_value(&j, one);
-		}
+		if (!str_is(one->key, "signature"))
+			json_put_member(&j, one);
 	json_end(&j);
-	json_canonical(&canonical, value_read(&c->mem, json_text(&j)));
-	return json_text(&canonical);
+	return json_canonical_text(&c->mem, value_read(&c->mem, json_text(&j)));
 }
 
 /* NULL, or why the log cannot be used. */

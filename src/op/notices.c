@@ -16,10 +16,8 @@ static void notices_put(struct call *c, const char *name, struct str json)
 
 	json_object(&j);
 	VALUE_EACH(one, c->meta.p ? value_read(&c->mem, c->meta) : NULL)
-		if (!str_is(one->key, name)) {
-			json_key(&j, one->key);
-			json_value(&j, one);
-		}
+		if (!str_is(one->key, name))
+			json_put_member(&j, one);
 	json_put_raw(&j, name, json);
 	json_end(&j);
 	c->meta = json_text(&j);

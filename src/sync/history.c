@@ -11,7 +11,6 @@
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
-#include "beads/model/line.h"
 #include "beads/model/lines.h"
 #include "beads/model/stamp.h"
 #include "store/repo/repo.h"
@@ -287,7 +286,7 @@ static bool is_inner(struct str key)
 
 static struct str history_text_of(struct call *c, const struct value *v)
 {
-	return v ? canonical(&c->mem, v) : STR("null");
+	return v ? json_canonical_text(&c->mem, v) : STR("null");
 }
 
 static void put_field(struct call *c, struct json *j, struct str key, const struct value *old,

@@ -111,10 +111,8 @@ static struct str exclusive_mark(struct call *c, struct str reply, struct str cl
 			continue;
 		}
 		json_object(&j);
-		VALUE_EACH(one, bead) {
-			json_key(&j, one->key);
-			json_value(&j, one);
-		}
+		VALUE_EACH(one, bead)
+			json_put_member(&j, one);
 		json_put_str(&j, "durability", STR("remote"));
 		json_end(&j);
 	}

@@ -283,3 +283,25 @@ struct str json_text(struct json *j)
 	assert(j->depth == 0);
 	return buf_str(&j->out);
 }
+
+void json_put_member(struct json *j, const struct value *member)
+{
+	json_key(j, member->key);
+	json_value(j, member);
+}
+
+struct str json_str_text(struct arena *mem, struct str s)
+{
+	struct json j = json_new(mem);
+
+	json_str(&j, s);
+	return json_text(&j);
+}
+
+struct str json_canonical_text(struct arena *mem, const struct value *v)
+{
+	struct json j = json_new(mem);
+
+	json_canonical(&j, v);
+	return json_text(&j);
+}

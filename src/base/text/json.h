@@ -116,10 +116,17 @@ static inline void json_put_strs(struct json *j, const char *key, const struct s
 	json_strs(j, list, count);
 }
 
+/* Copies a member of another object, with its key. */
+void json_put_member(struct json *j, const struct value *member);
+
 /* Adds all members of an object that is already JSON and not empty. */
 void json_put_members(struct json *j, struct str object);
 
 /* The whole text; every object and array must be closed. */
 struct str json_text(struct json *j);
+
+/* One value as text: a string, or a parsed value as json_canonical() writes it. */
+struct str json_str_text(struct arena *mem, struct str s);
+struct str json_canonical_text(struct arena *mem, const struct value *v);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/exchange/upstream.h"
-#include "beads/model/line.h"
 
 /* One line while it is written. */
 struct outlet {
@@ -70,12 +69,7 @@ static void outlet_put(struct outlet *o, const char *key, struct str now)
 
 static struct str outlet_quoted(struct outlet *o, struct str text)
 {
-	struct json j = json_new(o->mem);
-
-	if (!text.n)
-		return STR_NONE;
-	json_str(&j, text);
-	return json_text(&j);
+	return text.n ? json_str_text(o->mem, text) : STR_NONE;
 }
 
 static void outlet_put_text(struct outlet *o, const char *key, struct str text)
@@ -107,7 +101,7 @@ static void outlet_put_value(struct outlet *o, struct str key, struct str value)
 	const struct value *kept = outlet_kept(o, key, &text);
 
 	json_key(&o->out, key);
-	json_raw(&o->out, kept && str_eq(canonical(o->mem, kept), value) ? text : value);
+	json_raw(&o->out, kept && str_eq(json_canonical_text(o->mem, kept), value) ? text : value);
 }
 
 static void outlet_put_extension(struct outlet *o, enum member m)

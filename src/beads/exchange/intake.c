@@ -10,7 +10,6 @@
 #include "beads/exchange/export_line.h"
 #include "beads/exchange/upstream.h"
 #include "beads/model/limits.h"
-#include "beads/model/line.h"
 #include "beads/model/note.h"
 
 void import_find(struct import_findings *f, struct str id, const char *code, const char *fmt, ...)
@@ -454,7 +453,8 @@ static int intake_by_key(const void *a, const void *b)
 static void intake_put_other(struct intake_record *r, const struct value *member)
 {
 	struct intake *in = r->in;
-	struct str text = r->part[member - r->v->item], plain = canonical(in->mem, member);
+	struct str text = r->part[member - r->v->item],
+		   plain = json_canonical_text(in->mem, member);
 	int m = upstream_extension(member->key);
 
 	if (m < 0 && (intake_own(member->key) || member->key.n > LIMIT_NAME || !member->key.n ||
@@ -488,7 +488,7 @@ static void intake_put_others(struct intake_record *r)
 	if (!notes || notes->type == VALUE_NULL)
 		return;
 	if (notes->type == VALUE_STRING)
-		intake_extend(in, MEMBER_NOTES_TEXT, canonical(in->mem, notes));
+		intake_extend(in, MEMBER_NOTES_TEXT, json_canonical_text(in->mem, notes));
 	else
 		intake_odd(r, notes, "bad_value", "a text");
 }
@@ -599,7 +599,7 @@ static void intake_add_texts(struct intake *in)
 	intake_put_list(&j, "others", in->odd, in->odd_count);
 	json_end(&j);
 	intake_add_extra(in, STR(UPSTREAM_KEPT),
-			 canonical(in->mem, value_read(in->mem, json_text(&j))),
+			 json_canonical_text(in->mem, value_read(in->mem, json_text(&j))),
 			 in->bead.mark[REG_TITLE]);
 }
 

@@ -75,21 +75,7 @@ static void jsonl_add(struct jsonl_merger *m, struct str text, int version)
 
 static struct str jsonl_member_text(struct arena *mem, const struct value *v)
 {
-	struct json j = json_new(mem);
-
-	if (!v || v->type == VALUE_NULL)
-		return STR_NONE;
-	json_canonical(&j, v);
-	return json_text(&j);
-}
-
-/* A null is an item, too. */
-static struct str jsonl_item_text(struct arena *mem, const struct value *v)
-{
-	struct json j = json_new(mem);
-
-	json_canonical(&j, v);
-	return json_text(&j);
+	return v && v->type != VALUE_NULL ? json_canonical_text(mem, v) : STR_NONE;
 }
 
 static bool jsonl_same(struct arena *mem, const struct value *a, const struct value *b)
@@ -105,7 +91,7 @@ static struct map jsonl_set(struct arena *mem, const struct value *list)
 	struct map set = { .mem = mem };
 
 	VALUE_EACH(one, list)
-		map_put(&set, jsonl_item_text(mem, one));
+		map_put(&set, json_canonical_text(mem, one));
 	return set;
 }
 
@@ -122,7 +108,7 @@ static void jsonl_put_items(struct json *j, const struct value *side, const stru
 	const struct map *other = older ? &of->newer : &of->older;
 
 	VALUE_EACH(one, side) {
-		struct str text = jsonl_item_text(j->out.mem, one);
+		struct str text = json_canonical_text(j->out.mem, one);
 		bool there = map_find(other, text);
 
 		if ((older && there) || (!there && map_find(&of->base, text)))

@@ -6,7 +6,6 @@
 #include "base/text/value.h"
 #include "beads/model/bead.h"
 #include "beads/model/limits.h"
-#include "beads/model/line.h"
 
 /* No byte of an id is below '-', so this sorts as (from, to, kind). */
 struct str edge_key(struct arena *mem, const struct edge *e)
@@ -65,7 +64,7 @@ static struct str edge_unknown(struct arena *mem, const struct value *v)
 	for (size_t i = 0; i < v->count; i++)
 		if (names_exact(&own_names, v->item[i].key) < 0)
 			rest.item[rest.count++] = v->item[i];
-	return rest.count ? canonical(mem, &rest) : STR_NONE;
+	return rest.count ? json_canonical_text(mem, &rest) : STR_NONE;
 }
 
 static bool edge_given(const struct value *v, const char *key)

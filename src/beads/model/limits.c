@@ -1,5 +1,7 @@
 #include "beads/model/limits.h"
 
+#include "base/text/json.h"
+#include "base/text/value.h"
 #include "beads/model/line.h"
 
 enum {
@@ -43,7 +45,7 @@ static struct measure measure_before(struct arena *mem, const struct growth *g)
 		v = value_find(v, "bead");
 	if (!v || !line_decode(mem, v, &old, &why))
 		return (struct measure){ 0 };
-	return (struct measure){ .bytes = g->restored ? canonical(mem, v).n : g->before.n,
+	return (struct measure){ .bytes = g->restored ? json_canonical_text(mem, v).n : g->before.n,
 				 .values = measure_values(v),
 				 .notes = old.notes,
 				 .members = old.extras };

@@ -10,14 +10,6 @@
 #include "beads/model/limits.h"
 #include "beads/model/note.h"
 
-struct str canonical(struct arena *mem, const struct value *v)
-{
-	struct json j = json_new(mem);
-
-	json_canonical(&j, v);
-	return json_text(&j);
-}
-
 /* --- what each member may be --- */
 
 static bool is_text(const struct value *v)
@@ -208,7 +200,7 @@ static bool line_decode_member(struct decoder *d, int m, const struct value *v)
 	if (m == MEMBER_LABELS)
 		bead_put(d->mem, d->out, MEMBER_LABELS, labels_of(d, v));
 	else if (v->type != VALUE_STRING || v->text.n || reg_is_extension(reg))
-		bead_put(d->mem, d->out, (enum member)m, canonical(d->mem, v));
+		bead_put(d->mem, d->out, (enum member)m, json_canonical_text(d->mem, v));
 	return true;
 }
 
@@ -279,7 +271,7 @@ static bool decode_extras(struct decoder *d)
 			*own = NULL;
 		}
 		if (mark.by.p)
-			add_extra(d, v->key, canonical(d->mem, v), mark);
+			add_extra(d, v->key, json_canonical_text(d->mem, v), mark);
 	}
 	for (size_t i = 0; i < marks.count; i++) {
 		const struct value *v = marks.entry[i].value;
@@ -420,14 +412,6 @@ static struct str stamp_text(struct arena *mem, struct stamp s)
 	return json_text(&j);
 }
 
-static struct str line_quoted(struct arena *mem, struct str s)
-{
-	struct json j = json_new(mem);
-
-	json_str(&j, s);
-	return json_text(&j);
-}
-
 static struct str mark_text(struct arena *mem, struct mark m)
 {
 	struct json j = json_new(mem);
@@ -494,12 +478,12 @@ void line_encode(struct json *j, const struct bead *b)
 	struct mark last = bead_whole(b) ? bead_top(b) : (struct mark){ 0 };
 
 	p.pair = arena_array(mem, OWN + MEMBERS + b->extras, sizeof *p.pair);
-	line_add(&p, STR("id"), line_quoted(mem, b->id));
+	line_add(&p, STR("id"), json_str_text(mem, b->id));
 	line_add(&p, STR("created_at"), stamp_text(mem, b->created.at));
-	line_add(&p, STR("created_by"), line_quoted(mem, b->created.by));
+	line_add(&p, STR("created_by"), json_str_text(mem, b->created.by));
 	if (last.by.p) {
 		line_add(&p, STR("_at"), stamp_text(mem, last.at));
-		line_add(&p, STR("_by"), line_quoted(mem, last.by));
+		line_add(&p, STR("_by"), json_str_text(mem, last.by));
 	}
 	add_marks(&p, b, last);
 	for (int m = 0; m < MEMBERS; m++) {

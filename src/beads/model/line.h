@@ -16,7 +16,4 @@ void line_encode(struct json *j, const struct bead *b);
 
 struct str line_text(struct arena *mem, const struct bead *b);
 
-/* RFC 8785 text of a value. */
-struct str canonical(struct arena *mem, const struct value *v);
-
 #endif

@@ -306,12 +306,7 @@ static struct str merge_bead_line(struct merge *m, const struct slot *slot)
 
 static struct str merge_tombstone_line(struct merge *m, const struct slot *slot)
 {
-	struct json j = json_new(&m->c->mem);
-
-	if (!slot || !slot_has_tombstone(slot))
-		return STR_NONE;
-	tombstone_encode(&j, slot);
-	return json_text(&j);
+	return slot && slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) : STR_NONE;
 }
 
 static void merge_collect_changes(struct merge *m)

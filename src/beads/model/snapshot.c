@@ -76,16 +76,12 @@ static void snapshot_encode_slots(struct arena *scratch, const struct state *s, 
 
 	for (size_t i = 0; i < s->slots.count; i++) {
 		const struct slot *slot = slots[i]->value;
-		struct json j;
 
 		arena_reset(scratch);
-		j = json_new(scratch);
 		if (slot_visible(slot))
 			snapshot_add_line(state, line_text(scratch, slot->bead));
-		if (!slot_has_tombstone(slot))
-			continue;
-		tombstone_encode(&j, slot);
-		snapshot_add_line(tombstones, json_text(&j));
+		if (slot_has_tombstone(slot))
+			snapshot_add_line(tombstones, tombstone_text(scratch, slot));
 	}
 	arena_release(&order);
 }
@@ -162,18 +158,13 @@ bool snapshot_take(struct state *s, enum snapshot_file file, const struct value 
 static struct str spelled_tombstone(struct arena *mem, const struct value *line)
 {
 	struct state *alone = state_new(mem);
-	struct json j = json_new(mem);
-	struct str why;
-
 	const struct slot *slot;
+	struct str why;
 
 	if (!state_read_tombstone(alone, line, &why))
 		return STR_NONE;
 	slot = state_find(alone, value_str(line, "id"));
-	if (!slot_has_tombstone(slot))
-		return STR_NONE;
-	tombstone_encode(&j, slot);
-	return json_text(&j);
+	return slot_has_tombstone(slot) ? tombstone_text(mem, slot) : STR_NONE;
 }
 
 struct str snapshot_spelled(struct arena *mem, enum snapshot_file file, const struct value *line)
@@ -265,7 +256,7 @@ enum taken snapshot_compare(struct arena *mem, enum snapshot_file file, const st
 		*why = STR("\"kind\" is not blocks, parent, related or discovered_from");
 	else if (str_eq(line, normal))
 		return TAKEN_AS_IS;
-	else if (!str_eq(line, canonical(mem, v)))
+	else if (!str_eq(line, json_canonical_text(mem, v)))
 		*why = STR("it is not in canonical form");
 	else if (can_be_rewritten(mem, file, normal, why))
 		return TAKEN_REWRITTEN;

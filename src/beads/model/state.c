@@ -3,7 +3,6 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/model/join.h"
-#include "beads/model/line.h"
 
 struct state *state_new(struct arena *mem)
 {
@@ -272,7 +271,7 @@ static void state_add_members(struct map *out, struct str object)
 		struct str *text = arena_new(out->mem, struct str), *old;
 		void **at = map_put(out, one->key);
 
-		*text = canonical(out->mem, one);
+		*text = json_canonical_text(out->mem, one);
 		old = *at;
 		if (!old || str_cmp(*text, *old) > 0)
 			*at = text;

@@ -68,6 +68,14 @@ void tombstone_encode(struct json *j, const struct slot *slot)
 	json_end(j);
 }
 
+struct str tombstone_text(struct arena *mem, const struct slot *slot)
+{
+	struct json j = json_new(mem);
+
+	tombstone_encode(&j, slot);
+	return json_text(&j);
+}
+
 static bool tombstone_decode_mark(const struct value *v, struct mark *mark, struct str *reason,
 				  struct arena *mem)
 {
@@ -78,7 +86,8 @@ static bool tombstone_decode_mark(const struct value *v, struct mark *mark, stru
 	if (why && why->text.n > LIMIT_TEXT)
 		return false;
 	mark->by = value_str(v, "deleted_by");
-	*reason = why && why->type == VALUE_STRING && why->text.n ? canonical(mem, why) : STR_NONE;
+	*reason = why && why->type == VALUE_STRING && why->text.n ? json_canonical_text(mem, why) :
+								    STR_NONE;
 	return mark->by.n && mark->by.n <= LIMIT_NAME &&
 	       stamp_decode_deletion(value_find(v, "deleted_at"), &mark->at);
 }

@@ -111,10 +111,8 @@ static struct str foreign_respelled(struct arena *mem, const struct value *v)
 		} else if (str_is(m->key, "type") && m->type == VALUE_STRING) {
 			put_word(&j, m->key, m->text,
 				 foreign_is_type(m->text) ? m->text : STR("task"));
-		} else {
-			json_key(&j, m->key);
-			json_value(&j, m);
-		}
+		} else
+			json_put_member(&j, m);
 	}
 	json_end(&j);
 	return json_text(&j);
@@ -162,7 +160,7 @@ static void put_member(struct json *j, const struct value *v, const char *key)
 	const struct value *member = value_find(v, key);
 
 	if (member)
-		json_put_raw(j, key, canonical(j->out.mem, member));
+		json_put_raw(j, key, json_canonical_text(j->out.mem, member));
 }
 
 static bool foreign_read_tombstone(struct state *s, const struct value *v, struct str *why)

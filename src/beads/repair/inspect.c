@@ -135,7 +135,7 @@ static void inspect_merge_findings(struct finding *published, struct finding *ne
 	*out = kept;
 }
 
-static bool inspect_any_error(const struct finding *f)
+bool findings_any_error(const struct finding *f)
 {
 	while (f && f->severity != SEVERITY_ERROR)
 		f = f->next;
@@ -148,7 +148,7 @@ static bool inspect_usable(struct call *c, const struct inspection *i, const str
 	bool usable = i->tip.commit.p && !i->foreign;
 
 	if (usable &&
-	    inspect_any_error(found)) /* the finding may be one that a sync can normalise */
+	    findings_any_error(found)) /* the finding may be one that a sync can normalise */
 		usable = !validate_usable(c, &i->tip, state_new(&c->mem));
 	call_forgive(c);
 	return usable;

@@ -5,7 +5,6 @@
 #include "beads/edit.h"
 #include "beads/find.h"
 #include "beads/model/edge.h"
-#include "beads/model/line.h"
 #include "beads/model/state.h"
 #include "store/db/bead_query.h"
 
@@ -110,7 +109,7 @@ static enum err restamp_read(struct restamp *r, struct str id, struct restamp_so
 		return ERR_OK;
 	row = arena_new(&r->c->mem, struct bead_row);
 	row->id = id;
-	row->line = canonical(&r->c->mem, bead);
+	row->line = json_canonical_text(&r->c->mem, bead);
 	return edit_begin(r->c, r->b, row, &out->edit);
 }
 

@@ -173,7 +173,6 @@ static struct state *salvage_join(struct salvaging *s, const struct salvaged *li
 /* The one line for a joined state; absent: it needs more than one. */
 static struct str salvage_line_of(struct salvaging *s, const struct state *joined, struct str key)
 {
-	struct json j = json_new(&s->line);
 	const struct slot *slot;
 
 	if (s->file == FILE_DEPS)
@@ -182,23 +181,17 @@ static struct str salvage_line_of(struct salvaging *s, const struct state *joine
 	if (!slot || slot_has_tombstone(slot) != (s->file == FILE_TOMBSTONES) ||
 	    slot_live(slot) != (s->file == FILE_STATE))
 		return STR_NONE;
-	if (s->file == FILE_STATE)
-		return line_text(&s->line, slot->bead);
-	tombstone_encode(&j, slot);
-	return json_text(&j);
+	return s->file == FILE_STATE ? line_text(&s->line, slot->bead) :
+				       tombstone_text(&s->line, slot);
 }
 
 static bool salvage_slot_fits(struct salvaging *s, const struct slot *slot, struct str *why)
 {
-	struct json tombstone = json_new(&s->line);
-
 	if (slot_live(slot) &&
 	    !salvage_readable(s, FILE_STATE, line_text(&s->line, slot->bead), why))
 		return false;
-	if (!slot_has_tombstone(slot))
-		return true;
-	tombstone_encode(&tombstone, slot);
-	return salvage_readable(s, FILE_TOMBSTONES, json_text(&tombstone), why);
+	return !slot_has_tombstone(slot) ||
+	       salvage_readable(s, FILE_TOMBSTONES, tombstone_text(&s->line, slot), why);
 }
 
 static bool salvage_state_fits(struct salvaging *s, const struct state *joined, struct str *why)

@@ -91,7 +91,7 @@ static bool validate_same_content(struct arena *mem, const struct value *v, stru
 	struct value a = validate_without_marks(mem, v),
 		     b = validate_without_marks(mem, value_read(mem, normal));
 
-	return str_eq(canonical(mem, &a), canonical(mem, &b));
+	return str_eq(json_canonical_text(mem, &a), json_canonical_text(mem, &b));
 }
 
 static void validate_rewritten(struct checker *k, struct str id, const struct value *v)
@@ -358,7 +358,7 @@ static void validate_check_meta(struct checker *k, const struct snapshot *files)
 				 STR("\"prefix\" is not a prefix of ids and its mark"));
 	check_sums(k, files, value_find(v, "checksums"));
 	if (!k->rewritten &&
-	    !str_eq(text, arena_fmt(k->mem, STR_FMT "\n", STR_ARG(canonical(k->mem, v)))))
+	    !str_eq(text, arena_fmt(k->mem, STR_FMT "\n", STR_ARG(json_canonical_text(k->mem, v)))))
 		validate_found(k, SEVERITY_ERROR, "not_canonical", STR_NONE,
 			       STR("the file is not in canonical form"));
 }

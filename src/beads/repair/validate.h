@@ -21,6 +21,8 @@ struct finding {
 	struct finding *next;
 };
 
+bool findings_any_error(const struct finding *list);
+
 enum { FINDINGS_MOST = 1000 }; /* maximum number of findings */
 
 /* The findings, in the order of the files. A missing file is an error, an empty one is not. */

@@ -92,13 +92,6 @@ static enum err bead_validate_check_commit(struct call *c, const struct when *wh
 	return e ? e : inspect_commit(c, &b, when, out);
 }
 
-static bool any_error(const struct finding *f)
-{
-	while (f && f->severity != SEVERITY_ERROR)
-		f = f->next;
-	return f;
-}
-
 /* The store could not be read. If the published files are the cause, the findings say so;
  * otherwise the error is returned. */
 static enum err check_published(struct call *c, const struct beads *b, struct finding **out)
@@ -106,7 +99,7 @@ static enum err check_published(struct call *c, const struct beads *b, struct fi
 	struct call before = call_save(c);
 	struct inspection i;
 	bool told = b->home.p && !inspect_open(c, b, &i) && !inspect_store(c, b, &i, out) &&
-		    any_error(*out);
+		    findings_any_error(*out);
 
 	call_restore(c, &before);
 	return told ? call_forgive(c) : c->code;

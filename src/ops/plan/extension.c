@@ -4,7 +4,6 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/model/limits.h"
-#include "beads/model/line.h"
 
 static struct str extension_text(struct call *c, struct str text)
 {
@@ -33,7 +32,7 @@ static enum err extension_metadata(struct call *c, struct str text, struct str *
 			  error.why);
 		return call_step(c, "Write it like this: --metadata '{\"team\":\"core\"}'");
 	}
-	*out = canonical(&c->mem, v);
+	*out = json_canonical_text(&c->mem, v);
 	return ERR_OK;
 }
 

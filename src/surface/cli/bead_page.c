@@ -34,13 +34,10 @@ const char *page_word(enum page_field f)
 /* One line: text that could be read as something else is written as a JSON string. */
 static struct str page_quote(struct arena *mem, struct str text)
 {
-	struct json j = json_new(mem);
-
 	if (!text.n || (!utf8_has_control(text) && !memchr("\"[#", text.p[0], 3) &&
 			str_trim(text).n == text.n))
 		return text;
-	json_str(&j, text);
-	return json_text(&j);
+	return json_str_text(mem, text);
 }
 
 static bool page_is_simple_label(struct str label)

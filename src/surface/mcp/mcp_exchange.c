@@ -32,10 +32,8 @@ static void put_meta(struct exchange *x, struct str more)
 		json_key(&x->reply, STR(META("serverInfo")));
 		put_info(x);
 	}
-	VALUE_EACH(one, object) {
-		json_key(&x->reply, one->key);
-		json_value(&x->reply, one);
-	}
+	VALUE_EACH(one, object)
+		json_put_member(&x->reply, one);
 	json_end(&x->reply);
 }
 

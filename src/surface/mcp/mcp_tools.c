@@ -233,10 +233,8 @@ static enum err run_identify(struct exchange *x, const struct request *r, struct
 
 static void put_details(struct json *j, struct call *c)
 {
-	VALUE_EACH(one, c->details.p ? value_read(&c->mem, c->details) : NULL) {
-		json_key(j, one->key);
-		json_value(j, one);
-	}
+	VALUE_EACH(one, c->details.p ? value_read(&c->mem, c->details) : NULL)
+		json_put_member(j, one);
 }
 
 /*
