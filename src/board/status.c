@@ -91,17 +91,9 @@ enum err status_set(struct call *c, struct board *b, const struct status_change 
 
 enum err status_clear(struct call *c, struct board *b, struct agent **out)
 {
-	enum err e = status_actor(c, b, out);
-	struct agent *a = *out, before;
-
-	if (e)
-		return e;
-	before = *a;
-	a->current_task = STR("");
-	a->progress = 0;
-	a->status = AGENT_IDLE;
-	a->blockers = STR_NONE;
-	return status_put(c, b, &before, a);
+	return status_set(c, b,
+			  &(struct status_change){ .current_task = STR(""), .status = AGENT_IDLE },
+			  out);
 }
 
 bool status_derive(struct agent *a, int64_t now)

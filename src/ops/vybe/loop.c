@@ -85,9 +85,7 @@ static enum err vybe_loop_call_op(struct call *c, const struct op *op, const cha
 
 	c->request_id = arena_fmt(&c->mem, "loop_%s", id_random(&c->mem, 24).p);
 	for (; !e && pairs[0]; pairs += 2)
-		for (size_t i = 0; !e && op->fields[i].name; i++)
-			if (!strcmp(op->fields[i].name, pairs[0]))
-				e = request_set(c, &r, i, str_of(pairs[1]));
+		e = request_set_named(c, &r, pairs[0], str_of(pairs[1]));
 	if (!e && !(e = request_check(c, &r)))
 		e = request_run(c, &r, reply);
 	c->request_id = STR_NONE;
