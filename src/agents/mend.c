@@ -25,7 +25,7 @@ struct mend_mending {
 
 typedef bool line_valid(struct call *c, struct str line);
 
-/* A record, and what is wrong with it. */
+/* A record file, and its damage. */
 struct mend_record {
 	struct str name;
 	struct str agent; /* the owner of an inbox; or absent */
@@ -148,7 +148,7 @@ static enum err mend_restore(struct mend_mending *k, struct mend_record *r)
 	return e;
 }
 
-/* Writes the record first, because a snapshot must not know more than its record. */
+/* Writes the record first, because a snapshot must have nothing that its record lacks. */
 static enum err mend_replace(struct mend_mending *k, const struct mend_record *r)
 {
 	struct call *c = k->c;

@@ -1,4 +1,7 @@
-/* Reservations that meet those of other machines. */
+/*
+ * Joins the reservations of other machines to those of this clone: each one that has changed
+ * becomes a line of the record.
+ */
 #include "agents/reservation.h"
 #include "agents/reservation_book.h"
 #include "base/map.h"
@@ -18,7 +21,10 @@ static void reservation_add_change(struct reservation_joining *k, const struct r
 	k->change[k->count++] = (struct book_change){ .now = r };
 }
 
-/* One that is not active any more; a contested one is noted even if it never was active here. */
+/*
+ * Takes over the end of a reservation that is active here. A contested one is recorded even if it
+ * was never active here.
+ */
 static void reservation_join_ended(struct reservation_joining *k, const struct reservation *r)
 {
 	struct reservation there;
@@ -28,7 +34,10 @@ static void reservation_join_ended(struct reservation_joining *k, const struct r
 		reservation_add_change(k, r);
 }
 
-/* One whose time is over is ended by every writer, but it may have had a later end here. */
+/*
+ * Takes over an active reservation. An expired one is ignored, since every writer ends those,
+ * unless the same reservation has a later end here.
+ */
 static void reservation_join_active(struct reservation_joining *k, const struct reservation *r)
 {
 	struct reservation there;
@@ -45,7 +54,7 @@ static void reservation_join_active(struct reservation_joining *k, const struct 
 		reservation_add_change(k, r);
 }
 
-/* The ended ones come first: of two with one scope, the active one is the last in the record. */
+/* Ended reservations come first, so that of two with the same scope the active one is last. */
 enum err reservation_join(struct call *c, struct agent_files *f, const struct reservation *list,
 			  bool changed, bool *missed)
 {

@@ -116,13 +116,15 @@ static enum err beads_mend(struct call *c, struct beads *b)
 	call_forgive(c);
 	if (access(arena_cstr(&c->mem, b->home), W_OK))
 		return beads_rebuild(c, b, false);
-	if ((e = beads_take_lock(c, b)) == ERR_READ_ONLY) /* a sandbox; access() does not tell */
+	if ((e = beads_take_lock(c, b)) ==
+	    ERR_READ_ONLY) /* in a sandbox, where access() reports wrongly that the folder can be written */
 		return beads_rebuild(c, b, false);
 	if (e)
 		return e;
 	e = beads_open_caught_up(c, b);
 	if (!e && b->cache.file) {
-		cache_commit(c, &b->cache); /* a failure shows when it is opened again */
+		cache_commit(c,
+			     &b->cache); /* a failure is reported when the cache is opened again */
 		cache_close(&b->cache);
 		if (beads_unusable(e = beads_open_cache(c, b, CACHE_READ)))
 			e = beads_open_rebuilt(c, b, CACHE_READ);
@@ -316,7 +318,7 @@ static enum err beads_fill_from_files(struct call *c, struct beads *b, const str
 	return e ? e : beads_fill_private(c, b, all);
 }
 
-/* No journal can be begun here, so a reader gets the commit of the ref. */
+/* This process cannot create a journal, so it reads the commit of the ref. */
 static enum err beads_open_published(struct call *c, struct beads *b)
 {
 	struct snapshot files;

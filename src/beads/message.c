@@ -23,7 +23,7 @@ static const struct value *message_parse(struct message_telling *t, struct str l
 	return line.p ? value_read(t->mem, line) : NULL;
 }
 
-/* One line, shortened. */
+/* The title as one line, shortened. */
 static struct str message_title_of(struct message_telling *t, const struct value *bead)
 {
 	struct str title = value_str(bead, "title");

@@ -38,7 +38,7 @@ struct brief {
 /* The notes on the task's bead, which 'bd comment' adds: the n-th newest, or NULL. */
 const struct value *brief_comment(const struct brief *b, size_t n);
 
-/* What to do where commands that write fail; `path` is the protected folder. */
+/* Tells an agent what to do if its sandbox forbids writing; `path` is the protected folder. */
 struct str brief_protected(struct call *c, struct str path);
 
 enum err brief_read(struct call *c, struct continuity *k, struct brief *b);
@@ -47,7 +47,7 @@ void brief_encode(struct call *c, const struct brief *b, struct str prompt, stru
 /* Text for a model, most important first, at most 1,500 tokens. */
 struct str brief_prompt(struct call *c, const struct brief *b);
 
-/* Whether a text contains such a text. */
+/* Does the text contain the output of brief_prompt()? */
 bool brief_found(struct str text);
 
 #endif

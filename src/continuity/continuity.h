@@ -5,9 +5,9 @@
 #include "store/vybe/vybe_rows.h"
 
 /*
- * What an agent needs to continue its work: events, memory, and how far it has read. In a
- * repository this is kept beside the beads; outside of one in the user's own store, which is a
- * repository for nothing else; or in the file that the user names.
+ * What an agent needs to continue its work: events, memory, and how far it has read. Inside a
+ * repository, the file is beside the beads. Outside, it is in the user's own store, a Git
+ * repository that has no other purpose. The user can also name a file.
  */
 struct continuity {
 	struct vybe_db db;

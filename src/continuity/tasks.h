@@ -60,9 +60,8 @@ enum err task_next(struct call *c, struct beads *b, struct str project, int64_t 
 		   struct task **out);
 
 /*
- * Changing: one record of the beads each, with a receipt under task_request_id(), so that the
- * repeat of a request that died on its way finds what it did. `before` is how the task was, where
- * it was.
+ * Each of these functions writes one record of the beads, with a receipt under task_request_id():
+ * if the process dies before it has noted the event, the repeated request finds the receipt.
  */
 struct str task_request_id(struct call *c);
 struct task_new {

@@ -62,7 +62,7 @@ static bool hooks_ours(const struct value *v)
 	return str_has(command, STR(OURS)) || is_original(command);
 }
 
-/* Counts our entries of a group, and the others. */
+/* Counts our entries in a list, and those of others. */
 static size_t ours_among(const struct value *list, size_t *others)
 {
 	size_t count = 0;
@@ -92,7 +92,7 @@ static void put_others(struct json *j, const struct value *group)
 	json_end(j);
 }
 
-/* The foreign part of an entry of an event; false if the entry is all ours. */
+/* Writes an event's entry without our hooks; false: the entry has no others. */
 static bool keep_others(struct json *j, const struct value *entry)
 {
 	size_t others, mine = ours_among(value_find(entry, "hooks"), &others);
@@ -128,8 +128,10 @@ static void put_entry(struct call *c, struct json *j, const struct hooks_entry *
 	json_end(j);
 }
 
-/* The event's list: the foreign entries, and ours if it is to be installed. Absent if it would be
- * empty. */
+/*
+ * The event's list of entries: those of others, and ours if `with`. Absent: the list would be
+ * empty.
+ */
 static enum err event_list(struct call *c, struct str text, const struct hook *hook,
 			   const struct hooks_entry *entry, bool with, struct str *out)
 {

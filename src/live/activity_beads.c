@@ -84,7 +84,7 @@ static void bead_acts_add_change(struct activity *a, const struct change *c)
 	bead_act_add(a, what, c->bead, c->mark, bead_act_text(&a->c->mem, c, what));
 }
 
-/* The claim that the holder has renewed since: the register has only the mark of the renewal. */
+/* Adds a claim that was renewed later: its register has only the mark of the renewal. */
 static void bead_acts_add_claim(struct activity *a, const struct bead *bead)
 {
 	struct arena *mem = &a->c->mem;
@@ -147,8 +147,9 @@ static void bead_acts_note_edge(struct bead_acts *p, const struct state *change,
 		     arena_fmt(mem, "%s " STR_FMT, how, STR_ARG(e->to)));
 }
 
-/* A record that is being written is not in the cache yet, which has the titles: it is read next
- * time. */
+/*
+ * A record that is being written is skipped until the cache, which has the titles, contains it too.
+ */
 static bool bead_acts_beyond_cache(const struct bead_acts *p, const struct journal_record *r)
 {
 	const struct journal_place *known = &p->b->about.place;
@@ -208,7 +209,7 @@ static bool bead_acts_see_row(void *arg, const struct bead_row *row)
 	return true;
 }
 
-/* All beads, or the one that is asked for, whose lines have the text that is asked for. */
+/* Reads all beads, or the requested one, whose lines contain the requested text. */
 static enum err bead_acts_search_rows(struct bead_acts *p)
 {
 	struct bead_filter all = { .sort = SORT_ID,

@@ -4,20 +4,23 @@
 #include "base/map.h"
 #include "live/activity.h"
 
-/* Shared by the files that read the activity: activity.c asks, one file for each store reads. */
+/*
+ * Shared by the files of the activity log: activity.c merges the acts, and one file per store reads
+ * them.
+ */
 struct activity {
 	struct call *c;
 	const struct activity_ask *ask;
-	struct str bead, brief; /* the id of the bead that is asked for; without its prefix */
+	struct str bead, brief; /* the id of the requested bead; the same without its prefix */
 	struct map acts;        /* by key: struct act */
 	size_t most;            /* how many entries to read of each source */
-	struct str part;        /* a text that every entry of the asked agent has; or absent */
-	int64_t since;          /* activity_since(), as of `since_count` acts */
+	struct str part; /* a text that every entry of the requested agent contains; or absent */
+	int64_t since;   /* activity_since(), as of `since_count` acts */
 	size_t since_count;
 	int64_t horizon; /* before this time, acts may be missing */
 };
 
-/* Adds an act, unless it is known already or was not asked for; returns the one that is known. */
+/* Adds an act, unless it is already there or was not requested. Returns the one in the list. */
 struct act *activity_add(struct activity *a, const struct act *act);
 void act_add_recipient(struct activity *a, struct act *act, struct str agent);
 
@@ -27,10 +30,10 @@ int64_t activity_since(struct activity *a);
 /* A source has more entries, all of them older than this. */
 void activity_has_more(struct activity *a, int64_t oldest_ms);
 
-/* May an entry with this text be one that was asked for? Decided without parsing it. */
+/* Could an entry with this text be one of the requested ones? Does not parse the text. */
 bool activity_may_have(const struct activity *a, struct str text);
 
-/* Is it about the bead that is asked for? The writer may have left out the prefix of the id. */
+/* Is this the id of the requested bead, with or without its prefix? */
 bool activity_about(const struct activity *a, struct str bead);
 
 enum err activity_read_beads(struct activity *a);

@@ -5,8 +5,9 @@
 #include "beads/model/bead.h"
 
 /*
- * The writes to beads, from two sources that overlap: a bead has the mark of the last write of each
- * register, a record of the journal what one command wrote. A write is known by its mark.
+ * The writes to beads. They come from two sources that overlap: a bead has the mark of the last
+ * write to each of its registers, and a record of the journal has all that one command wrote. The
+ * mark identifies the write in both.
  */
 struct change {
 	struct str bead;
@@ -20,10 +21,12 @@ struct changes {
 	struct map by_mark; /* struct change */
 };
 
-/* Adds the writes that a bead, or a change of one, has marks of. */
+/* Adds the writes whose marks are in a bead, or in a change to one. */
 void changes_note(struct changes *all, const struct bead *b);
 
-/* The registers that the write has set, without that of a lease that it only renewed. */
+/*
+ * The registers that the write has set. The assignee does not count if only its lease was renewed.
+ */
 unsigned change_regs(const struct change *c);
 
 /* "created", "closed", "claimed", "released", "renewed", "status", "changed" */

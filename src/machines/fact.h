@@ -47,13 +47,12 @@ struct fact {
 	enum fact_kind kind;
 	struct str subject; /* facts about one subject are joined: a message, a scope, a key */
 	const struct value *data;
-	const struct value
-		*over; /* digests of facts that this one replaces, whatever their stamps */
+	const struct value *over; /* digests of the facts that this one replaces, even later ones */
 	struct str line;
 	struct fact *next;
 };
 
-/* What a line is: a fact, or one of a kind that this version does not know, or neither. */
+/* A line is a fact, a fact of a kind that this version does not know, or malformed. */
 enum fact_form { FACT_KNOWN, FACT_UNKNOWN, FACT_MALFORMED };
 enum fact_form fact_parse(struct arena *mem, struct str machine, struct str line, struct fact *out);
 
@@ -73,10 +72,10 @@ int fact_cmp(const struct fact *a, const struct fact *b);
 struct str fact_digest(struct arena *mem, struct str line);
 
 /*
- * The fact in a list that its subject has its value from; NULL if there is none. Of each machine,
- * its last fact counts. Of these, the latest wins, unless another one is `over` it: nothing is later
- * than the last possible stamp, so a change of such a value names the facts that it replaces.
- * Nobody can name a fact before it was written.
+ * The fact that determines the current value of its subject; NULL: the list is empty. The last fact
+ * of each machine counts, and the latest of these wins, unless another one names it in `over`. That
+ * is needed because no stamp is later than the last possible one: a change to a value with that
+ * stamp names the facts that it replaces.
  */
 const struct fact *fact_last(struct arena *mem, const struct fact *list);
 

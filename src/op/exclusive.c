@@ -36,7 +36,7 @@ static void exclusive_put_parameters(struct json *j, const struct request *r)
 		const struct list *list = (const void *)((const char *)r->body + f->at);
 
 		if ((f->flags & FIELD_LIST) && !list->item)
-			continue; /* an empty list may mean something else than none */
+			continue; /* an empty list can differ in meaning from an absent one */
 		json_key(j, str_of(f->name));
 		field_to_json(j, f, r->body);
 	}

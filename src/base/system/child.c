@@ -73,7 +73,7 @@ static int input_file(struct call *c, struct str text)
 
 /* --- the output --- */
 
-/* Keeps the end of it. */
+/* Keeps only the last bytes of the output. */
 static void child_keep(struct buf *tail, const char *p, size_t n)
 {
 	size_t over;
@@ -84,7 +84,10 @@ static void child_keep(struct buf *tail, const char *p, size_t n)
 	tail->n -= over;
 }
 
-/* Passes on what the command has written. Waits for it up to `wait_ms`; without a pipe, sleeps. */
+/*
+ * Copies what the command has printed to our own output. Waits for output up to `wait_ms`; without
+ * a pipe, just sleeps.
+ */
 static void child_pass(struct child *child, int *out, int wait_ms)
 {
 	struct pollfd ready = { .fd = *out, .events = POLLIN };

@@ -93,8 +93,7 @@ static bool lock_wait_for(int fd, int wait_ms)
 }
 
 /*
- * The file may have been removed while this process waited; a lock on a removed file excludes
- * nobody.
+ * Is the locked file still the one at the path? A lock on a removed file excludes no other process.
  */
 static bool lock_stands(struct call *c, struct str path, int fd)
 {

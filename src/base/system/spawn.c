@@ -158,7 +158,7 @@ static void group_close(struct group *g)
 	file_close(&g->watched);
 }
 
-/* Deaf to our signals. */
+/* Starts the program in the group, with no signal blocked and the default action for each. */
 static int spawn_start(struct call *c, const char *const *argv, const struct pipes *p, pid_t group,
 		       pid_t *pid)
 {

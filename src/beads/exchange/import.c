@@ -81,7 +81,7 @@ static bool import_is_header(const struct value *v)
 	return !value_find(v, "id") && (value_find(v, "_schema") || value_find(v, "_type"));
 }
 
-/* A tombstone of which only the deletion is known, as export writes it. */
+/* Is this the deletion of an unknown bead, as the export writes it? */
 static bool import_is_deletion(const struct value *v)
 {
 	return str_is(value_str(v, "status"), "tombstone") && !value_find(v, "title") &&
@@ -149,7 +149,7 @@ static void import_scan(struct import_run *r, const struct import_source *s)
 	}
 }
 
-/* Gives every id its line: of several, the last one that was changed. */
+/* Chooses the line of every id: of several lines, the one that was changed last. */
 static void import_index(struct import_run *r)
 {
 	for (size_t i = 0; i < r->deletion_count; i++)

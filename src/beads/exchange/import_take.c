@@ -57,7 +57,9 @@ static bool batch_full(const struct import_batch *x)
 
 /* --- what the store has --- */
 
-/* What is known of an id: a bead, deleted or not, or only a deletion; or nothing. */
+/*
+ * Finds the bead with this id, deleted or not, or the deletion of an unknown bead; NULL: neither.
+ */
 static enum err batch_look(struct import_batch *x, struct str id, struct slot **out)
 {
 	struct arena *mem = &x->part.mem;
@@ -101,8 +103,10 @@ static void import_copy_parts(const struct bead *from, struct bead *to, enum reg
 			to->member[m] = from->member[m];
 }
 
-/* A line knows no lease, no branch and no count within a millisecond: these stay if the rest of
- * their register is the same. */
+/*
+ * Imported lines have no lease, no branch, and stamps without the count within a millisecond. The
+ * values of the store are kept if the rest of their register is the same.
+ */
 static void import_keep_parts(const struct bead *now, struct bead *b)
 {
 	bool closing = str_eq(now->member[MEMBER_CLOSED_REASON], b->member[MEMBER_CLOSED_REASON]) &&
@@ -114,7 +118,7 @@ static void import_keep_parts(const struct bead *now, struct bead *b)
 		import_copy_parts(now, b, REG_STATUS);
 }
 
-/* A newer line with a plain status or type ends the original one. */
+/* A newer line with a status or type of this program replaces the original word. */
 static void import_end_originals(struct arena *mem, const struct bead *now, struct bead *b)
 {
 	static const enum reg regs[] = { REG_ORIGINAL_STATUS, REG_ORIGINAL_TYPE };
@@ -127,7 +131,7 @@ static void import_end_originals(struct arena *mem, const struct bead *now, stru
 		bead_put_mark(mem, b, REG_DEFER_UNTIL, b->mark[REG_TITLE]);
 }
 
-/* Removes what the bead has already, so that its marks stay. */
+/* Removes the values that the bead already has, so that it keeps its marks. */
 static void import_drop_same(const struct bead *now, struct bead *b)
 {
 	size_t kept = 0;
@@ -147,7 +151,10 @@ static void import_drop_same(const struct bead *now, struct bead *b)
 	b->extras = kept;
 }
 
-/* Removes comments that the bead has already: a line has no count within a millisecond. */
+/*
+ * Removes the comments that the bead already has. Their stamps may differ, because those of an
+ * imported line have no count within a millisecond.
+ */
 static void import_drop_notes(const struct bead *now, struct bead *b)
 {
 	size_t kept = 0;
@@ -190,7 +197,7 @@ static bool import_fits(struct import_batch *x, const struct bead *now, const st
 	return false;
 }
 
-/* Adds the bead to the change, if it says something new, and returns the count that it adds to. */
+/* Adds the bead to the change if it differs from the store. Returns the counter for the result. */
 static int64_t *import_join(struct import_batch *x, const struct slot *slot, struct bead *b)
 {
 	struct import_report *out = x->r->out;
@@ -220,7 +227,7 @@ static int64_t *import_join(struct import_batch *x, const struct slot *slot, str
 
 /* --- dependencies --- */
 
-/* A dependency that the store cannot have stays a text of the issue. */
+/* Finds out why the store cannot have a dependency, if so; it is then kept as text of the issue. */
 static enum err import_why_not(struct import_batch *x, const struct intake *in, size_t i,
 			       const char **why)
 {
@@ -284,7 +291,9 @@ static enum err import_check_edges(struct import_batch *x, struct intake *in)
 	return ERR_OK;
 }
 
-/* A line has no count within a millisecond. */
+/*
+ * Keeps the known mark if the imported one is the same except for the count within a millisecond.
+ */
 static void import_keep_mark(struct mark *mark, struct mark known)
 {
 	if (mark->at.ms == known.at.ms && str_eq(mark->by, known.by))
@@ -439,7 +448,10 @@ void import_add_deletion(struct import_run *r, struct str text, struct str id)
 	r->deletions[r->deletion_count++] = one;
 }
 
-/* Of a bead that nobody knows, only the deletion is kept: it applies to every bead of the id. */
+/*
+ * If the deleted bead is unknown, only its deletion is kept, which applies to every bead with that
+ * id.
+ */
 static int64_t *import_bury(struct import_batch *x, const struct slot *slot,
 			    const struct bead *dead)
 {

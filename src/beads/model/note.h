@@ -4,14 +4,14 @@
 #include "beads/model/bead.h"
 
 /*
- * Notes are only ever added. Two notes of one id that differ (somebody has changed a published
- * note, or has given its id to another) are both kept: the least of them, by time, author and
- * content, has the id, and each of the others is called
+ * Notes are only ever added. If two notes with the same id differ, because somebody changed a
+ * published note or reused its id, both are kept. The first of them, by time, author and content,
+ * keeps the id; each of the others is renamed to
  *
- *	<id>~<the first half of the SHA-256 of its time, author and content>
+ * <id>~<the first half of the SHA-256 of its time, author and content>
  *
- * Such a name is only given to the note that it is computed from. So the notes of a bead are a set
- * of (id, time, author, content), whose join is the union, written in one way.
+ * So the notes of a bead are a set of (id, time, author, content): the join of two sets is their
+ * union, and every set has one canonical text.
  */
 
 /* Equal, apart from the id? */

@@ -6,16 +6,16 @@
 #include "beads/model/edge.h"
 
 /*
- * All that is known: beads by their ids, edges by their ends, and what became of ids that are
- * gone. A change is a small state, so is a record of the journal, so is the content of a commit;
- * state_add() is how any of them meets another.
+ * A state is a set of beads by id, edges by their two beads, and remapped or deleted ids. A change
+ * is a small state, and so are a record of the journal and the content of a commit; state_add()
+ * joins any two of them.
  *
- * The join is commutative, associative and idempotent on closed states: those that know the beads
- * at both ends of their edges, and who has an id that others left.
+ * The join is commutative, associative and idempotent on closed states: a closed state contains the
+ * beads at both ends of its edges, and for every remapped id the bead that kept the id.
  *
- * Two beads that were given one id on two machines: the one created first keeps it, and the other
- * moves to bead_other_id(), with its edges. Where it went is kept, so that what is written to it
- * elsewhere, under the old id, follows it.
+ * If two machines give the same id to two beads, the bead that was created first keeps it, and the
+ * other one moves to bead_other_id(), with its edges. The new id is recorded, so that writes to the
+ * old id on other machines reach the moved bead.
  */
 
 /* A lineage that was remapped, and its new id. */
@@ -24,7 +24,7 @@ struct remap {
 	struct str to;
 };
 
-/* What is known of an id. */
+/* Everything about one id. */
 struct slot {
 	struct str id;
 	struct bead *bead;   /* the bead with this id, deleted or not; or NULL */

@@ -6,13 +6,13 @@
 struct json;
 
 /*
- * Reads canonical files that are damaged, as far as they can be read, and makes sound ones of
- * them. What is done to each line that is not as it should be is written into the open list
- * `report`: {"file","line","action","why","text"}; the actions are `rewritten` (what it says is
- * kept, how it was written is not) and `set_aside` (it says nothing that can be kept). The number
- * of lines that had to be set aside is counted in `aside`.
+ * Repairs damaged canonical files: reads what can be read, and returns files that are valid. Each
+ * line that is not canonical is reported in the open list `report`, as
+ * {"file","line","action","why","text"}. The action is `rewritten` (the same content in canonical
+ * form) or `set_aside` (the line has no usable content). `aside` counts the lines that were set
+ * aside.
  *
- * Memory grows with the files: a line that is sound stays the bytes that it is.
+ * Memory grows with the files: valid lines are not copied.
  */
 enum err salvage(struct call *c, const struct snapshot *files, struct json *report,
 		 struct snapshot *out, size_t *aside);

@@ -84,7 +84,7 @@ static enum err bead_sync_exchange(struct call *c, struct json *reply)
 	json_object(reply);
 	if (!e) {
 		if (mirror_wait(c, &b))
-			call_forgive(c); /* 'bd doctor' tells */
+			call_forgive(c); /* 'bd doctor' reports it */
 		e = put_sync_status(c, &b, reply);
 		beads_close(&b);
 	} else if (e == ERR_NOT_INITIALIZED || e == ERR_NOT_A_REPOSITORY) {

@@ -90,7 +90,7 @@ struct twins {
 
 struct twin_search {
 	struct call *c;
-	struct map groups; /* struct twins, by what their beads say */
+	struct map groups; /* struct twins, by the content of their beads */
 };
 
 static bool twins_add(void *arg, const struct bead_row *row)

@@ -4,7 +4,7 @@
 #include "ops/vybe/vybe_ops.h"
 #include "store/place.h"
 
-/* bd setup: lets a host call us when a session starts, as 'vybe hook install' does. */
+/* bd setup: installs the hooks of a host, as 'vybe hook install' does. */
 
 struct body {
 	int host;

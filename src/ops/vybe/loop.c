@@ -156,7 +156,7 @@ static void vybe_loop_add_env(struct call *c, const char **env, const char *name
 	*env = arena_fmt(&c->mem, "%s=" STR_FMT, name, STR_ARG(value)).p;
 }
 
-/* Only the status of the task decides about success, not the exit code. */
+/* The status of the task decides about success, not the exit code of the command. */
 static enum err vybe_loop_outcome(struct call *c, const struct child *child, struct task *t,
 				  const char **status)
 {
@@ -188,7 +188,7 @@ static enum err vybe_loop_outcome(struct call *c, const struct child *child, str
 
 /* --- rate limits --- */
 
-enum { WAITS_MOST = 20 }; /* for one task: a host that says so again and again fails */
+enum { WAITS_MOST = 20 }; /* per task; a host that reports a limit more often counts as failed */
 
 static void vybe_loop_pause(int64_t ms)
 {

@@ -60,7 +60,7 @@ static bool cell_fits(struct tally_cell cell, const struct bead_filter *f)
 
 /* --- writing --- */
 
-/* Not the number of a cell. */
+/* A row that counts nothing: it says that some task has a rank. */
 enum { CELL_RANKED = -1 };
 
 enum err tally_note_ranked(struct call *c, struct cache *cache)

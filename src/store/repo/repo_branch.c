@@ -40,7 +40,7 @@ static int repo_branch_checkout(struct repo *r, struct repo_branch *branch, git_
 	return git_repository_set_head(r->git, git_reference_name(ref));
 }
 
-/* Is this the folder of a worktree that exists, and of this user? */
+/* Does the worktree exist at that path, in a folder of this user? */
 static bool repo_worktree_found(struct call *c, struct repo *r, const char *name, struct str path)
 {
 	git_worktree *tree = NULL;
@@ -54,8 +54,11 @@ static bool repo_worktree_found(struct call *c, struct repo *r, const char *name
 	return found;
 }
 
-/* Where Git keeps what it knows about a worktree. The name is the last part of its path, with a
- * number if that is taken; what is there about a folder that is gone is removed. */
+/*
+ * A free name for a worktree, and the folder `at` in which Git keeps its files: the last part of
+ * the path, with a number if that is taken. Files about a worktree that was at the same path are
+ * removed.
+ */
 static struct str repo_worktree_name(struct call *c, struct repo *r, struct str path,
 				     struct str *at)
 {
@@ -78,8 +81,8 @@ static struct str repo_worktree_name(struct call *c, struct repo *r, struct str 
 }
 
 /*
- * libgit2 leaves the parts of a worktree that it could not make, which would stop every later
- * attempt. The folder is removed if the file in it shows that libgit2 made it, or if it is empty.
+ * If libgit2 fails to make a worktree, it leaves parts of it behind, which would stop every later
+ * attempt. The folder is removed if its .git file shows that libgit2 made it, or if it is empty.
  */
 static void repo_worktree_undo(struct call *c, struct str path, struct str at)
 {
@@ -94,7 +97,7 @@ static void repo_worktree_undo(struct call *c, struct str path, struct str at)
 	call_restore(c, &before);
 }
 
-/* A worktree that exists at that path is used. */
+/* Makes the worktree, unless it exists at that path. */
 static enum err repo_branch_worktree(struct call *c, struct repo *r,
 				     const struct repo_branch *branch, git_reference *ref)
 {

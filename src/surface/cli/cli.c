@@ -210,14 +210,15 @@ static void print_beside(struct call *c, const struct args *a)
 			(long long)count, count == 1 ? "" : "s",
 			STR_ARG(value_str(unread, "highest_priority")), g->actor.p ? " --as " : "",
 			STR_ARG(g->actor.p ? spawn_word(&c->mem, g->actor) : g->actor));
-	if (mail && a->command->op != &op_agent_inbox) /* which has just shown the mail */
+	if (mail &&
+	    a->command->op != &op_agent_inbox) /* the inbox itself has just shown the mail */
 		out_say("%lld unread message%s in your mail, %lld to acknowledge: bb agent inbox "
 			"--agent " STR_FMT,
 			(long long)unread_mail, unread_mail == 1 ? "" : "s", (long long)unacked,
 			STR_ARG(spawn_word(&c->mem, c->actor)));
 }
 
-/* A wrong value whose error names no better next step: the command's own help does. */
+/* An error about an argument that has no better next step names the command's help. */
 static void cli_name_help(struct call *c, const struct args *a)
 {
 	if (c->step.p || c->remedy.p || !a->command)

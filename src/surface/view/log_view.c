@@ -68,7 +68,7 @@ static struct str act_recipients(struct view *v, const struct value *act)
 					  STR_ARG(to->item[0].text), STR_ARG(to->item[1].text));
 }
 
-/* The rest of the line: mostly the title of the bead. */
+/* The last column: usually the title of the bead. */
 static struct str act_text(struct view *v, const struct value *act)
 {
 	struct str title = value_str(act, "title"), text = value_str(act, "text");
