@@ -1,3 +1,9 @@
+/*
+ * A request is an operation with its parameters. They are set from a command line or decoded from
+ * JSON; request_check() adds presets and refuses missing ones; request_run() checks the actor and
+ * hands the request to the store of its operation (run_board.c, run_beads.c, run_agents.c,
+ * run_vybe.c).
+ */
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"

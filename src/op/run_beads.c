@@ -1,3 +1,8 @@
+/*
+ * Runs a request on the beads. A repeated request is answered from its receipt. A reader opens the
+ * cache without a lock, and reads again if a writer has changed it meanwhile. A cache that turns
+ * out to be damaged is rebuilt, and the request is run again.
+ */
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/autosync.h"

@@ -1,3 +1,7 @@
+/*
+ * bd create: makes a bead from its options, or with --file all beads of a Markdown plan, in one
+ * change.
+ */
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "beads/draft.h"

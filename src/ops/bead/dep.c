@@ -1,3 +1,7 @@
+/*
+ * bd dep add and bd dep remove. An edge can be removed even if one of its beads is deleted or
+ * unknown, so removing looks up edges, not beads.
+ */
 #include "base/moment.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"

@@ -1,3 +1,7 @@
+/*
+ * bd doctor: a list of checks. Each one adds rows to the reply, with a status and the command that
+ * repairs the problem.
+ */
 #include <sys/stat.h>
 
 #include "base/moment.h"

@@ -1,3 +1,7 @@
+/*
+ * bd graph: the nodes and edges around one bead, or of the whole store. Views draw the reply as
+ * text, Mermaid or Graphviz.
+ */
 #include "base/map.h"
 #include "base/text/json.h"
 #include "ops/bead/bead_ops.h"

@@ -1,3 +1,7 @@
+/*
+ * bd ready: lists the beads that can be worked on, the next one first. With --claim it also claims
+ * them; with --parallel it lists only beads that are unlikely to change the same files.
+ */
 #include <inttypes.h>
 
 #include "base/moment.h"

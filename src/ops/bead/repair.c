@@ -1,3 +1,7 @@
+/*
+ * bd repair: repairs a damaged journal and damaged commits, or with --stamps the stamps that are in
+ * the future. Without --apply it only reports them.
+ */
 #include "beads/repair/repair.h"
 #include "base/moment.h"
 #include "base/text/json.h"

@@ -1,3 +1,6 @@
+/*
+ * bd update: changes the members of beads. Every bead is one edit, and all of them are one change.
+ */
 #include "base/text/json.h"
 #include "beads/claim.h"
 #include "ops/ops.h"

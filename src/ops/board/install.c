@@ -1,3 +1,7 @@
+/*
+ * abacus install and bb install: add an MCP server to a host's file with --write, or remove it with
+ * --remove. Otherwise they only show the difference.
+ */
 #include "base/system/file.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"

@@ -1,3 +1,7 @@
+/*
+ * bd import: joins the issues of another tracker to the store (beads/exchange/import.h), and keeps
+ * the memories of upstream's bd as memory of vybe.
+ */
 #include "beads/exchange/import.h"
 
 #include "base/system/file.h"

@@ -1,3 +1,7 @@
+/*
+ * bd conflicts: forecasts the files of each bead (agents/forecast), and lists the pairs of beads
+ * that are likely to change the same ones.
+ */
 #include <stdlib.h>
 
 #include "agents/forecast/forecast.h"

@@ -1,3 +1,4 @@
+/* The commands of `abacus`, and the views of those that only it has. */
 #include "ops/ops.h"
 #include "surface/cli/face.h"
 #include "surface/cli/follow.h"

@@ -1,3 +1,4 @@
+/* The commands of `bd`. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,3 +1,8 @@
+/*
+ * Resources and prompts of MCP. Both run an operation and return its reply: a resource as JSON, a
+ * prompt as quoted text after a lead-in. Completions of a template's parameter come from a list
+ * operation.
+ */
 #include "surface/mcp/mcp_exchange.h"
 
 #include "base/text/quote.h"
