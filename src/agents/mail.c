@@ -397,7 +397,7 @@ static enum err mail_not_found(struct call *c, struct str id)
 			 STR_ARG(spawn_word(&c->mem, c->actor)));
 }
 
-/* The walk begins before mail_most() counts, so every message that the walk meets is counted. */
+/* The walk begins before mail_most() counts, so it finds no message that was not counted. */
 static enum err mail_collect(struct call *c, struct agent_files *f, struct str agent,
 			     const struct mail_filter *filter, struct mail **tail,
 			     struct str *newest)

@@ -65,7 +65,7 @@ static struct str mail_line_id(struct call *c, struct str line)
 	return m ? m->id : STR_NONE;
 }
 
-/* What the messages of one machine take in a mailbox. */
+/* The bytes that messages of one machine occupy in a mailbox. */
 static int64_t *mail_join_bytes(struct call *c, struct mail_join_box *b, struct str machine)
 {
 	void **at = map_put(&b->bytes, machine);
@@ -123,8 +123,8 @@ static enum err mail_join_box(struct mail_joining *k, struct str agent, struct m
 /* --- joining --- */
 
 /*
- * One machine may take a third of a mailbox, and all other machines together two thirds: whatever
- * somebody pushes, the agents of this machine can write to each other.
+ * The messages of one other machine may fill a third of a mailbox, and those of all others together
+ * two thirds. So no push can keep the agents of this machine from writing to each other.
  */
 static bool mail_join_fits(const struct mail_join_box *b, int64_t *of_machine, size_t more)
 {

@@ -99,8 +99,9 @@ struct reservation_counts {
 enum err reservation_count(struct call *c, struct agent_files *f, struct str agent, struct str bead,
 			   struct reservation_counts *out, struct reservation **live);
 
-/* The reservations that have expired, of scopes that nobody has reserved since: where agents were
- * at work. */
+/*
+ * The expired reservations of scopes that were not reserved again: they show where agents worked.
+ */
 enum err reservation_each_lapsed(struct call *c, struct agent_files *f, struct reservation **out);
 
 /* For people: a damaged record is a warning, and its readable lines count. `over`: the expired

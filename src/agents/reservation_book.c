@@ -100,8 +100,8 @@ struct book_holder {
 };
 
 /*
- * What a record leaves active, gathered line by line. The rows are sorted once at the end: a
- * record of 128 MB may have half a million scopes, in any order.
+ * The active reservations, collected from the lines of a record. The rows are sorted once at the
+ * end, because a record of 128 MB may have half a million scopes in any order.
  */
 struct book_draft {
 	struct call *c;

@@ -102,8 +102,9 @@ enum err beads_open_new(struct call *c, enum home_kind kind, struct beads *out);
 struct mark beads_mark(struct call *c, const struct beads *b);
 
 /*
- * The same, but also later than `known`, a mark that may be too far ahead for the clock to follow:
- * a write to a bead has to win over what the bead has. `stamp_end` if there is no later stamp.
+ * The same, but also later than `known`, so that a write to a bead wins over its present value even
+ * if that has a stamp too far in the future for the clock to follow. `stamp_end`: there is no later
+ * stamp.
  */
 struct mark beads_mark_after(struct call *c, const struct beads *b, struct mark known);
 

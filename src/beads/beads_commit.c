@@ -14,8 +14,10 @@
 #include "beads/undo/before.h"
 #include "store/db/db.h"
 
-/* A bead whose last stamp is the latest possible one cannot be written to again: a wrong clock, or
- * somebody on purpose, has used up its stamps. */
+/*
+ * A bead whose last stamp is the latest possible one cannot be written again: a wrong clock, or an
+ * attacker, has used up its stamps.
+ */
 static enum err beads_refuse_after_end(struct call *c, struct str id)
 {
 	call_fail(c, ERR_INVALID_INPUT,

@@ -49,9 +49,8 @@ enum err config_check(struct call *c, enum config_key key, struct str value);
 enum err config_put(struct call *c, struct str home, enum config_key key, struct str value);
 
 /*
- * Free settings, which other programs keep here: any key of several parts, such as "jira.url" or
- * "issue-prefix", that does not begin as one of ours does.
- * Their values have no meaning to this program.
+ * Settings of other programs: any key of several parts, such as "jira.url" or "issue-prefix", whose
+ * first part is not that of a setting of this program. Their values are stored but not used.
  */
 bool config_is_free(struct str key);
 enum err config_find_free(struct call *c, struct str home, struct str key, struct str *out);

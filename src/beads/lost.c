@@ -31,7 +31,7 @@ static struct str lost_path(struct call *c, struct str home, struct str actor)
 struct claim_note {
 	struct str id, holder;
 	struct stamp epoch;
-	int64_t until_ms; /* 0: nobody has a lease on it any longer */
+	int64_t until_ms; /* 0: there is no live lease */
 };
 
 static void note_encode(struct buf *out, const struct claim_note *n)
@@ -58,7 +58,7 @@ static bool note_decode(struct arena *mem, struct str line, struct claim_note *o
 	       value_int(v, "until_ms", &out->until_ms);
 }
 
-/* What the actor has done to the claim of a bead: claimed, renewed, given away, ended. */
+/* The actor's changes to the claim of a bead: it claimed, renewed, reassigned or ended it. */
 static void add_note(struct call *c, const struct bead *b, struct buf *out)
 {
 	struct claim_note note = { .id = b->id,
@@ -118,7 +118,7 @@ static struct mark ended_by(struct call *c, const struct bead *b, const struct c
 {
 	if (!str_eq(bead_text(&c->mem, b, MEMBER_ASSIGNEE), n->holder))
 		return b->mark[REG_ASSIGNEE];
-	return b->mark[REG_STATUS]; /* it was closed, by somebody who knew no claim */
+	return b->mark[REG_STATUS]; /* it was closed by an actor that did not see the claim */
 }
 
 static bool still_held(struct call *c, const struct bead *b, const struct claim_note *n)
@@ -278,7 +278,8 @@ enum err lost_check(struct call *c, struct str home, lost_tell *tell, struct los
 	*out = NULL;
 	if (file_size(&c->mem, claims_path(c, home)) <= 0)
 		return ERR_OK;
-	if ((e = beads_open(c, BEADS_WRITE, &b))) /* nobody adds to the file meanwhile */
+	if ((e = beads_open(c, BEADS_WRITE,
+			    &b))) /* no other process appends to the file meanwhile */
 		return e;
 	if (!(e = file_own_read(c, claims_path(c, home), &text)) && text.p)
 		e = lost_check_all(c, &b, text, tell, out);

@@ -139,7 +139,7 @@ static enum err setup_join_published(struct call *c, struct beads *b, struct set
 	return sync_now(c, b, &ask, &reply);
 }
 
-/* An existing store only gets the new prefix, if one was asked for. */
+/* An existing store only gets the new prefix, if one was requested. */
 static enum err setup_begin(struct call *c, struct beads *b, const struct setup_ask *in,
 			    struct setup *out)
 {

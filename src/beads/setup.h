@@ -15,7 +15,7 @@ struct setup_ask {
 
 struct setup {
 	const char *result; /* "created", "joined", "updated" or "exists" */
-	struct str asked;   /* the prefix that was asked for, if the store has another */
+	struct str asked;   /* the requested prefix, if the store has another one */
 	struct str problem; /* the problem with the remote; or absent */
 	struct str step;    /* the next step; absent: autosync retries */
 	bool upstream;      /* json.dialect was set, because there is a folder `.beads` */
@@ -29,7 +29,7 @@ struct setup {
  */
 enum err setup_choose_dialect(struct call *c, const struct beads *b, bool *chosen);
 
-/* The sentence that says so. */
+/* The sentence that reports it. */
 #define SETUP_DIALECT                                                                              \
 	"this repository has a folder '.beads', so the JSON of this clone has upstream's shapes; " \
 	"'bd config set json.dialect specification' changes that"

@@ -6,9 +6,9 @@
 #include "store/db/bead_query.h"
 
 /*
- * Notes what `bd`, the page and other clones did to the beads, as events. The records after the
- * last known place of the journal name the beads to compare with their known state. If that place
- * is gone from the journal, all beads are compared.
+ * Turns changes that `bd`, the page and other clones made to beads into events. The records after
+ * the last known place of the journal name the beads to compare with their known state. If the
+ * journal no longer has that place, all beads are compared.
  */
 
 /* An edge that was added or removed. */

@@ -82,7 +82,10 @@ static enum err named_check_mode(struct call *c, struct str path, mode_t mode)
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
-/* The user has named FILE itself, also one that Git tracks; nobody has named what is beside it. */
+/*
+ * The user named FILE, so it may be tracked by Git; files beside it may not, because the user did
+ * not name them.
+ */
 static enum err named_check_file(struct call *c, struct str path, bool beside)
 {
 	struct stat st;

@@ -16,7 +16,7 @@ enum err task_note(struct call *c, struct continuity *k, const char *kind, const
 struct task_moved {
 	struct task task;
 	int64_t status_event;
-	int64_t close_event; /* 0: the work goes on */
+	int64_t close_event; /* 0: the task is not finished */
 };
 
 /*

@@ -320,8 +320,10 @@ enum err commit_db_named(struct call *c, struct commit_db *d, struct str bead, s
 	return stmt_end(c, st);
 }
 
-/* Counts how often each file is in lists of files. A file's slot is one of a few, by its number;
- * files that share a slot are chained. */
+/*
+ * Counts how often each file occurs in lists of files: a hash table by the number of the file, in
+ * which files that share a slot are chained.
+ */
 enum { TALLY_SLOTS = 512 };
 struct commit_tally {
 	struct commit_file *file;

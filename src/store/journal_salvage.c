@@ -251,7 +251,7 @@ static void take_segment(struct journal_salvage_salvage *s, int64_t segment, str
 		struct str line = str_head(text, end ? (size_t)(end - text.p) : text.n);
 
 		if (s->last && journal_has_hole(line, line.p - start, (int64_t)(text.n - line.n)))
-			return; /* never acknowledged */
+			return; /* was never acknowledged */
 		if (head) {
 			struct line *first = journal_salvage_add_line(s, line);
 

@@ -149,8 +149,9 @@ static enum err slot_pause(const struct slot_turn *turn, const struct slot_need 
 }
 
 /*
- * The number of the next ticket. A damaged counter continues at the milliseconds of the clock, which
- * no counter reaches by counting: behind everybody who waits.
+ * The number of the next ticket. If the counter is damaged, it continues at the current time in
+ * milliseconds. No counter gets that far by counting, so the ticket is behind all waiting
+ * processes.
  */
 static off_t slot_next_ticket(const struct slot_turn *turn, int fd)
 {

@@ -219,7 +219,7 @@ static bool lease_has_landed(const struct lease_take *t)
 	       str_eq(there->machine, t->lease->machine) && str_eq(there->agent, t->lease->agent);
 }
 
-/* The time of the lease begins with the attempt: the ones before may have taken long. */
+/* The lease begins with this attempt, because earlier attempts may have taken long. */
 static void lease_begin_now(struct lease_take *t)
 {
 	struct call *c = t->f.c;
@@ -378,7 +378,7 @@ enum err leases_settle(struct call *c, struct str home, struct str gitdir)
 
 	if (e || !ended)
 		return e;
-	/* The git process of a command that was killed goes on, and has the second lock. */
+	/* If a command is killed, its git process continues and still holds the second lock. */
 	if (lock_take(c, share_file(c, home, LEASES_COMMAND_LOCK), 0, &commands) ||
 	    lock_take(c, share_file(c, home, "leases.lock"), 0, &alone))
 		return call_forgive(c); /* the next round does it: a command is about to reserve */

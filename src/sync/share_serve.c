@@ -10,7 +10,7 @@ enum {
 	QUIET_MS = 150,    /* after a change, because more may follow */
 	PUSH_MS = 2000,    /* least time between two pushes */
 	WAITED_MS = 2000,  /* between looks while a command waits */
-	ACTIVE_MS = 15000, /* between looks while somebody is active */
+	ACTIVE_MS = 15000, /* interval between looks at the remote while an agent is active */
 	STAY_MS = 60000,   /* an agent is active for this long after its last action */
 	RETRY_MS = 30000,  /* longest pause after failures */
 	PROBE_MS = 200,    /* longer than a check for a running process holds its lock */
@@ -60,7 +60,7 @@ static int64_t share_process_next(const struct share_process *p, bool waited, bo
 	return p->round + ms > p->pushed + PUSH_MS ? p->round + ms : p->pushed + PUSH_MS;
 }
 
-/* Waits for the next round; false: nobody is at work any more. */
+/* Waits for the next round; false: no agent is active any more. */
 static bool share_process_wait(struct share_process *p)
 {
 	struct call c = call_part(p->start);

@@ -177,7 +177,7 @@ static enum err exclusive_decide(struct exclusive_sync *x, struct attempt *out)
 		c->now_ms = moment_now();
 	if ((e = beads_open(c, BEADS_WRITE, &s->b)))
 		return e;
-	s->sealed = s->b.about.place; /* the change is made from what the journal has now */
+	s->sealed = s->b.about.place; /* the change starts from the present state of the journal */
 	s->b.margin_ms = CLAIM_MARGIN_MS;
 	c->actor = x->want->receipt.actor;
 	if (!(e = beads_pending(c, &s->b, &s->pending)))
@@ -303,7 +303,7 @@ static enum err exclusive_store(struct exclusive_sync *x, struct state *change, 
 		e = beads_put(c, &s->b, change);
 	if (!e)
 		*held = exclusive_check_claims(c, &s->b, x->won);
-	if (!e && !change) /* it has succeeded earlier, whatever happened to it since */
+	if (!e && !change) /* an earlier attempt succeeded */
 		*held = call_forgive(c);
 	if (!e && !*held && x->won->receipt.id.p) {
 		s->b.receipt = x->won->receipt;

@@ -64,7 +64,7 @@ static void read_known(struct parting *p, struct str id, struct state *out)
 	}
 }
 
-/* What the base and the journal have under one id. */
+/* The beads with one id in the base and in the journal. */
 static struct state *known_of(struct parting *p, struct str id)
 {
 	struct state *out = state_new(&p->s->c->mem), *written = state_new(out->mem);

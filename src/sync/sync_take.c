@@ -144,7 +144,7 @@ static void say_lost(struct sync *s, const struct merge *m)
 			    lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were"));
 }
 
-/* Takes in a commit when there is a base; merges the two unless the commit contains the base. */
+/* Takes over a commit if there is a base: merges the two, unless the commit contains the base. */
 static enum err take_more(struct sync *s, struct str commit, const struct snapshot *new)
 {
 	struct merge m = { .c = s->c, .side = { *new }, .sides = 2 };

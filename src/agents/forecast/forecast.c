@@ -185,9 +185,10 @@ struct together {
 };
 
 /*
- * The chance that a commit which changes a scope also changes the file: of the scope's last commits
- * by their weight, and of two imaginary ones that behave like those of its folder, and so on up to
- * the top. So a new file borrows from its folder, and a file with many commits speaks for itself.
+ * The chance that a commit which changes the scope also changes the file. It is the weighted share
+ * of the scope's last commits, to which two imaginary commits with the chance of its folder are
+ * added, and so on up to the root. So a new file gets the chance of its folder, and for a file with
+ * many commits only its own history counts.
  */
 static void together_join(struct call *c, const struct commit_file *own, size_t count,
 			  int64_t weight, const struct together *folder, struct together *out)

@@ -41,7 +41,7 @@ struct prospect {
 	int64_t priority;
 	struct expected *item;
 	size_t count;
-	struct bead_row *row; /* NULL: it is not one of the beads that were asked for */
+	struct bead_row *row; /* NULL: it is not one of the requested beads */
 	struct prospect *next;
 };
 

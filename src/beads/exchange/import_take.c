@@ -1,7 +1,7 @@
 /*
- * Joins the lines of a file to the store. A line is joined as a change of another clone would be:
- * what was written later wins, register by register, and comments and dependencies are added. A bead
- * with the same id is the same issue, whenever either of them says that it was created.
+ * Joins the lines of a file to the store, each like a change of another clone: in every register
+ * the later write wins, and comments and dependencies are added. A bead with the same id is the
+ * same issue, even if the two have different creation times.
  */
 #include "base/text/json.h"
 #include "base/text/value.h"

@@ -4,8 +4,8 @@
 #include "beads/beads.h"
 
 /*
- * The file or folder of another tracker whose issues nobody has imported, as far as the number of
- * beads tells: it is mentioned only while the store is empty. Absent: there is none.
+ * A file or folder of another tracker that could be imported. Only an empty store mentions one,
+ * because there it is certain that nothing was imported. Absent: there is none.
  */
 struct str mention_find(struct call *c, const struct beads *b);
 

@@ -1,7 +1,8 @@
 /*
  * Backlog.md: one Markdown file per task in backlog/tasks and backlog/completed. Each begins with
  * YAML between two lines "---": scalars, and lists of scalars. Sections follow; some are marked by
- * comments. What has no place of its own in an issue stays in its description, or under its name.
+ * comments. Sections that an issue has no member for go into its description; other keys are kept
+ * under their own names.
  */
 #include "base/buf.h"
 #include "base/map.h"

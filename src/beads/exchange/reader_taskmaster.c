@@ -36,7 +36,7 @@ static const char *taskmaster_status(struct str word)
 			return "closed";
 	return str_is(word, "pending")     ? "open" :
 	       str_is(word, "in-progress") ? "in_progress" :
-					     NULL; /* kept as it is */
+					     NULL; /* kept unchanged */
 }
 
 static void taskmaster_put_edge(struct taskmaster *t, struct json *j, struct str from,

@@ -37,8 +37,9 @@ struct str *upstream_parts(struct arena *mem, struct str text, const struct valu
 #define UPSTREAM_KEPT "imported"
 
 /*
- * An edge as an item of `dependencies`. An edge keeps the word for its kind, where that is none of
- * ours, as `original_kind`, and its item as `imported`, where it has more to say than the edge.
+ * An edge as an item of `dependencies`. If the kind has another word there, the edge keeps that
+ * word as `original_kind`; if the item has more members than an edge, the edge keeps the item as
+ * `imported`.
  */
 struct edge;
 struct str upstream_edge_text(struct arena *mem, const struct edge *e);

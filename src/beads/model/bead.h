@@ -104,7 +104,7 @@ struct mark bead_top(const struct bead *b);
 /* Not deleted, or written to after the deletion. */
 bool bead_live(const struct bead *b);
 
-/* Has only a lineage: it stands for the end of an edge. */
+/* Has only a lineage: it represents the end of an edge. */
 bool bead_blank(const struct bead *b);
 
 /* Has every register but extensions, so it is not only a change. */

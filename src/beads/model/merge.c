@@ -109,7 +109,7 @@ static enum err merge_load_edges_of(struct merge *m, struct str id)
 	return e;
 }
 
-/* Reads what a side knows of an id; the change counts as a side. */
+/* Reads the lines of an id on one side; the change counts as a side. */
 static const struct slot *merge_slot_on(const struct merge *m, size_t side, struct str id)
 {
 	if (side < m->sides)
@@ -136,7 +136,9 @@ static bool merge_met(struct merge *m, struct str id, const struct mark *visitor
 
 static enum err merge_meet(struct merge *m, struct str id, const struct mark *visitor);
 
-/* The later of two beads with one id moves to another id, where it may meet a third bead. */
+/*
+ * The later of two beads with the same id moves to another id, which a third bead may already have.
+ */
 static enum err merge_remap_later(struct merge *m, struct str id, const struct mark *visitor)
 {
 	struct mark here[MERGE_SIDES + 2], least;

@@ -19,10 +19,10 @@ struct record {
 	size_t receipt_count;
 	struct str base;         /* absent: the record of a command */
 	int64_t segment, offset; /* the place up to which the commit has everything */
-	bool whole;       /* what is new is not in the record, and has to be read from the commit */
-	bool anew;        /* the journal begins at the place */
-	bool repaired;    /* a repair wrote it; records before the place may be lost */
-	int64_t joined;   /* records that were joined to this one; 0: it is a single one */
+	bool whole;     /* the changes are not in the record, and have to be read from the commit */
+	bool anew;      /* the journal begins at the place */
+	bool repaired;  /* a repair wrote it; records before the place may be lost */
+	int64_t joined; /* records that were joined to this one; 0: it is a single one */
 	int64_t since_ms; /* when the first of these was written */
 	/* for encoding only; beads/undo/undo_log.h decodes both */
 	const struct undo_note *undo; /* what the command replaced; or NULL */

@@ -25,7 +25,7 @@ struct plan_bead {
 	int visit; /* for the search for cycles */
 };
 
-/* A dependency as it is written, and what it names. */
+/* A dependency as written, and the bead that it names. */
 struct plan_need {
 	struct str kind, name;
 	size_t line;

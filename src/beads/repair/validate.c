@@ -390,7 +390,7 @@ static void check_edges(struct checker *k)
 		k->line = ((const struct numbered_edge *)e)->line;
 		if (!e->active)
 			continue;
-		/* both beads were deleted: it comes back with them, and concerns nobody until then */
+		/* both beads are deleted: the edge has no effect until they are restored */
 		if (map_find(&k->gone, e->from) && map_find(&k->gone, e->to))
 			continue;
 		live = check_end(k, e->from, e->from);

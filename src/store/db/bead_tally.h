@@ -34,7 +34,7 @@ enum err tally_read(struct call *c, struct stmt *st, struct tally **out);
 /* All labels in use, with the number of beads of each. */
 enum err tally_labels(struct call *c, struct cache *cache, struct tally **out);
 
-/* Does the filter depend only on what the cells tell apart? `ready` and `free` do not count. */
+/* Can the cells answer this filter? `ready` and `free` are ignored. */
 bool tally_can(const struct bead_filter *f);
 
 /* With `ready` or `free`: open beads without a blocker, whatever their leases and deferrals. */

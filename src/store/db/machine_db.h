@@ -9,7 +9,7 @@ struct db;
 #define LOG_REFS "refs/abacus/machines/"
 
 /*
- * `machines/machines.db` in the store's folder: this machine's log, and what is known of other
+ * `machines/machines.db` in the store's folder: this machine's log, and the facts of other
  * machines. Only one process writes at a time (machines/round.h); every write is one transaction.
  */
 struct machine_db {

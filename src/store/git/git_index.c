@@ -29,7 +29,7 @@ struct git_index_reader {
 	/* the previous entry's name: version 4 stores only the difference to it */
 	size_t before;
 	unsigned char name[NAME_MOST];
-	bool folder; /* the entry stands for everything below it */
+	bool folder; /* the entry represents everything below it */
 };
 
 static const unsigned char *git_index_fill(struct git_index_reader *r, size_t n)

@@ -25,7 +25,7 @@ enum tracked {
 /* An entry; its path is relative to the root of the worktree. */
 struct git_entry {
 	struct str path;
-	bool folder; /* the entry stands for everything below it */
+	bool folder; /* the entry represents everything below it */
 };
 
 /* What the entry says about `name`. Case is ignored, because some file systems ignore it. */

@@ -51,7 +51,10 @@ enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, s
 			  struct str key, struct memory_row **out);
 enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m);
 
-/* For sharing: all entries, expired ones too; an entry exactly as it is on another machine. */
+/*
+ * For sharing: lists all entries, expired ones too; stores an entry exactly as another machine has
+ * it.
+ */
 enum err vybe_memory_all(struct call *c, struct vybe_db *v, struct memory_row **out);
 enum err vybe_memory_replace(struct call *c, struct vybe_db *v, const struct memory_row *m);
 enum err vybe_memory_pin(struct call *c, struct vybe_db *v, int64_t id, bool pinned);

@@ -223,7 +223,7 @@ static enum err set_flag(struct args_parser *p, const struct field *f, struct st
 	return args_set(p, f, value.p ? value : str_of(p->argv[++*i]));
 }
 
-/* Does the command ignore what it does not know? */
+/* Does the command ignore unknown options and arguments? */
 static bool args_loose(const struct args_parser *p)
 {
 	return p->out->command && (p->out->command->flags & COMMAND_LOOSE);

@@ -123,7 +123,7 @@ static enum err edit_update(struct call *c, const struct bead_page *before,
 	return request_run(c, &update, reply);
 }
 
-/* Somebody has written to the bead. CAS_MISMATCH unless the fields of the edit are as before. */
+/* The bead has changed meanwhile. CAS_MISMATCH unless the edited fields have not. */
 static enum err edit_reread(struct call *c, const struct bead_page *before,
 			    const struct bead_page *after, struct str *hash)
 {
@@ -202,7 +202,7 @@ static int edit_print(struct call *c, struct str reply)
 	return out_view(&v, 0);
 }
 
-/* Reads what the user has saved; `same`: it is what was there before. */
+/* Reads the file that the user has saved; `same`: it was not changed. */
 static enum err edit_read(struct call *c, const struct bead_page *before, struct str path,
 			  struct bead_page *out, bool *same)
 {

@@ -34,7 +34,7 @@ struct follow {
 	struct map known;  /* by id: the acts of the last round */
 	struct str oldest; /* the time of the first of them, if there were more before it */
 	struct log_columns columns;
-	bool begun, gone; /* gone: nobody reads the output */
+	bool begun, gone; /* the reader of the output has ended */
 };
 
 static int64_t follow_limit(const struct request *r)
@@ -42,8 +42,10 @@ static int64_t follow_limit(const struct request *r)
 	return *(const int64_t *)request_value(r, ROLE_LIMIT);
 }
 
-/* Was the act not there in the last round? One from before that round's window is not new: it only
- * moved up because later ones are gone. */
+/*
+ * Is the act new since the last round? An act that is older than that round's window is not: it is
+ * listed now only because later acts were removed.
+ */
 static bool follow_is_new(const struct follow *f, const struct value *act)
 {
 	return !map_find(&f->known, value_str(act, "id")) &&

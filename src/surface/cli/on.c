@@ -131,7 +131,10 @@ static void on_read(void *arg, const char *type, struct str data)
 	on_push(g->r)->learn = arena_copy(&g->r->batch, data);
 }
 
-/* The records are gone, or are too many. So the last change is taken from each bead itself. */
+/*
+ * The journal no longer has the records, or has too many. So the last change is read from each
+ * bead.
+ */
 static void on_catch_up(struct on_reading *g)
 {
 	struct call *c = g->run->c;

@@ -17,8 +17,8 @@ struct mcp_action {
 
 enum mcp_profile {
 	PROFILE_BOTH,
-	PROFILE_FULL, /* listed only where all tools are asked for */
-	PROFILE_CORE, /* stands for several tools of the full profile */
+	PROFILE_FULL, /* listed only if all tools are requested */
+	PROFILE_CORE, /* replaces several tools of the full profile */
 };
 
 /* A tool that is not listed can still be called. */

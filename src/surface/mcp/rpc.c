@@ -138,7 +138,7 @@ static void rpc_take_long(struct rpc_input *in, struct str rest)
 	rpc_push(in, m);
 }
 
-/* Goes on without the text of the line. */
+/* Reads the rest of a line that is too long, without storing it. */
 static void rpc_skip(struct rpc_input *in)
 {
 	if (!in->skipping)
