@@ -1,4 +1,4 @@
-"""The part of `make bench` that is about agents: mail and reservations of any number, written as their record."""
+"""The part of `make bench` about agents: mail and reservations, of which any number can be written as their record."""
 import json
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""The part of `make bench` that is about beads: stores of any size, written as a journal."""
+"""The part of `make bench` about beads: stores of any size, written as a journal."""
 import json
 import os
 import random
@@ -122,7 +122,7 @@ def rebuild_table(measure, build, stores, source):
 
 
 def by_git(folder, remote, text, change):
-    """What Git itself does to publish a file: hash, commit, push."""
+    """The work of Git itself to publish a file: hash, commit, push."""
     def git(*args, **kw):
         return subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@localhost", *args], cwd=folder,
                               check=True, capture_output=True, **kw).stdout.decode().strip()
@@ -144,7 +144,7 @@ def by_bd(bd, folder, bead, change):
 
 
 def sync_table(build, folder, bead, top):
-    """One changed bead, to a remote that is a folder, beside Git with a file of that size."""
+    """Syncs one changed bead to a remote that is a folder; for comparison, Git publishes a file of that size."""
     bd, remotes = build / "bin" / "bd", [top / "ours.git", top / "theirs.git"]
     for remote in remotes:
         subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)

@@ -40,7 +40,7 @@ WRITES = {
 
 
 def fill(bb, folder, messages):
-    """A board as a busy project has it; written by SQL, because there is no hurry to be fair."""
+    """The board of a busy project, written with SQL because that is faster."""
     subprocess.run([bb, "--dir", folder, "init"], check=True, stdout=subprocess.DEVNULL)
     (folder / "file.txt").write_text("x")
     db = sqlite3.connect(folder / ".bb" / "blackboard.db")

@@ -1,4 +1,4 @@
-"""The part of `make bench` that is about continuity: a store with a long past."""
+"""The part of `make bench` about continuity: a store with a long history."""
 import sqlite3
 import subprocess
 import time

@@ -55,7 +55,8 @@ class Store:
         return (int(used[11]) + int(used[12])) * 1000 / TICK
 
     def update(self, count, name="r"):
-        """Sends so many requests. The CPU time of all in ms, and that of the slowest; `cuts` has those that cut the journal."""
+        """Sends that many requests. Returns the CPU time of all of them and of the slowest, in ms; `cuts` gets the
+        times of those that cut the journal."""
         first = last = self.cpu()
         slowest, files, self.cuts = 0, self.segments(), []
         for i in range(self.sent, self.sent + count):

@@ -311,7 +311,7 @@ FIXED_SIZE = 300
 
 
 def toolchain(build):
-    """What the counts depend on, besides our code: the compiler, the libraries and the machine."""
+    """What the counts depend on besides this code: the compiler, the libraries and the machine."""
     text = subprocess.run(["gcc", "--version"], capture_output=True, text=True).stdout.splitlines()[:1]
     libraries = [subprocess.run(["pkg-config", "--modversion", name], capture_output=True, text=True).stdout.strip()
                  for name in ("sqlite3", "libsodium")]

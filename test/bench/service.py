@@ -1,4 +1,4 @@
-"""The part of `make bench` that is about the local service: what it answers over its socket, and what it costs."""
+"""The part of `make bench` about the local service: its replies over the socket, and their cost."""
 import json
 import pathlib
 import socket
@@ -15,14 +15,14 @@ CREATE = json.dumps({"title": "a bead of the usual length, more or less", "descr
 
 
 def pipe(abacus, folder, requests):
-    """All of them by one process; the answers."""
+    """Runs all requests in one process; returns the replies."""
     text = "".join(json.dumps(r) + "\n" for r in requests)
     out = subprocess.run([abacus, "--dir", folder, "pipe"], input=text.encode(), check=True, stdout=subprocess.PIPE)
     return [json.loads(line)["data"] for line in out.stdout.splitlines()]
 
 
 def fill_agents(abacus, folder, ids, mails, events=0):
-    """Mail and events as their record; one message to each agent goes the usual way, which makes the snapshots."""
+    """Writes mail and events as records. One message to each agent is sent normally, which creates the snapshots."""
     names = [f"agent-{i:03}" for i in range(AGENTS)]
     home, now, each = folder / ".beadboard" / "agent", time.time(), mails // AGENTS
     pipe(abacus, folder, [{"op": "agent register", "params": {"name": name, "role": "bench"}} for name in names])
@@ -79,7 +79,8 @@ class Service:
         return json.loads(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
 
     def memory(self):
-        """Of it and its processes, what they share counted once; MB, or None where nobody tells."""
+        """The memory of the service and its processes in MB, with shared pages counted once; None if the system does
+        not report it."""
         def parent(stat):
             return int(stat.read_text().rpartition(")")[2].split()[1])
 
@@ -125,7 +126,7 @@ def rates_table(service, bead):
 
 
 def answers_table(service, measure, bead):
-    """Whole answers; the memory is the highest that a process had which gave that one alone."""
+    """Whole replies. The memory is the peak of a process that sent only that reply."""
     print(f"\n{'large answers, medians of 5':32} {'time':>9} {'size':>9} {'memory of one process':>24}  (goal: ≤ 30 MB)")
     for path, command in (("sessions", ["sessions"]), ("sessions?all=true", ["sessions", "--all"]),
                           (f"sessions/{bead}/conversation", ["conversation", bead])):
@@ -137,7 +138,8 @@ def answers_table(service, measure, bead):
 
 
 def event_delay(service, rounds=20):
-    """From the end of the command that changed something until a stream has it; s, sorted. Below 0: it was faster."""
+    """Seconds from the end of the command that changed something until a stream has the event, sorted. Below 0: the
+    event came first."""
     seen = []
 
     def follow(stream, ready):

@@ -1,4 +1,4 @@
-"""The part of `make bench` that is about several machines: commands in a clone that shares, beside one that does not."""
+"""The part of `make bench` about several machines: commands in a clone that shares, compared with one that does not."""
 import os
 import subprocess
 
@@ -30,7 +30,7 @@ def fill(build, folder, shares):
 
 
 def tables(measure, build, rounds, top):
-    """The share process starts with the first write, and runs beside the others, as it does at work."""
+    """The share process starts with the first write and runs during the measurement, as in normal use."""
     folders = [top / name for name in ("apart", "shared")]
     for folder in folders:
         fill(build, folder, folder.name == "shared")

@@ -97,7 +97,7 @@ class Soak:
         return self.start + self.seconds - time.monotonic()
 
     def write(self, kind, number, per_second):
-        """So many writes a second, each at its time; a late one is not skipped."""
+        """That many writes a second, each at its planned time; a late one is not skipped."""
         write, count = KINDS[kind](self), 0
         while self.left() > 0:
             time.sleep(max(0, self.start + count / per_second - time.monotonic()))
@@ -109,7 +109,7 @@ class Soak:
                 self.failed.append(kind)
 
     def watch(self):
-        """The page: a stream of events that is followed, and what is loaded first once a second."""
+        """Acts as the page: follows a stream of events, and repeats the first load once a second."""
         stream = service.get(self.service.socket, "/api/events")
         threading.Thread(target=self.follow, args=(stream,), daemon=True).start()
         connection = Unix(self.service.socket)

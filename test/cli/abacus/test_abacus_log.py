@@ -18,7 +18,7 @@ MINUTE = 60_000
 
 @pytest.fixture
 def busy(repo):
-    """A project in which each act has a minute of its own."""
+    """A project with one act per minute."""
     repo.clock = NOW - 60 * MINUTE
     repo.env["ABACUS_NOW"] = NOW
 
@@ -92,7 +92,7 @@ def test_the_limit_keeps_the_newest(busy):
 
 @pytest.mark.parametrize("limit", [1, 7, 40, 200])
 def test_a_filter_finds_as_much_as_a_full_read(busy, limit):
-    """Far back behind many acts of others."""
+    """The acts are far back, behind many acts of other agents."""
     for i in range(5):
         busy.act("comment", busy.other, f"Early {i}", by="amber-otter")
         send(busy, "amber-otter", "cobalt-harbor", subject=f"Early mail {i}")
@@ -136,8 +136,8 @@ def test_a_broadcast_is_one_act_with_its_recipients(busy):
     assert (accepted["what"], accepted["by"], accepted["to"]) == ("accepted", "cobalt-harbor", ["amber-otter"])
 
 
-def test_another_clone_shows_what_came_with_a_sync(tmp_path):
-    """It has no journal of these changes, so the beads themselves tell them."""
+def test_another_clone_shows_the_changes_of_a_sync(tmp_path):
+    """Its journal has no records of these changes, so they are read from the beads."""
     remote = bare(tmp_path / "remote.git")
     here, there = clone(tmp_path / "here", remote), clone(tmp_path / "there", remote)
     bead = here.create("Made here", env={"ABACUS_NOW": NOW})
@@ -171,13 +171,13 @@ def test_a_bead_that_could_be_two_is_refused(busy):
     assert done.code != 0 and "'same'" in done.err and "bd-same1" in done.err and not done.out
 
 
-def test_without_any_store_there_is_nothing(tmp_path):
+def test_without_any_store_the_log_is_empty(tmp_path):
     done = subprocess.run([BIN / "abacus", "log"], cwd=tmp_path, capture_output=True, env=environment(), check=True)
     assert done.stdout == b"No activity found.\n"
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_lines_fit_the_screen_and_quote_nothing_that_a_terminal_obeys(busy, columns):
+def test_lines_fit_the_screen_and_contain_no_escape_sequences(busy, columns):
     busy.act("comment", busy.bead, "a\x1b[31m very long text " * 20, by="amber-otter")
     busy.act("comment", busy.bead, "two\nlines", by="amber-otter")
     done = busy.run("log", program="abacus", env={"COLUMNS": columns}).ok()
@@ -228,7 +228,7 @@ def live(repo):
         one.process.wait()
 
 
-def test_follow_prints_what_is_new_once(repo, live):
+def test_follow_prints_each_new_act_once(repo, live):
     bead = repo.create("From before")
     follower = live()
     follower.sees("created")
@@ -251,7 +251,7 @@ def test_follow_as_json_is_an_object_per_line(repo, live):
     assert [json.loads(line)["title"] for line in lines] == ["First", "Second"]
 
 
-def test_follow_ends_when_nobody_reads(repo, live):
+def test_follow_ends_when_the_reader_of_its_output_ends(repo, live):
     repo.create("First")
     follower = live()
     follower.sees("First")
@@ -266,7 +266,7 @@ def test_follow_refuses_wrong_input(repo, live):
 
 
 def test_acts_behind_one_large_record_are_found(busy):
-    """An import is one record that is larger than what is read at first."""
+    """An import is one record that is larger than the first read."""
     lines = [json.dumps({"id": f"bd-i{i}", "title": f"Imported {i}", "description": "words " * 200, "status": "open", "priority": 2,
                          "issue_type": "task", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"})
              for i in range(400)]
@@ -280,8 +280,8 @@ def test_acts_behind_one_large_record_are_found(busy):
     assert sum(one["kind"] == "bead" and one["what"] == "created" for one in log(busy, "--limit", "10000")) == 402
 
 
-def test_an_agent_is_found_whatever_its_name(busy):
-    """The text of a record has the name as JSON writes it."""
+def test_an_agent_with_an_unusual_name_is_found(busy):
+    """A record contains the name with the escapes of JSON."""
     for name in ('q"uote', "back\\slash", "Zoë"):
         busy.act("comment", busy.bead, f"By {name}", by=name)
         assert [one["text"] for one in log(busy, "--agent", name)] == [f"By {name}"]
@@ -295,8 +295,8 @@ def test_the_log_can_be_limited_to_a_kind_and_to_a_time(busy):
     assert [one["what"] for one in log(busy, "--until", until, "-n", "2")] == ["created", "posted"]
 
 
-def test_the_newest_acts_are_found_in_many_mailboxes_in_whatever_order_they_were_written(busy):
-    """Messages of other machines arrive late: their lines are behind newer ones."""
+def test_the_newest_acts_are_found_in_many_mailboxes_with_lines_in_any_order(busy):
+    """Messages of other machines arrive late, so their lines come after newer ones."""
     names = [f"agent-{i}" for i in range(6)]
     for name in names:
         busy.act("agent", "register", "--name", name, "--role", "ui", program="bb")

@@ -68,14 +68,14 @@ def test_the_board_and_the_registry_are_one_list(crew):
         "amber-otter": (True, "active", None)}
 
 
-def test_an_evicted_agent_is_listed_only_while_it_holds_something(crew):
+def test_an_evicted_agent_is_listed_only_while_it_has_claims_or_reservations(crew):
     crew.act("agent", "reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", crew.bead, "--ttl", "600", program="bb")
     found = status(crew, minute=31)
     assert [(one["agent_id"], one["liveness"]) for one in found["agents"]] == [("amber-otter", "evicted")]
     assert (found["agents_total"], found["agents_active"]) == (2, 0)
 
 
-def test_beads_are_in_progress_ready_or_blocked_with_what_blocks(crew):
+def test_beads_are_in_progress_ready_or_blocked_with_their_blockers(crew):
     third = crew.create("Third")
     crew.act("dep", "add", crew.other, crew.bead)
     crew.act("dep", "add", crew.other, third)
@@ -99,7 +99,7 @@ def test_the_limit_bounds_every_list_and_totals_count_all(crew):
 
 
 def test_a_large_total_is_not_counted_to_the_end(crew):
-    """The screen costs no more in a large store."""
+    """So the command costs no more in a large store."""
     lines = "".join(json.dumps({"op": "bead create", "params": {"title": f"bead {n}"}}) + "\n" for n in range(520))
     crew.run("pipe", program="abacus", stdin=lines.encode()).ok()
     assert status(crew)["ready_total"] == 501
@@ -164,7 +164,7 @@ def test_lost_claims_and_failed_syncs_need_attention_and_stay(tmp_path):
     assert "sync" in kinds(found)
 
 
-def test_every_command_that_it_names_runs(crew):
+def test_every_command_in_the_output_of_status_runs(crew):
     send(crew, "amber-otter", "cobalt-harbor", "HANDOFF")
     crew.act("init", program="bb")
     crew.act("status", "set", "Stuck", "--status", "blocked", "--blockers", "no access", program="bb", by="k'i mi")
@@ -191,7 +191,7 @@ def test_a_store_that_cannot_be_read_hides_no_other(crew, damage):
     assert [one["command"] for one in found["attention"] if one["kind"] == "store"] == ["abacus doctor"]
 
 
-def test_it_works_with_any_of_the_stores(tmp_path, repo, project):
+def test_status_works_with_any_of_the_stores(tmp_path, repo, project):
     def out(cwd):
         return subprocess.run([BIN / "abacus", "status"], cwd=cwd, capture_output=True, env=environment(), check=True).stdout.decode()
 
@@ -226,7 +226,7 @@ def test_a_wrong_setting_is_refused(crew):
     assert done.code != 0 and "BB_AGENT_STALE_MINUTES" in done.err
 
 
-def test_its_cost_does_not_follow_closed_work(crew):
+def test_the_cost_of_status_does_not_grow_with_closed_beads(crew):
     """The reply has no entry for a closed bead, however many there are."""
     for i in range(30):
         crew.act("close", crew.create(f"Old {i}"))

@@ -1,4 +1,4 @@
-"""Shell completion: what is offered, and that bash, zsh and fish offer it."""
+"""Shell completion: the candidates, and that bash, zsh and fish show them."""
 import os
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ SHELLS = [pytest.param(shell, marks=needs(shell)) for shell in ("bash", "zsh", "
 
 @pytest.fixture
 def team(repo):
-    """Two agents, three beads and two messages; titles and subjects contain what a shell could interpret."""
+    """Two agents, three beads and two messages, with titles and subjects that a shell could interpret."""
     project = Project(repo.path)
     project.env = {"ABACUS_AGENT": "cobalt-harbor"}
     for name, role in (("amber-otter", "ui"), ("cobalt-harbor", "backend")):
@@ -124,7 +124,7 @@ def test_file_names_are_offered_only_where_a_path_is_expected(team):
 @pytest.mark.parametrize("program, words", [
     ("bd", ["show", ""]), ("bb", ["agent", "read", ""]), ("bb", ["agent", "send", ""]), ("vybe", ["task", "get", "--id", ""]),
     ("bd", ["show", "--no-such", ""]), ("bd", []), ("abacus", [])])
-def test_without_stores_nothing_is_said(empty, program, words):
+def test_completion_without_stores_is_silent(empty, program, words):
     done = empty.run("__complete", *words, program=program, env={"ABACUS_AGENT": "amber-otter"})
     assert (done.code, done.err) == (0, "")
     assert "bd-" not in done.out
@@ -141,7 +141,7 @@ def test_damaged_stores_are_no_error(team):
         assert (done.code, done.err) == (0, "")
 
 
-def test_an_offer_changes_nothing(team):
+def test_a_completion_changes_nothing(team):
     def files():
         return {str(f): f.read_bytes() for f in sorted((team.path / ".beadboard").rglob("*")) if f.is_file()}
 
@@ -151,8 +151,8 @@ def test_an_offer_changes_nothing(team):
     assert files() == before
 
 
-def test_an_offer_is_as_fast_as_a_command(repo):
-    """Of ten runs each, the fastest: an offer takes at most twice the time of a list of the same beads."""
+def test_a_completion_is_as_fast_as_a_command(repo):
+    """The fastest of ten runs takes at most twice the time of a list of the same beads."""
     lines = "".join(f"## Bead {i}\n\n" for i in range(500))
     (repo.path / "plan.md").write_text(lines)
     repo.bd("create", "-f", "plan.md").ok()

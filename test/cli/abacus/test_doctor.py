@@ -1,5 +1,5 @@
-"""`abacus doctor`: damage to any store is named, stops nothing else, and --fix repairs it: what can be read is saved,
-the damaged file is kept, and what is lost is listed."""
+"""`abacus doctor`: reports damage to any store without stopping the other checks. --fix saves all readable data,
+keeps the damaged file, and lists what was lost."""
 import json
 import shutil
 import sqlite3
@@ -34,7 +34,7 @@ def agent(repo, *args):
 
 @pytest.fixture(scope="module")
 def furnished_store(tmp_path_factory):
-    """Every store has something in it."""
+    """Puts data into every store."""
     repo = Repo(tmp_path_factory.mktemp("doctor") / "proj")
     repo.path.mkdir()
     git(repo.path, "init", "-q")
@@ -76,7 +76,7 @@ def subjects(repo):
 
 
 def test_sound_stores(repo):
-    """Looking changes nothing, and neither does a repair of what is sound."""
+    """The check changes nothing, and neither does a repair of undamaged stores."""
     def files():
         return {p: p.read_bytes() for p in repo.path.rglob("*") if p.is_file() and not p.name.endswith(("-shm", "-wal"))}
     before = files()
@@ -96,7 +96,7 @@ def test_without_stores(tmp_path):
 
 # --- agents ---
 
-def test_a_damaged_line_of_an_inbox_is_put_back_from_its_snapshot(repo):
+def test_a_damaged_line_of_an_inbox_is_restored_from_its_snapshot(repo):
     stream = home(repo) / "messages/blue-fox.jsonl"
     lines = stream.read_bytes().splitlines(keepends=True)
     damaged = lines[0] + lines[1].replace(b"{", b"[", 1) + lines[2]
@@ -112,7 +112,7 @@ def test_a_damaged_line_of_an_inbox_is_put_back_from_its_snapshot(repo):
     doctor(repo)
 
 
-def test_lines_that_lost_the_end_between_them(repo):
+def test_two_lines_whose_line_end_was_lost_are_separated(repo):
     stream = home(repo) / "messages/blue-fox.jsonl"
     whole = stream.read_bytes()
     stream.write_bytes(whole.replace(b"}\n{", b"} {", 1))
@@ -121,7 +121,7 @@ def test_lines_that_lost_the_end_between_them(repo):
 
 
 @pytest.mark.parametrize("left", [0, 1, None])
-def test_messages_that_are_missing_at_the_end_are_put_back(repo, left):
+def test_messages_missing_at_the_end_are_restored(repo, left):
     read = agent(repo, "inbox", "--agent", "blue-fox")[0]["message_id"]
     agent(repo, "ack", "--agent", "blue-fox", "--message", read)
     stream = home(repo) / "messages/blue-fox.jsonl"
@@ -164,7 +164,7 @@ WRITES = (["heartbeat", "--agent", "blue-fox"], ["register", "--name", "blue-fox
 
 @pytest.mark.parametrize("words", WRITES, ids=[words[0] for words in WRITES])
 def test_a_missing_file_of_an_agent_is_written_by_the_next_command_of_that_agent(repo, words):
-    """Silently: the record has what the agent registered as."""
+    """Without a message, because the record has the registration."""
     file = home(repo) / "agents/blue-fox.json"
     before = json.loads(file.read_text())
     file.unlink()
@@ -175,7 +175,7 @@ def test_a_missing_file_of_an_agent_is_written_by_the_next_command_of_that_agent
     doctor(repo)
 
 
-def test_a_torn_file_of_an_agent_that_nothing_else_knows(repo):
+def test_a_torn_file_of_an_agent_without_any_other_record(repo):
     record, file = home(repo) / "agents/history.jsonl", home(repo) / "agents/blue-fox.json"
     record.write_text("".join(line for line in record.read_text().splitlines(keepends=True) if "blue-fox" not in line))
     file.write_text("{")
@@ -202,7 +202,7 @@ def test_damaged_records_of_agents_events_and_reservations(repo):
     doctor(repo)
 
 
-def test_reservations_that_only_the_snapshot_knows_are_put_back(repo):
+def test_reservations_that_only_the_snapshot_has_are_restored(repo):
     record = home(repo) / "reservations/history.jsonl"
     record.write_text(record.read_text().splitlines(keepends=True)[0])
     assert bb(repo, "agent", "release", "--agent", "amber-otter", "--scope", "src/a").code != 0
@@ -212,7 +212,7 @@ def test_reservations_that_only_the_snapshot_knows_are_put_back(repo):
 
 
 def test_pending_lines_that_a_power_failure_tore_are_dropped(repo):
-    """Lost sectors read as zeros: the line was never durable, so it does not count, and nothing has to be repaired."""
+    """Lost sectors read as zeros. The line was never durable, so it does not count, and nothing needs a repair."""
     line = b'[{"at":0,"lines":"' + b"x" * 1500 + b'","name":"events.jsonl"}]\n'
     (home(repo) / "pending.jsonl").write_bytes(line[:512] + bytes(512) + line[1024:])
     doctor(repo)
@@ -258,7 +258,7 @@ def use(repo, store):
 
 
 def pages_of(path):
-    """Pages that hold whole rows, by a look at the texts on them."""
+    """The pages that hold whole rows, found by the texts on them."""
     data = path.read_bytes()
     mark = b"with enough text to fill"
     return [n for n in range(1, len(data) // PAGE) if data[n * PAGE:(n + 1) * PAGE].count(mark) > 8 and data[n * PAGE] == 13]
@@ -303,7 +303,7 @@ def test_a_damaged_header_costs_nothing(repo, store, at):
 
 @pytest.mark.parametrize("store", ["board", "vybe"])
 @pytest.mark.parametrize("how", ["garbage", "cut"])
-def test_what_cannot_be_read_at_all_is_kept_and_said(repo, store, how):
+def test_an_unreadable_file_is_kept_and_reported(repo, store, how):
     path = database(repo, store)
     path.write_bytes(b"garbage" * 2000 if how == "garbage" else path.read_bytes()[:PAGE + 100])
     damaged = path.read_bytes()
@@ -338,14 +338,14 @@ def test_a_damaged_journal(repo):
     doctor(repo)
 
 
-def test_settings_that_are_wrong_are_named(repo):
+def test_invalid_settings_are_reported(repo):
     (repo.path / ".bb/config.toml").write_text("no toml\n")
     checks = doctor(repo, "--fix", code=1, env={"BB_AGENT_STALE_MINUTES": "abc"})
     assert len(about(checks, "config.toml")) == 1
     assert [c["message"] for c in checks if c["store"] == "settings"][0].startswith("BB_AGENT_STALE_MINUTES is 'abc'")
 
 
-def test_a_damaged_history_is_made_anew(repo):
+def test_a_damaged_history_is_rebuilt(repo):
     for n in range(40):
         (repo.path / f"file{n}.c").write_text("x")
         git(repo.path, "add", ".")

@@ -1,5 +1,5 @@
-"""Every option that takes a duration takes 30m, 2h and 1h30m; a bare number keeps the unit it always had.
-The board's contract is strict: a number and one unit."""
+"""Every option for a duration accepts 30m, 2h and 1h30m; a bare number keeps its old unit. The board accepts only a
+number and one unit."""
 import json
 
 import pytest
@@ -32,7 +32,7 @@ def rows():
 
 
 def test_every_duration_option_is_tested(empty):
-    """The reference names the options that take a duration."""
+    """The reference lists the options that take a duration."""
     shown = {}
     for line in empty.run("docs", program="abacus").ok().out.splitlines():
         if line.startswith("### `"):
@@ -50,7 +50,7 @@ def test_every_duration_option_is_tested(empty):
 
 @pytest.mark.parametrize("program, words", rows())
 @pytest.mark.parametrize("wrong", ["soon", "h", "1h30", "30m1h", "-1h", "1.5h", ""])
-def test_what_is_no_duration_is_refused_with_an_example(repo, program, words, wrong):
+def test_an_invalid_duration_is_refused_with_an_example(repo, program, words, wrong):
     env = {"VYBE_REQUEST_ID": "r", "VYBE_AGENT": "a", "BD_ACTOR": "a"}
     done = repo.run(*words, wrong, *([] if program == "vybe" else ["--json"]), program=program, env=env)
     reply = json.loads(done.out)

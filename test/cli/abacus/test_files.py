@@ -1,4 +1,4 @@
-"""abacus files and bd trend: what the page draws of the repository and of the past."""
+"""abacus files and bd trend: the data of the page's charts."""
 from conftest import git
 
 
@@ -28,7 +28,7 @@ def test_files_of_a_repository_without_a_commit(repo):
     assert repo.run("files", "--json", program="abacus").ok().json == {"files": [], "more": False, "commits": []}
 
 
-def test_trend_counts_what_was_published(repo):
+def test_trend_counts_published_beads(repo):
     first, second = repo.create("First"), repo.create("Second")
     repo.run("dep", "add", second, first).ok()
     assert repo.run("trend", "--since", "1h").ok().out == "Nothing was published in this time. 'bd sync' publishes.\n"

@@ -1,4 +1,4 @@
-"""What is made from the tables: the reference, completion, manuals."""
+"""Generated from the tables: the reference, completion, manuals."""
 import pathlib
 import re
 import shutil
@@ -38,14 +38,14 @@ def test_the_manual_has_every_command(empty):
         assert re.search(rf"^\.S[SH] .*bb {re.escape(command)}\b", text, re.M), command
 
 
-def test_the_manual_has_no_line_that_roff_would_obey_by_mistake(empty):
+def test_no_line_of_the_manual_is_taken_for_a_roff_request(empty):
     for program in ("bb", "abacus"):
         for line in abacus(empty, "man", program).splitlines():
             if line[:1] in (".", "'"):
                 assert re.match(r"\.(TH|SH|SS|TP|PP|B|I|BR|RS|RE|IP|nf|fi|br|EX|EE)\b", line), line
 
 
-def test_the_manual_is_clean_where_a_checker_is_at_hand(empty):
+def test_groff_finds_no_error_in_the_manual(empty):
     if shutil.which("groff"):
         done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-K", "utf8"], input=abacus(empty, "man", "bb"),
                               text=True, capture_output=True)

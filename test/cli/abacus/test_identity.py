@@ -57,11 +57,11 @@ def test_the_own_variables_of_a_face_come_first(crowd, program):
             crowd.bd("memory", "delete", "--key", "k", "--request-id", f"d{i}", program="vybe", env=env)
 
 
-def test_an_empty_variable_names_nobody(crowd):
+def test_an_empty_variable_names_no_actor(crowd):
     assert actor_of(crowd, "bb", env={"BB_AGENT_ID": "", "BD_ACTOR": "zed"}) == "zed"
 
 
-def test_the_board_posts_as_human_only_where_nobody_is_named(crowd):
+def test_the_board_posts_as_human_only_without_a_named_actor(crowd):
     assert actor_of(crowd, "bb") == "human"
 
 
@@ -105,7 +105,7 @@ def test_whoami_lists_claims_reservations_and_mail(crowd):
     assert bead in text and "src/*" in text and "1 unread message" in text
 
 
-def test_whoami_works_where_there_is_nothing(empty):
+def test_whoami_works_without_any_store(empty):
     got = empty.run("whoami", "--json", "--as", "zed", program="abacus").ok().json
     assert got == {"actor": "zed", "source": "--as", "renamed_from": None, "registered": False, "role": None,
                    "liveness": None, "claims": [], "reservations": [], "unread_mail": 0, "mail_to_accept": 0, "unread_posts": 0}

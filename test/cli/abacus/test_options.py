@@ -1,4 +1,4 @@
-"""Global options, and how a command line is read."""
+"""Global options, and how a command line is parsed."""
 import pathlib
 import re
 
@@ -17,12 +17,12 @@ GLOBAL = ["--as", "--json", "--dir", "--quiet"]
     ["post", "--tag", "t", "--json", "x", "--as", "k"], ["--as=k", "post", "--json", "--tag=t", "x"],
     ["post", "-t", "t", "x", "--json", "--as=k"], ["post", "-tt", "x", "--json", "--as=k"],
     ["--json", "post", "--as", "k", "-t", "t", "--", "x"]])
-def test_options_stand_before_or_after_joined_or_apart(project, args):
+def test_options_can_be_before_or_after_the_command_joined_or_separate(project, args):
     got = project.bb(*args).ok().json
     assert (got["from_agent"], got["content"], got["tags"]) == ("k", "x", ["t"])
 
 
-def test_a_global_option_may_stand_between_the_words_of_a_command(project):
+def test_a_global_option_can_be_between_the_words_of_a_command(project):
     got = project.bb("status", "--as", "k", "set", "--json", "T").ok().json
     assert (got["id"], got["current_task"]) == ("k", "T")
 
@@ -40,7 +40,7 @@ def test_an_equals_sign_in_a_value_stays(project):
     assert project.json("post", "x", "--tag=a=b")["tags"] == ["a=b"]
 
 
-def test_after_two_dashes_all_is_argument(project):
+def test_everything_after_two_dashes_is_an_argument(project):
     assert project.json("post", "--", "--json")["content"] == "--json"
     assert project.json("post", "--", "-t")["content"] == "-t"
     assert project.json("status", "set", "--", "--progress")["current_task"] == "--progress"
@@ -88,7 +88,7 @@ def test_a_near_miss_of_a_command_is_suggested_and_not_run(project, wrong, right
 
 
 @pytest.mark.parametrize("args", [["frobnicate"], ["xyzzy", "set"]])
-def test_a_word_like_no_command_gets_no_guess(project, args):
+def test_a_word_unlike_any_command_gets_no_suggestion(project, args):
     done = project.bb(*args)
     assert done.code == 2
     assert "Did you mean" not in done.err
@@ -116,7 +116,7 @@ def test_one_argument_too_many_is_a_usage_error(project, args):
     assert f"'{args[-1]}'" in done.err
 
 
-def test_a_usage_error_in_json_is_json_wherever_the_flag_stands(project):
+def test_a_usage_error_is_json_wherever_the_json_flag_is(project):
     for args in (["--json", "log", "--nope"], ["log", "--nope", "--json"], ["--nope", "--json", "log"],
                  ["nope", "--json"], ["--json", "nope"], ["log", "x", "--json"], ["--json", "log", "--limit"]):
         done = project.bb(*args)
@@ -148,13 +148,13 @@ def test_short_options_can_be_joined(project):
 @pytest.mark.parametrize("args", [["post", "x"], ["status", "set", "T"], ["status", "clear"],
                                   ["artifact", "add", "f", "d"], ["clear", "--artifacts", "--confirm"],
                                   ["destroy", "--confirm"]])
-def test_a_quiet_write_says_nothing(project, args):
+def test_a_quiet_write_prints_nothing(project, args):
     (project.path / "f").write_text("x")
     done = project.bb("--quiet", *args).ok()
     assert (done.out, done.err) == ("", "")
 
 
-def test_a_quiet_read_still_answers(project):
+def test_a_quiet_read_still_prints_its_result(project):
     project.bb("post", "the body", env=at()).ok()
     assert project.bb("-q", "log", env=at()).ok().out == project.bb("log", env=at()).ok().out
 
@@ -182,7 +182,7 @@ def test_help_names_every_command_and_global_option(empty):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_without_a_board(empty, command):
+def test_every_command_has_help_without_a_board(empty, command):
     words = command.split()
     done = empty.bb(*words, "--help").ok()
     assert f"bb {command}" in done.out
@@ -194,14 +194,14 @@ def test_every_command_explains_itself_without_a_board(empty, command):
 
 @pytest.mark.parametrize("args", [["destroy", "--confirm", "--help"], ["post", "x", "--help"],
                                   ["clear", "--artifacts", "--confirm", "-h"]])
-def test_asking_for_help_does_nothing_else(project, args):
+def test_help_has_no_side_effect(project, args):
     project.bb(*args).ok()
     assert counts(project) == (0, 0, 0)
     assert project.database.exists()
 
 
 @pytest.mark.parametrize("program", ["bb", "bd"])
-def test_help_sets_every_variable_apart_from_what_it_means(empty, program):
+def test_help_separates_variables_from_their_meanings(empty, program):
     told = empty.run("--help", program=program).ok().out.split("Environment\n")[1].split("\n\n")[0]
     assert all(re.fullmatch("  [A-Z_]+ {2,}[^ ].*", line) for line in told.splitlines()), told
 
@@ -212,13 +212,13 @@ def test_help_is_at_most_100_columns_wide(empty):
             assert len(line) <= 100, line
 
 
-def test_a_group_of_commands_explains_its_members(empty):
+def test_the_help_of_a_group_lists_its_commands(empty):
     out = empty.bb("artifact", "--help").ok().out
     assert "artifact add" in out and "artifact show" in out
     assert "summary" not in out
 
 
-def test_a_group_without_a_command_says_which_there_are(empty):
+def test_a_group_without_a_command_lists_its_commands(empty):
     done = empty.bb("artifact")
     assert done.code == 2
     assert "Run 'bb artifact --help' to see its commands." in done.err
@@ -251,7 +251,7 @@ def test_abacus_bb_is_bb(project):
     assert project.run("bb", "nope", program="abacus").code == 2
 
 
-def test_without_a_command_bb_explains_itself(empty):
+def test_without_a_command_bb_prints_its_help(empty):
     done = empty.bb()
     assert "Usage" in done.out + done.err
 
@@ -302,6 +302,6 @@ def test_the_clock_can_be_given(project, now, stamp):
 
 
 @pytest.mark.parametrize("now", ["bad", "2026-13-01T00:00:00Z", "2026-02-29T00:00:00Z", "12x", "2026-01-01"])
-def test_a_wrong_clock_is_an_error_and_nothing_is_written(project, now):
+def test_an_invalid_clock_is_an_error_and_nothing_is_written(project, now):
     assert project.fails("post", "x", env={"ABACUS_NOW": now})["code"] == "INVALID_INPUT"
     assert counts(project) == (0, 0, 0)

@@ -14,7 +14,7 @@ VALUES = {"ID": "bd-aaa1", "WORD": "parser", "NAME": "new-one", "PROGRAM": "bd"}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A project in which every store is in use, made once; and a folder without any."""
+    """A project that uses every store, made once; and a folder without stores."""
     base = tmp_path_factory.mktemp("hints")
     path = base / "proj"
     path.mkdir()
@@ -97,7 +97,7 @@ def hint_of(done, command):
 
 
 def expected(command):
-    """Waiting for a scope that stays reserved ends with 1, when the time is over."""
+    """A wait for a scope that stays reserved exits with 1 after its timeout."""
     return (0, 1) if command.startswith("bb agent wait") else (0,)
 
 

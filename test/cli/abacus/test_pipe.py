@@ -25,7 +25,7 @@ def test_each_line_is_answered_in_order(repo):
 
 
 @pytest.mark.parametrize("name", ["bead/create", "bead_create", "bead-create", "bead create"])
-def test_words_may_be_parted_as_an_address_does_it(repo, name):
+def test_an_operation_can_be_named_like_its_url_path(repo, name):
     [made] = ask(repo, {"op": name, "params": {"title": "x"}})
     assert made["data"]["title"] == "x"
 
@@ -55,7 +55,7 @@ def test_a_request_id_has_one_effect(repo):
     assert len(repo.json("list")) == 1
 
 
-def test_texts_will_do_where_it_only_looks(repo):
+def test_arguments_of_reads_can_be_strings(repo):
     repo.create("One", "-p", "1")
     repo.create("Two", "-p", "3")
     [found] = ask(repo, {"op": "bead list", "args": {"priority": "1", "limit": "5"}})
@@ -64,21 +64,21 @@ def test_texts_will_do_where_it_only_looks(repo):
     assert "requires POST" in refused["error"]["message"] and len(repo.json("list")) == 2
 
 
-def test_what_is_only_for_command_lines_may_be_asked_too(repo):
+def test_parameters_of_the_command_line_are_accepted(repo):
     repo.create("One", "-d", "needle")
     [found] = ask(repo, {"op": "bead list", "params": {"desc_contains": "needle", "reverse": True}})
     assert len(found["data"]) == 1
 
 
-def test_what_belongs_to_a_terminal_is_not_served(repo):
+def test_operations_that_need_a_terminal_are_refused(repo):
     for op in ("vybe loop", "vybe hook handle"):
         [no] = ask(repo, {"op": op, "params": {"command": "touch pwned"}})
         assert no["error"]["code"] == "NOT_FOUND"
     assert not (repo.path / "pwned").exists()
 
 
-def test_changes_by_others_are_seen_though_the_databases_stay_open(repo):
-    """Also when the cache is thrown away between two lines."""
+def test_changes_by_others_are_seen_while_the_databases_stay_open(repo):
+    """Even if the cache is deleted between two lines."""
     child = repo.spawn("pipe", program="abacus", stdin=-1, stdout=-1)
 
     def once(line):
@@ -99,7 +99,7 @@ def test_changes_by_others_are_seen_though_the_databases_stay_open(repo):
         assert child.wait(5) == 0
 
 
-def test_the_description_of_all_of_it(repo):
+def test_the_description_lists_all_operations(repo):
     [found] = ask(repo, {"op": "openapi.json"})
     paths = found["data"]["paths"]
     assert found["data"]["openapi"].startswith("3.1")
@@ -117,7 +117,7 @@ def test_whoami_is_the_person_who_runs_the_process(repo):
     assert (mine["data"]["actor"], theirs["data"]["actor"]) == ("Jane Doe", "kimi-01")
 
 
-def test_an_undo_can_be_looked_at_before_it_is_made(repo):
+def test_an_undo_can_be_previewed(repo):
     [made] = ask(repo, {"op": "bead create", "params": {"title": "Old"}})
     bead = made["data"]["id"]
     _, look, done = ask(repo, {"op": "bead update", "params": {"ids": [bead], "title": "New"}}, {"op": "bead undo", "params": {"dry_run": True}},
@@ -135,7 +135,7 @@ def create(title, **more):
 
 
 def traced(repo, lines, *options):
-    """The answers of a traced process that finds all lines at once."""
+    """The replies of a traced process that reads all lines at once."""
     text = "".join(json.dumps(line) + "\n" for line in lines)
     done = subprocess.run([STRACE, "-f", "-qq", *options, str(BIN / "abacus"), "pipe"], input=text.encode(), capture_output=True,
                           timeout=60, cwd=repo.path, env=environment(**repo.env))
@@ -143,7 +143,7 @@ def traced(repo, lines, *options):
 
 
 @needs_strace
-def test_writes_that_wait_share_a_sync(repo, tmp_path):
+def test_waiting_writes_share_one_fsync(repo, tmp_path):
     log = tmp_path / "calls"
     made = traced(repo, [create(f"bead {i}") for i in range(50)], "-e", "trace=fdatasync", "-o", str(log))
     assert [m["data"]["title"] for m in made] == [f"bead {i}" for i in range(50)]
@@ -162,8 +162,8 @@ def test_each_write_of_a_group_sees_those_before_it(repo):
     assert [n["content"] for n in repo.show("bd-one")["notes"]] == ["seen"]
 
 
-def test_a_write_that_fails_takes_no_other_with_it(repo):
-    """The second one is refused after its first bead was changed, so the cache is rolled back and catches up."""
+def test_a_failed_write_does_not_affect_the_others(repo):
+    """The second write is refused after it has changed its first bead, so the cache is rolled back and catches up."""
     repo.create("there", "--id", "bd-there")
     made, refused, last, shown = ask(
         repo, create("before", id="bd-before"), {"op": "bead update", "params": {"ids": ["bd-there", "bd-nope"], "title": "half"}},
@@ -188,8 +188,9 @@ def test_a_disk_that_fails_refuses_the_whole_group(repo, fault, known):
 
 @needs_strace
 @pytest.mark.parametrize("call", ["write", "pwrite64", "fdatasync"])
-def test_a_killed_group_is_there_whole_or_not_at_all(repo, call):
-    """What is answered is there; killed before the answer, the records are complete or absent."""
+def test_a_killed_group_is_stored_completely_or_not_at_all(repo, call):
+    """Every write with a reply is stored. If the process is killed before the reply, its records are complete or
+    absent."""
     for n in [*range(1, 12), *range(12, 200, 9)]:
         before = len(repo.json("list", "-n", "0"))
         answers = traced(repo, [create(f"{call} {n} {i}") for i in range(3)], "-o", os.devnull,

@@ -1,4 +1,4 @@
-"""abacus init and abacus where: one start, and an answer to "which stores are these?"."""
+"""abacus init sets up all stores, and abacus where shows which stores are used."""
 import json
 import os
 import subprocess
@@ -40,7 +40,7 @@ def test_everything_is_set_up(project):
         project.run(*args, program=program).ok()
 
 
-def test_what_to_add_to_agents_md_is_printed_line_by_line(project):
+def test_the_text_for_agents_md_is_printed_line_by_line(project):
     text = abacus(project, "init").ok().json["agents_md"]
     assert text.count("\n") > 3 and text in project.run("init", program="abacus").ok().out
 
@@ -61,7 +61,7 @@ def test_where_before_and_after(project):
     assert all(s["exists"] for s in after.values())
 
 
-def test_where_from_elsewhere(project, tmp_path):
+def test_where_from_another_folder(project, tmp_path):
     abacus(project, "init").ok()
     below = project.path / "a/b"
     below.mkdir(parents=True)
@@ -77,7 +77,7 @@ def test_where_from_elsewhere(project, tmp_path):
     assert stores(project, cwd=tree)["beads"]["why"] == "in the Git directory that all worktrees share"
 
 
-def test_where_there_is_no_repository(tmp_path):
+def test_where_outside_of_a_repository(tmp_path):
     found = stores(Project(tmp_path))
     assert found["beads"]["path"] is None and "Git repository" in found["beads"]["why"]
     assert found["board"]["path"] == f"{tmp_path}/.bb" and not found["board"]["exists"]
@@ -95,7 +95,7 @@ def on_path(project):
     return project
 
 
-def test_a_host_gets_all_the_tools(on_path):
+def test_install_adds_all_tools_to_a_host(on_path):
     project = on_path
     file = project.path / ".mcp.json"
     project.run("install", "claude", "--write", program="bb").ok()
@@ -106,7 +106,7 @@ def test_a_host_gets_all_the_tools(on_path):
     assert (name, entry["command"], entry["args"]) == ("blackboard", "abacus", ["mcp"])  # one server, not two
 
 
-def test_what_a_host_was_given_can_be_taken_back(on_path):
+def test_install_can_be_undone(on_path):
     project = on_path
     file = project.path / ".mcp.json"
     abacus(project, "install", "claude", "--write").ok()
@@ -128,7 +128,7 @@ def hosts(project, tmp_path):
     return project
 
 
-def test_all_hosts_that_are_found_are_shown_with_what_would_change(hosts):
+def test_install_lists_all_hosts_found_with_their_changes(hosts):
     before = {p: p.read_text() for p in hosts.path.rglob("*.json")}
     found = abacus(hosts, "install", "--all").ok().json
     assert [(h["host"], h["result"]) for h in found] == [("claude", "add to"), ("cursor", "add to"), ("gemini", "add to")]
@@ -157,7 +157,7 @@ def test_one_file_that_cannot_be_edited_leaves_all_hosts_alone(hosts, act):
     assert {p: p.read_bytes() for p in hosts.path.rglob("*.json")} == before
 
 
-def test_a_file_that_cannot_be_written_undoes_the_ones_before(hosts):
+def test_a_file_that_cannot_be_written_undoes_the_earlier_edits(hosts):
     before = (hosts.path / ".mcp.json").read_bytes()
     (hosts.path / ".cursor").rmdir()
     (hosts.path / ".cursor").write_text("a file in the place of the folder")
@@ -175,7 +175,7 @@ def test_no_host_found_and_options_that_exclude_each_other(project, tmp_path):
 
 @pytest.mark.parametrize("entry", ['{"command":"./tools/abacus","args":["mcp"]}', '{"command":"theirs"}'])
 @pytest.mark.parametrize("other", ['{"command":"bb","args":["mcp"]}', '{"command":"else"}'])
-def test_a_server_of_our_name_becomes_ours_whatever_others_say(project, entry, other):
+def test_a_server_with_our_name_is_replaced(project, entry, other):
     file = project.path / ".mcp.json"
     text = '{"mcpServers":{"first":%s,"abacus":%s,"last":%s}}' % (other, entry, other)
     file.write_text(text)
@@ -189,7 +189,7 @@ def test_a_server_of_our_name_becomes_ours_whatever_others_say(project, entry, o
     assert [kept.read_text() for kept in project.path.glob(".mcp.json.bak_*")] == [text]
 
 
-def test_a_server_of_our_name_in_toml_becomes_ours(project):
+def test_a_server_with_our_name_in_toml_is_replaced(project):
     file = project.path / ".codex" / "config.toml"
     file.parent.mkdir()
     file.write_text('[mcp_servers.abacus]\ncommand = "theirs"\n')

@@ -1,4 +1,4 @@
-"""abacus schema: what it declares, and that replies keep to it"""
+"""abacus schema: its declarations, and that replies match them."""
 import json
 
 import pytest
@@ -11,7 +11,7 @@ TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean"
 
 
 def violations(schema, value, path="$"):
-    """Where a value is not what the schema says (the keywords that we use, and no others)."""
+    """The places where a value violates the schema, for the keywords that we use."""
     known = {"type", "properties", "required", "items", "enum", "description", "minimum", "maximum", "default",
              "maxLength", "minLength", "maxItems", "additionalProperties", "pattern", "title", "format", "minItems"}
     found = [f"{path}: keyword {k}" for k in schema if k not in known]
@@ -71,11 +71,11 @@ def busy(project):
 
 
 @pytest.mark.parametrize("name, args", REPLIES, ids=[" ".join(r[1])[:40] for r in REPLIES])
-def test_a_reply_is_what_its_schema_declares(busy, schemas, name, args):
+def test_a_reply_matches_its_schema(busy, schemas, name, args):
     assert violations(schemas[name]["output"], busy.json(*args)) == []
 
 
-def test_an_empty_board_keeps_to_the_schemas_too(project, schemas):
+def test_an_empty_board_matches_the_schemas(project, schemas):
     for name, args in (("board status", ["status"]), ("board log", ["log"]), ("board artifacts", ["artifacts"]),
                        ("board refs", ["refs", "a:b:1"]), ("board summary", ["summary"]), ("board export", ["export"])):
         assert violations(schemas[name]["output"], project.json(*args)) == []
@@ -86,7 +86,7 @@ def test_every_command_has_a_schema_and_a_reply_that_was_checked(schemas):
     assert {n for n in schemas if n.startswith("board ")} - checked <= {"board read", "board identify"}
 
 
-def test_the_validator_finds_what_is_wrong(schemas):
+def test_the_validator_finds_violations(schemas):
     message = {"id": 1, "from_agent": "k", "content": "x", "tags": [], "priority": "normal", "in_reply_to": None,
                "refs": [], "created_at": "t"}
     schema = schemas["board post"]["output"]
@@ -138,7 +138,7 @@ def test_the_words_of_a_set_are_declared(schemas):
     assert (progress["minimum"], progress["maximum"]) == (0, 100)
 
 
-def test_reads_and_writes_are_told_apart(schemas):
+def test_reads_and_writes_are_distinguished(schemas):
     writes = {"init", "install", "destroy", "status set", "status clear", "post", "artifact add", "clear"}
     board = {n.removeprefix("board "): s for n, s in schemas.items() if n.startswith("board ")}
     assert {n for n, s in board.items() if s["mutates"]} == writes
@@ -155,7 +155,7 @@ def test_every_write_to_the_board_declares_a_request_id(schemas):
         assert "request_id" in schemas[f"board {name}"]["input"]["properties"], name
 
 
-def test_one_operation_can_be_asked_for(empty, schemas):
+def test_the_schema_of_one_operation_can_be_printed(empty, schemas):
     got = empty.run("schema", "board", "post", program="abacus").ok().json
     assert got == [schemas["board post"]]
     assert empty.run("--json", "schema", "nope", program="abacus").error["code"] == "NOT_FOUND"

@@ -31,6 +31,6 @@ def test_search_gives_the_newest_messages_of_all_mailboxes(repo):
     assert [f["text"] for f in repo.json("search", "quokka", "-n", "5", program="abacus")] == [f"Quokka {i}" for i in (8, 7, 6, 5, 4)]
 
 
-def test_search_where_there_is_no_store(plain_repo):
+def test_search_without_any_store(plain_repo):
     assert plain_repo.json("search", "word", program="abacus") == []
     assert plain_repo.run("search", "word", program="abacus").ok().out == "Nothing found.\n"

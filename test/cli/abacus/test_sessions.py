@@ -7,7 +7,7 @@ MINUTE = 60_000
 
 @pytest.fixture
 def crowd(repo):
-    """Two agents, one of them gone; an epic with a task that they speak of."""
+    """Two agents, one of them evicted; an epic with a task that both write about."""
     def agent(*args, at=NOW):
         return repo.run("agent", *args, "--json", program="bb", env={"ABACUS_NOW": at}).ok().json["data"]
 
@@ -38,7 +38,7 @@ def test_epics_have_their_tasks_however_deep(crowd):
     assert (found[crowd.epic]["total"], found[crowd.epic]["closed"]) == (2, 0)
 
 
-def test_closed_ones_count_and_are_shown_in_open_epics_or_when_asked_for(crowd):
+def test_closed_tasks_are_counted_and_shown_in_open_epics_or_on_request(crowd):
     crowd.run("close", crowd.inner, crowd.loose).ok()
     found = by_id(sessions(crowd))
     assert found[crowd.epic]["closed"] == 1 and len(found[crowd.epic]["tasks"]) == 2
@@ -48,7 +48,7 @@ def test_closed_ones_count_and_are_shown_in_open_epics_or_when_asked_for(crowd):
     assert len(by_id(sessions(crowd, "--all"))) == 2
 
 
-def test_a_task_tells_owner_last_act_and_mail(crowd):
+def test_a_task_has_its_owner_last_act_and_mail(crowd):
     crowd.run("claim", crowd.task, env={"BD_ACTOR": "amber-otter", "ABACUS_NOW": NOW + 1}).ok()
     [task] = [t for t in by_id(sessions(crowd))[crowd.epic]["tasks"] if t["id"] == crowd.task]
     assert (task["assignee"], task["owner_liveness"], task["status"]) == ("amber-otter", "active", "in_progress")
@@ -93,7 +93,7 @@ def test_agents_reservations_and_incursions(crowd):
     assert incursion["payload"]["incursion_kind"] == "partial" and incursion["scope"] == "src/a.c"
 
 
-def test_some_tasks_their_parents_and_what_waits_for_them(crowd):
+def test_selected_tasks_come_with_their_parents_and_dependents(crowd):
     crowd.run("dep", "add", crowd.loose, crowd.inner).ok()
     found = sessions(crowd, "--ids", crowd.inner)
     assert sorted(t["id"] for t in found["tasks"]) == sorted([crowd.inner, crowd.task, crowd.loose])
@@ -101,16 +101,17 @@ def test_some_tasks_their_parents_and_what_waits_for_them(crowd):
     assert sessions(crowd, "--ids", "")["tasks"] == []
 
 
-def test_a_changed_child_brings_its_parents_along(crowd):
-    """The page asks only for the beads that an event names; a parent's count of open children changes with them."""
+def test_the_parents_of_a_changed_child_are_included(crowd):
+    """The page requests only the beads that an event names, and the number of open children of their parents changes
+    too."""
     crowd.run("close", crowd.inner).ok()
     found = {t["id"]: t for t in sessions(crowd, "--ids", crowd.inner)["tasks"]}
     assert sorted(found) == sorted([crowd.inner, crowd.task])
     assert (found[crowd.task]["open_children"], found[crowd.task]["free_from"][:4]) == (0, "1970")
 
 
-def test_what_may_be_handed_out_is_told_by_a_moment(crowd):
-    """The page's ready queue: the rule of 'bd ready --claim', said as the moment from which on a bead is free."""
+def test_a_bead_has_the_time_from_which_it_is_free(crowd):
+    """The page's ready queue uses the rule of 'bd ready --claim', as the time from which a bead is free."""
     crowd.run("claim", crowd.loose, "--lease", "10m", env={"BD_ACTOR": "amber-otter"}).ok()
     crowd.run("dep", "add", crowd.inner, crowd.loose).ok()
     free = lambda: {t["id"]: t["free_from"] for s in sessions(crowd)["sessions"] for t in [*s["tasks"], s] if t["id"]}
@@ -119,7 +120,7 @@ def test_what_may_be_handed_out_is_told_by_a_moment(crowd):
     assert free()[crowd.inner] == "1970-01-01T00:00:00.000Z"
 
 
-def test_where_nothing_is_kept_it_is_empty(plain_repo):
+def test_sessions_are_empty_without_stores(plain_repo):
     assert sessions(plain_repo)["sessions"] == [] and sessions(plain_repo)["agents"] == []
     assert "No tasks" in plain_repo.run("sessions", program="abacus").ok().out
 
@@ -159,15 +160,15 @@ def test_a_post_about_a_longer_id_is_not_about_this_one(crowd):
     assert sorted(said) == sorted([f"{crowd.loose}.", f"({crowd.loose})", f"{crowd.loose}"])
 
 
-def test_every_step_is_told_though_the_bead_knows_only_the_last(crowd):
+def test_every_step_is_listed_although_the_bead_has_only_the_last(crowd):
     for i, status in enumerate(("in_progress", "open", "in_progress")):
         crowd.run("update", crowd.loose, "--status", status, env={"ABACUS_NOW": NOW + i + 1}).ok()
     items = crowd.json("conversation", crowd.loose, program="abacus")["items"]
     assert [i["values"]["status"] for i in items] == ["open", "in_progress", "open", "in_progress"]
 
 
-def test_what_happened_in_one_moment_keeps_its_order(crowd):
-    """As after a clock was set back: the stamps go on in the moment where they were."""
+def test_acts_at_the_same_time_keep_their_order(crowd):
+    """After the clock was set back, stamps continue in the last known millisecond."""
     crowd.run("claim", crowd.loose).ok()
     crowd.run("comment", crowd.loose, "first").ok()
     crowd.run("update", crowd.loose, "-p", "0").ok()
@@ -177,7 +178,7 @@ def test_what_happened_in_one_moment_keeps_its_order(crowd):
     assert [i.get("what") or i.get("text") for i in items] == ["created", "claimed", "first", "changed", "second", "closed"]
 
 
-def test_posts_of_one_moment_keep_their_order(crowd):
+def test_posts_at_the_same_time_keep_their_order(crowd):
     crowd.run("init", program="bb").ok()
     for text in ("first", "second", "third"):
         crowd.run("--as", "amber-otter", "post", f"{text} of {crowd.loose}", program="bb").ok()
@@ -197,7 +198,7 @@ def write(crowd, body, to="cobalt-harbor", category="HANDOFF", subject="s", at=N
 
 
 def mail_of(crowd):
-    """The messages of the thread, each with whom it was sent to; none of their events stands beside them."""
+    """The messages of the thread, each with its recipients. Their protocol events are not listed beside them."""
     items = crowd.json("conversation", crowd.loose, program="abacus")["items"]
     assert "protocol" not in [i["kind"] for i in items]
     mail = [i for i in items if i["kind"] == "mail"]
@@ -212,7 +213,7 @@ def mail_of(crowd):
 
 
 @pytest.mark.parametrize("category", ["INFO", "DECISION", "HANDOFF", "BLOCKED"])
-def test_messages_of_one_moment_and_subject_are_told_each(crowd, category):
+def test_messages_with_the_same_time_and_subject_are_all_listed(crowd, category):
     for body in ("one", "two", "three"):
         write(crowd, body, category=category)
     write(crowd, "four", to="silver-heron", category=category)
@@ -221,7 +222,7 @@ def test_messages_of_one_moment_and_subject_are_told_each(crowd, category):
 
 
 @pytest.mark.parametrize("category", ["INFO", "HANDOFF"])
-def test_the_same_message_twice_is_told_twice(crowd, category):
+def test_a_message_that_was_sent_twice_is_listed_twice(crowd, category):
     for _ in "12":
         write(crowd, "again", category=category)
     assert mail_of(crowd) == [("again", ["cobalt-harbor"])] * 2
@@ -234,15 +235,15 @@ def test_a_category_is_part_of_a_message(crowd):
 
 
 @pytest.mark.parametrize("category", ["INFO", "HANDOFF"])
-def test_two_broadcasts_of_one_moment_are_two_items(crowd, category):
+def test_two_broadcasts_at_the_same_time_are_two_items(crowd, category):
     all_but_me = ["cobalt-harbor", "silver-heron"]
     for body in ("one", "two", "two"):
         write(crowd, body, to="broadcast", category=category)
     assert mail_of(crowd) == [("one", all_but_me), ("two", all_but_me), ("two", all_but_me)]
 
 
-def test_what_was_sent_after_the_clock_was_set_back_is_told(crowd):
-    """It is as old as the last message before it: the same moment for all of them."""
+def test_messages_sent_after_the_clock_was_set_back_are_listed(crowd):
+    """They get the time of the last message before them, so all have the same time."""
     write(crowd, "first", at=NOW + 60_000)
     for i, body in enumerate(("second", "third", "second")):
         write(crowd, body, at=NOW + i)
@@ -259,11 +260,11 @@ def test_a_message_keeps_its_item_when_it_is_read_and_accepted(crowd):
     assert [(i["text"], i["recipients"][0]["state"]) for i in items] == [("one", "unread"), ("two", "acked")]
 
 
-def test_a_conversation_of_nobody(crowd):
+def test_a_conversation_about_an_unknown_bead(crowd):
     assert crowd.fails("conversation", "nope", program="abacus")["code"] in ("not_found", "NOT_FOUND")
 
 
-def test_commits_are_the_states_there_were(crowd):
+def test_commits_lists_the_published_states(crowd):
     assert crowd.json("commits") == []
     crowd.run("sync", "--no-push").ok()
     crowd.create("more")
@@ -298,7 +299,7 @@ def test_pages_have_every_bead_once_in_progress_first_and_closed_last(crowd):
     assert pages(crowd, 50)[1]["blockers"] == 0 and "sessions" not in sessions(crowd, "--limit", "1")
 
 
-def test_a_bead_that_is_deleted_between_two_pages_takes_no_other_with_it(crowd):
+def test_a_bead_deleted_between_two_pages_hides_no_other(crowd):
     gone = []
 
     def delete():
@@ -310,7 +311,7 @@ def test_a_bead_that_is_deleted_between_two_pages_takes_no_other_with_it(crowd):
 
 
 @pytest.mark.parametrize("place", ["", "x", "0,1", "7,0,0,0,bd-1", "0,1,2,3,", "-1,0,0,0,bd-1"])
-def test_a_place_that_is_none_is_refused(crowd, place):
+def test_an_invalid_place_is_refused(crowd, place):
     refused = crowd.run("sessions", "--limit", "2", "--after", place, "--json", program="abacus")
     assert refused.code != 0
     if place:

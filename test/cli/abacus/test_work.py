@@ -1,4 +1,4 @@
-"""abacus work: the bead that an agent works on, its reservations, its branch, and the trailer of its commits"""
+"""abacus work: the current bead of an agent, its reservations, its branch, and the trailer of its commits."""
 import json
 import shutil
 import subprocess
@@ -66,7 +66,7 @@ def test_work_is_the_default_bead_of_reservations_and_messages(repo):
     assert failed.error["code"] == "MISSING_BEAD_ID"
 
 
-def test_done_closes_and_stop_gives_back_and_both_release(repo):
+def test_done_closes_and_stop_unclaims_and_both_release_the_scopes(repo):
     first, second = create(repo, "One", "--touches", "src"), create(repo, "Two", "--touches", "src")
     work(repo, first).ok()
     assert work(repo, "done", "--reason", "fixed").ok().json["result"] == "closed"
@@ -79,7 +79,7 @@ def test_done_closes_and_stop_gives_back_and_both_release(repo):
     assert work(repo, "done").error["code"] == "NOT_CLAIMED"
 
 
-def test_a_reservation_that_fails_gives_the_claim_back_and_says_why(repo):
+def test_a_failed_reservation_undoes_the_claim_and_is_reported(repo):
     mine, theirs = create(repo, "Mine", "--touches", "doc,src/a.c"), create(repo, "Theirs", "--touches", "src")
     work(repo, theirs, "--no-branch", env=BIRCH).ok()
     failed = work(repo, mine)
@@ -117,7 +117,8 @@ def test_a_worktree_is_made_for_the_bead_and_shares_everything(repo):
 
 
 def test_a_folder_in_the_way_of_a_worktree_stops_only_that_attempt(repo):
-    """In a shared folder, another user may have made it; libgit2 left traces that stopped every later attempt."""
+    """In a shared folder, another user may have made it. libgit2 used to leave files that stopped every later
+    attempt."""
     bead = create(repo, "one")
     tree = repo.path.parent / f"proj-{bead}"
     for kind in ("folder", "link", "dangling"):
@@ -131,8 +132,9 @@ def test_a_folder_in_the_way_of_a_worktree_stops_only_that_attempt(repo):
     assert work(repo, bead, "--worktree").ok().json["worktree"] == str(tree)
 
 
-def test_a_worktree_that_could_not_be_made_leaves_nothing(repo):
-    """Here a tree that has a link and a folder of one name, which Git itself would not make; a full disk ends alike."""
+def test_a_failed_worktree_leaves_no_files(repo):
+    """The tree has a link and a folder of the same name, which Git would not create; a full disk fails in the same
+    way."""
     def tree(*entries):
         text = b"".join(mode + b" " + name + b"\0" + bytes.fromhex(oid) for mode, name, oid in entries)
         return subprocess.run(["git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally"], cwd=repo.path, input=text,
@@ -149,7 +151,7 @@ def test_a_worktree_that_could_not_be_made_leaves_nothing(repo):
         assert (sorted(repo.path.parent.iterdir()), git(repo.path, "for-each-ref"), git(repo.path, "worktree", "list")) == before
 
 
-def test_a_worktree_is_made_again_after_its_folder_is_gone_and_beside_one_of_the_same_name(repo):
+def test_a_worktree_is_recreated_after_its_folder_was_removed_and_beside_one_of_the_same_name(repo):
     bead = create(repo, "one")
     tree = repo.path.parent / f"proj-{bead}"
     work(repo, bead, "--worktree").ok()
@@ -176,12 +178,12 @@ def test_a_repository_without_commits_gets_no_branch(plain_repo):
 
 
 def interrupt(repo):
-    """As if the process had died after it had written its record."""
+    """As if the process had died after writing its record."""
     record, = (repo.home / "work").iterdir()
     record.write_text(json.dumps({**json.loads(record.read_text()), "begun": False}))
 
 
-def test_interrupted_work_is_told_and_the_same_command_completes_it(repo):
+def test_interrupted_work_is_reported_and_the_same_command_completes_it(repo):
     bead = create(repo, "One", "--touches", "src")
     work(repo, bead).ok()
     interrupt(repo)
@@ -224,7 +226,7 @@ def test_commits_get_a_trailer_while_the_setting_is_on(repo):
     assert not (repo.path / ".git/hooks/prepare-commit-msg").exists()
 
 
-def test_the_section_keeps_the_hook_that_is_there(repo):
+def test_the_section_keeps_an_existing_hook(repo):
     hook = repo.path / ".git/hooks/prepare-commit-msg"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho mine >>\"$1\"\n")

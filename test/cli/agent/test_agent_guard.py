@@ -1,4 +1,4 @@
-"""bb agent guard: keeps others out of what is reserved, also when Git is about to commit or push."""
+"""bb agent guard: denies changes to reserved files, also when Git is about to commit or push."""
 import os
 import subprocess
 
@@ -42,7 +42,7 @@ def repo(tmp_path):
 
 
 def guard(project, *args, who=OTHER, **kw):
-    """The outcome, and which paths are another's."""
+    """The result, and the paths that other agents have reserved."""
     reply = agent(project, "guard", *(["--agent", who] if who else []), *args, **kw)
     if reply["ok"]:
         return reply["data"]["outcome"], [d["path"] for d in reply["data"]["denied"]]
@@ -59,7 +59,7 @@ def test_paths(repo, path, outcome):
     assert guard(repo, path, who=ME) == ("allow", [])
 
 
-def test_which_ones(repo):
+def test_the_denied_paths_are_listed(repo):
     assert guard(repo, "doc/a", "src/b", "README.md", "src/c/d") == ("deny", ["src/b", "src/c/d"])
     reply = agent(repo, "guard", "--agent", OTHER, "src/b")
     [denied] = reply["error"]["details"]["denied"]
@@ -67,13 +67,13 @@ def test_which_ones(repo):
     assert reply["error"]["code"] == "RESERVATION_CONFLICT" and ME in reply["error"]["hint"]
 
 
-def test_whoever_does_not_say_who_it_is_is_another(repo):
+def test_a_caller_without_a_name_counts_as_another_agent(repo):
     assert guard(repo, "src/b", who=None) == ("deny", ["src/b"])
     assert guard(repo, "src/b", who=None, env={"BB_AGENT_ID": ME}) == ("allow", [])
     assert guard(repo, "src/b", who="never-registered")[0] == "deny"
 
 
-def test_only_what_is_live_counts(repo):
+def test_only_live_reservations_count(repo):
     data(repo, "release", "--agent", ME, "--scope", "src")
     assert guard(repo, "src/b") == ("allow", [])
     register(repo, "late-fox", env=at())
@@ -85,7 +85,7 @@ def test_only_what_is_live_counts(repo):
     assert "--takeover-stale" in reply["error"]["hint"]
 
 
-def test_a_folder_that_holds_what_is_anothers(repo):
+def test_a_folder_that_contains_another_agents_scope_is_denied(repo):
     reserve(repo, ME, "a/b/c")
     reserve(repo, ME, "a-b")
     assert guard(repo, "a") == ("deny", ["a"])
@@ -104,7 +104,7 @@ def test_names_as_git_prints_them(repo):
     assert guard(repo, "--stdin", stdin=b"") == ("allow", [])
 
 
-def test_nothing_to_ask_about(repo):
+def test_no_paths_is_an_error(repo):
     assert agent(repo, "guard", "--agent", OTHER)["error"]["code"] == "INVALID_ARGS"
 
 
@@ -117,7 +117,7 @@ def test_absolute_paths_and_links(repo, tmp_path):
     assert guard(repo, "src/b", cwd=link)[0] == "deny"
 
 
-def test_a_link_in_the_project_is_what_it_leads_to(repo):
+def test_a_link_in_the_project_counts_as_its_target(repo):
     for name in ("src/a", "doc/a"):
         repo.write(name)
     for name, to in (("folder", "src"), ("file", "src/a"), ("free", "doc/a")):
@@ -222,7 +222,7 @@ def test_commits_are_stopped(repo):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_whole_path_in_a_linked_worktree_is_the_same_scope(repo, tmp_path, inside):
+def test_an_absolute_path_in_a_linked_worktree_is_the_same_scope(repo, tmp_path, inside):
     repo.write("src/a")
     repo.git("add", "-A")
     repo.git("commit", "-qm", "x")
@@ -250,7 +250,7 @@ def test_linked_worktrees_get_the_same_answer(repo, tmp_path):
 
 
 def test_pushes_are_stopped(repo, tmp_path):
-    """What was committed past the guard does not get out."""
+    """A commit that bypassed the guard cannot be pushed."""
     bare = tmp_path / "bare"
     repo.git("init", "-q", "--bare", str(bare))
     repo.git("remote", "add", "origin", str(bare))
@@ -269,7 +269,7 @@ def test_pushes_are_stopped(repo, tmp_path):
     repo.git("push", "-q", "origin", ":main", who=OTHER)  # nothing is in what is deleted
 
 
-def test_pushes_are_read_the_same_whatever_the_log_looks_like(repo, tmp_path):
+def test_git_log_settings_do_not_change_how_pushes_are_read(repo, tmp_path):
     gpg = tmp_path / "gpg"
     gpg.write_text('#!/bin/sh\ncat >/dev/null\necho "gpg: said" >&2\n')
     gpg.chmod(0o755)
@@ -298,7 +298,7 @@ exit 0
 
 @pytest.mark.parametrize("text", [MINE, MINE.replace("#!/bin/bash", "#! /usr/bin/env -S bash -e"), MINE[12:],
                                   MINE[:-1]])
-def test_hooks_that_are_there_stay_and_are_run(repo, tmp_path, text):
+def test_existing_hooks_are_kept_and_run(repo, tmp_path, text):
     hook(repo, "pre-push").write_text(text)
     hook(repo, "pre-push").chmod(0o755)
     assert changes(repo, "install") == ["made", "added"]
@@ -371,7 +371,7 @@ def test_lines_with_carriage_returns(repo):
     assert guard(repo, "--stdin", stdin=b"src/b\r\ndoc/a\r\n") == ("deny", ["src/b"])
 
 
-def test_what_cannot_be_told_is_no_denial(repo):
+def test_a_failed_check_is_not_a_denial(repo):
     assert repo.bb("agent", "guard", "doc", "--epoch", "0").code == 3
     assert repo.bb("agent", "guard", "doc", env={"BB_AGENT_STALE_MINUTES": "x"}).code == 3
 
@@ -389,7 +389,7 @@ def test_hooks_know_a_project_that_is_a_part_of_the_repository(repo):
     repo.git("commit", "-qm", "x", who=ME)
 
 
-def test_what_a_merge_brings_was_made_elsewhere(repo, tmp_path):
+def test_files_that_a_merge_brings_are_not_checked(repo, tmp_path):
     repo.write("doc/a", "one\n")
     repo.git("add", "-A")
     repo.git("commit", "-qm", "base", who=ME)
@@ -416,6 +416,6 @@ def test_what_a_merge_brings_was_made_elsewhere(repo, tmp_path):
     assert repo.git("commit", "-qm", "no", who=OTHER, ok=False).returncode == 1
 
 
-def test_where_nothing_is_reserved_git_is_not_asked(repo):
+def test_git_is_not_run_without_reservations(repo):
     data(repo, "release", "--agent", ME, "--scope", "src")
     assert guard(repo, "--staged", env={"PATH": "/nowhere"}) == ("allow", [])

@@ -1,4 +1,4 @@
-"""bb agent: the commands in the hint of an error have all they need, and work when they are pasted."""
+"""bb agent: the commands in the hints of errors are complete, and work when pasted."""
 import pytest
 
 from board import at

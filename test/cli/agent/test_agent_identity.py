@@ -1,4 +1,4 @@
-"""bb agent register, list, show and heartbeat: who works here (seed 000 section 5, seed 001 section 4)."""
+"""bb agent register, list, show and heartbeat: the registry (seed 000 section 5, seed 001 section 4)."""
 import json
 
 import pytest
@@ -9,7 +9,7 @@ FIELDS = ["agent_id", "display_name", "role", "status", "created_at", "last_seen
 
 
 def agent(project, *args, warned="", **kw):
-    """The envelope of a command, whatever came of it; and the file that is spoken of beside it."""
+    """The envelope of a command, successful or not; and the file that it is about."""
     done = project.bb("agent", *args, "--json", **kw)
     reply = done.json
     assert list(reply) == ["ok", "command", "data", "error"]
@@ -91,21 +91,21 @@ def test_list_is_sorted_and_filtered(empty):
     assert len(data(empty, "list", "--status", "idle")) == 3
 
 
-def test_nobody_is_there(empty):
+def test_an_empty_registry_is_an_empty_list(empty):
     assert data(empty, "list") == []
     assert refused(empty, "show", "--agent", "amber-otter") == "AGENT_NOT_FOUND"
     assert refused(empty, "heartbeat", "--agent", "amber-otter") == "AGENT_NOT_FOUND"
     assert not (empty.path / ".beadboard").exists()
 
 
-def test_a_heartbeat_moves_time_on_and_never_back(empty):
+def test_a_heartbeat_never_sets_the_time_back(empty):
     register(empty, "amber-otter", env=at())
     assert data(empty, "heartbeat", "--agent", "amber-otter", env=at(m=3))["last_seen_at"] == "2026-01-01T00:03:00.000Z"
     again = data(empty, "activity-lease", "--agent", "amber-otter", env=at(m=2))
     assert again["last_seen_at"] == "2026-01-01T00:03:00.000Z"
 
 
-def test_looking_does_not_keep_an_agent_alive(empty):
+def test_reads_do_not_keep_an_agent_alive(empty):
     register(empty, "amber-otter", env=at())
     before = stored(empty, "amber-otter")
     for look in (["list"], ["show", "--agent", "amber-otter"]):
@@ -129,7 +129,7 @@ def test_liveness_with_other_minutes(empty):
 
 
 @pytest.mark.parametrize("wrong", ["abc", "0", "1e3", " ", "99999999999999999999"])
-def test_wrong_minutes_stop_only_commands_that_ask_who_is_there(repo, wrong):
+def test_invalid_stale_minutes_stop_only_commands_that_show_liveness(repo, wrong):
     env = {"BB_AGENT_STALE_MINUTES": wrong}
     repo.bd("create", "x", env=env).ok()
     for command in (("bd", "list"), ("bd", "ready"), ("bb", "init"), ("bb", "status"), ("bb", "post", "x"),
@@ -141,7 +141,7 @@ def test_wrong_minutes_stop_only_commands_that_ask_who_is_there(repo, wrong):
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"agent_id":"other"}', "\0\0"])
-def test_a_file_that_is_lost_is_made_from_the_record(empty, text):
+def test_a_lost_file_is_restored_from_the_record(empty, text):
     register(empty, "amber-otter", "ui", env=at())
     before = register(empty, "amber-otter", "graph", "--force-update", env=at(m=1))
     file = empty.path / ".beadboard/agent/agents/amber-otter.json"
@@ -156,7 +156,7 @@ def test_a_file_that_is_lost_is_made_from_the_record(empty, text):
     assert data(empty, "list", env=at(m=1)) == [before]
 
 
-def test_a_damaged_file_without_a_record_is_named(empty):
+def test_a_damaged_file_without_a_record_is_reported(empty):
     register(empty, "amber-otter")
     home = empty.path / ".beadboard/agent/agents"
     (home / "history.jsonl").unlink()
@@ -168,7 +168,7 @@ def test_a_damaged_file_without_a_record_is_named(empty):
     assert (home / "amber-otter.json").read_text() == "{"
 
 
-def test_a_damaged_record_is_named(empty):
+def test_a_damaged_record_is_reported(empty):
     register(empty, "amber-otter")
     record = empty.path / ".beadboard/agent/agents/history.jsonl"
     record.write_text(record.read_text() + "{}\n")
@@ -179,13 +179,13 @@ def test_a_damaged_record_is_named(empty):
 
 @pytest.mark.parametrize("args", [["frobnicate"], [], ["show"], ["register", "--name", "amber-otter"],
                                   ["list", "--nonsense"]])
-def test_what_cannot_be_understood_is_in_the_envelope_too(empty, args):
+def test_usage_errors_are_in_the_envelope(empty, args):
     assert refused(empty, *args) == "INVALID_ARGS"
 
 
 @pytest.mark.parametrize("args", [["register", "--name", "amber-otter", "--role", b"\xff"], ["show", "--agent", b"a\xff"],
                                   [b"\xff"], ["list", b"--\xff"]])
-def test_text_that_is_not_utf_8_is_in_the_envelope_too(empty, args):
+def test_errors_about_invalid_utf_8_are_in_the_envelope(empty, args):
     assert refused(empty, *args) == "INVALID_ARGS"
     assert not (empty.path / ".beadboard").exists()
 

@@ -1,4 +1,5 @@
-"""Whoever works is seen: any command in which an agent is the actor moves its last_seen_at, whatever the program."""
+"""An agent that works counts as active: any command with the agent as actor updates its last_seen_at, in every
+program."""
 import fcntl
 import json
 import time
@@ -17,7 +18,7 @@ AS_ME = {"BB_AGENT_ID": ME}
 
 @pytest.fixture
 def crew(repo):
-    """Two agents that were registered at the beginning, and a board; nobody is named by the environment."""
+    """Two agents that were registered at the beginning, and a board; the environment names no actor."""
     crew = Project(repo.path)
     crew.bb("init", env=at()).ok()
     for name in (ME, OTHER):
@@ -30,7 +31,7 @@ def seen(project, who=ME):
 
 
 def moved(project, who=ME):
-    """To ten minutes after the beginning; the clock of a command that waits goes on."""
+    """To ten minutes after the beginning. The clock of a command that waits continues."""
     return seen(project, who)[:19] == stamp(m=10)[:19]
 
 
@@ -94,7 +95,7 @@ LOOKS = [("list",), ("show", "--agent", ME), ("status", "--agent", ME), ("status
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
-def test_looking_at_an_agent_is_no_act_of_it(crew, words):
+def test_reads_about_an_agent_are_not_its_acts(crew, words):
     before = file_of(crew).stat()
     crew.run("agent", *words, program="bb", env=at(m=10)).ok()
     crew.run("agent", *words, program="bb", env={"BB_AGENT_ID": "somebody-new", **at(m=10)}).ok()
@@ -117,7 +118,7 @@ def test_an_agent_that_works_keeps_its_reservation(crew):
     assert reply["ok"], reply
 
 
-def test_a_command_that_is_refused_shows_that_its_agent_is_there(crew):
+def test_a_refused_command_counts_as_a_sign_of_life(crew):
     reserve(crew, OTHER, "src", env=at(m=10))
     record = history(crew)
     reply = agent(crew, "reserve", "--agent", ME, "--scope", "src", "--bead", "b", env=at(m=11))
@@ -146,7 +147,7 @@ def test_the_rest_of_the_record_stays(crew):
     assert stored(crew, ME) == {**before, "last_seen_at": stamp(m=10)}
 
 
-def test_somebody_who_is_not_registered_leaves_no_trace(crew):
+def test_an_unregistered_actor_leaves_no_record(crew):
     names = sorted(p.name for p in file_of(crew).parent.iterdir())
     run(crew, "bd", "create", "x", env={"BB_AGENT_ID": "blue-heron"}).ok()
     run(crew, "bd", "create", "x", env={"BB_AGENT_ID": "../agents/Blue Heron"}).ok()
@@ -184,7 +185,7 @@ def break_pending(home):
 
 
 @pytest.mark.parametrize("harm", [break_lock, break_temporary, break_record, break_pending])
-def test_what_keeps_the_time_from_being_stored_is_not_the_commands(crew, harm):
+def test_a_failure_to_store_last_seen_does_not_fail_the_command(crew, harm):
     harm(crew.path / ".beadboard/agent")
     for words in ("create", "x"), ("list",):
         done = run(crew, "bd", *words).ok()

@@ -1,4 +1,4 @@
-"""bb agent send, inbox, read and ack: what agents write to each other (seed 000 section 6, seed 001 section 6)."""
+"""bb agent send, inbox, read and ack: messages between agents (seed 000 section 6, seed 001 section 6)."""
 import json
 import subprocess
 
@@ -55,7 +55,7 @@ def test_send(two):
 
 
 @pytest.mark.parametrize("category, ack", [("HANDOFF", True), ("BLOCKED", True), ("DECISION", False), ("INFO", False)])
-def test_who_has_to_accept(two, category, ack):
+def test_which_categories_require_an_acknowledgement(two, category, ack):
     assert send(two, category=category)["requires_ack"] is ack
     assert len(events(two)) == ack
 
@@ -84,31 +84,31 @@ def test_a_call_for_help_is_an_event(two):
     ({"category": "info"}, "INVALID_CATEGORY"), ({"subject": " "}, "INVALID_ARGS"), ({"body": " \n"}, "INVALID_ARGS"),
     ({"subject": "a\nb"}, "INVALID_ARGS"), ({"subject": "x" * 501}, "INVALID_ARGS"),
     ({"bead": "a\nb"}, "INVALID_ARGS")])
-def test_what_is_not_sent(two, wrong, code):
+def test_invalid_messages_are_refused(two, wrong, code):
     before = files(two)
     assert refused(two, *letter(two, **wrong)) == code
     assert files(two) == before
 
 
-def test_an_urgency_that_is_none(two):
+def test_an_unknown_urgency_is_refused(two):
     before = files(two)
     assert refused(two, *letter(two, "--urgency", "now", category="BLOCKED")) == "INVALID_ARGS"
     assert files(two) == before
 
 
-def test_a_sender_has_to_be_known(two):
+def test_an_unknown_sender_is_refused(two):
     args = letter(two)
     args[2] = "nobody-here"
     assert refused(two, *args) == "UNKNOWN_SENDER"
 
 
-def test_no_bead_at_all(two):
+def test_a_message_without_a_bead_is_refused(two):
     args = letter(two)
     del args[5:7]
     assert refused(two, *args) == "MISSING_BEAD_ID"
 
 
-def test_a_large_body_comes_whole_and_a_larger_one_not_at_all(two):
+def test_a_large_body_is_stored_completely_and_a_larger_one_is_refused(two):
     args = letter(two, body="-")
     text = "é" * 400_000
     assert data(two, *args, stdin=text.encode())["messages"][0]["body"] == text
@@ -126,7 +126,7 @@ def test_broadcast_reaches_all_but_the_sender(two):
     assert len(events(two)) == 1
 
 
-def test_a_broadcast_that_one_cannot_get_nobody_gets(two):
+def test_a_broadcast_that_fails_for_one_recipient_is_sent_to_none(two):
     for name in ("blue-fox", "quiet-lake"):
         register(two, name)
     (two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl").mkdir()
@@ -173,7 +173,7 @@ def test_read_and_ack(two):
     assert inbox(two) == [acked]
 
 
-def test_what_need_not_be_accepted_can_be(two):
+def test_a_message_that_requires_no_ack_can_be_acknowledged(two):
     sent = send(two)
     assert data(two, "ack", "--agent", "cobalt-harbor", "--message", sent["message_id"])["state"] == "acked"
 
@@ -189,7 +189,7 @@ def test_a_stranger(two, act, code):
     assert files(two) == before
 
 
-def test_acting_keeps_alive_and_looking_does_not(two):
+def test_writes_update_last_seen_and_reads_do_not(two):
     sent = send(two, env=at(m=10))
 
     def seen(who):
@@ -202,7 +202,7 @@ def test_acting_keeps_alive_and_looking_does_not(two):
     assert seen("cobalt-harbor") == "2026-01-01T00:12:00.000Z"
 
 
-def test_an_unfinished_line_is_nobodys_message(two):
+def test_an_unfinished_line_is_not_a_message(two):
     first = send(two)
     stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
     stream.write_bytes(stream.read_bytes() + stream.read_bytes()[:40])
@@ -214,7 +214,8 @@ def test_an_unfinished_line_is_nobodys_message(two):
 
 @pytest.mark.parametrize("lost", [1, 2, 3, 7])
 def test_a_line_that_lost_sectors_was_never_confirmed(two, lost):
-    """A power failure leaves zeros in place of any sectors of a line that was not synced yet, and its end may be there."""
+    """A power failure can replace any sectors of a line that was not synced by zeros, even if the end of the line is
+    intact."""
     first = send(two)
     stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
     before = stream.read_bytes()
@@ -235,7 +236,7 @@ def test_a_line_that_lost_sectors_was_never_confirmed(two, lost):
     assert len(data(two, "inbox", "--agent", "cobalt-harbor", warned="line 2 of 'messages/cobalt-harbor.jsonl'")) == 1
 
 
-def test_a_damaged_line_is_named(two):
+def test_a_damaged_line_is_reported(two):
     send(two)
     stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
     stream.write_bytes(b"{}\n" + stream.read_bytes())
@@ -245,8 +246,8 @@ def test_a_damaged_line_is_named(two):
 @pytest.mark.parametrize("bad", ["{}", "", "nonsense", '{"message_id":"msg_1"', "\0\0\0", "[]"])
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_a_damaged_line_hides_no_other_message(two, bad, where):
-    """Reading, accepting, sending and waiting go on; each walk over the line says which one it is. A blank line is no
-    damage: nothing was in it."""
+    """Reading, acknowledging, sending and waiting still work, and each reports the damaged line. A blank line is not
+    damage."""
     sent = [send(two, category="HANDOFF") for _ in range(2)]
     stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
     lines = stream.read_text().splitlines()
@@ -264,8 +265,8 @@ def test_a_damaged_line_hides_no_other_message(two, bad, where):
 
 
 @pytest.mark.parametrize("left", [None, 0, 1, 2])
-def test_a_record_that_is_shorter_than_its_snapshot_is_named(two, left):
-    """Messages that were acknowledged do not go in silence; those that are left are shown."""
+def test_a_record_shorter_than_its_snapshot_is_reported(two, left):
+    """The loss of acknowledged messages is reported; the remaining messages are shown."""
     sent = [send(two, category="HANDOFF") for _ in range(3)]
     stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
     lines = stream.read_text().splitlines(keepends=True)
@@ -278,7 +279,7 @@ def test_a_record_that_is_shorter_than_its_snapshot_is_named(two, left):
     assert len(data(two, "inbox", "--agent", "cobalt-harbor")) == (left or 0) + 1
 
 
-def test_a_lost_snapshot_is_no_lost_message(two):
+def test_a_lost_snapshot_loses_no_message(two):
     sent = send(two)
     (two.path / ".beadboard/agent/messages/index" / f"{sent['message_id']}.json").unlink()
     assert inbox(two) == [sent]
@@ -287,7 +288,7 @@ def test_a_lost_snapshot_is_no_lost_message(two):
 
 @pytest.mark.parametrize("text", [None, "", "{}", '{"known":999999,"latest":0,"unread":9,"read":0,"acked":0}',
                                   '{"known":-1,"latest":0,"unread":9,"read":0,"acked":0,"owed":[]}'])
-def test_a_box_that_is_lost_is_counted_again(two, text):
+def test_a_lost_box_file_is_rebuilt(two, text):
     first, second = send(two, category="HANDOFF", env=at(m=1)), send(two, category="BLOCKED", env=at(m=2))
     data(two, "ack", "--agent", "cobalt-harbor", "--message", first["message_id"])
     box = two.path / ".beadboard/agent/messages/boxes/cobalt-harbor.json"
@@ -301,8 +302,8 @@ def test_a_box_that_is_lost_is_counted_again(two, text):
                                             "unsure": [first["message_id"], second["message_id"]]}
 
 
-def test_a_snapshot_of_a_message_that_is_older_than_the_box_undoes_nothing(two):
-    """Neither is synced: the power may take the newer one of the two."""
+def test_a_message_snapshot_older_than_the_box_changes_nothing(two):
+    """Neither file is synced, so a power failure can lose the newer one."""
     sent = send(two, category="HANDOFF")
     index = two.path / ".beadboard/agent/messages/index" / f"{sent['message_id']}.json"
     old = index.read_bytes()
@@ -316,7 +317,7 @@ def test_a_snapshot_of_a_message_that_is_older_than_the_box_undoes_nothing(two):
     assert [send(two)] == inbox(two, "--state", "unread")
 
 
-def test_a_snapshot_of_a_message_that_is_older_than_the_box_is_not_shown(two):
+def test_a_message_snapshot_older_than_the_box_is_not_shown(two):
     sent = send(two, category="HANDOFF")
     index = two.path / ".beadboard/agent/messages/index" / f"{sent['message_id']}.json"
     old = index.read_bytes()
@@ -339,8 +340,8 @@ def test_a_record_that_was_changed_by_hand_is_counted_again(two):
     assert data(two, "status")["counts"] == {"unread": 3, "read": 0, "acked": 0}
 
 
-def test_what_a_dead_writer_has_left_to_do_is_done(two):
-    """A line that no snapshot knows counts like any other."""
+def test_the_unfinished_work_of_a_killed_writer_is_completed(two):
+    """A line that is in no snapshot counts like any other."""
     first = send(two, category="HANDOFF", env=at(m=1))
     stream = two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl"
     late = {**first, "message_id": "msg_20260101_000200_00000000000000ff", "created_at": "2026-01-01T00:02:00.000Z"}
@@ -356,13 +357,13 @@ def test_what_a_dead_writer_has_left_to_do_is_done(two):
     assert json.loads((index / f"{first['message_id']}.json").read_text())["state"] == "read"
 
 
-def test_what_is_sent_later_is_never_older(two):
+def test_a_later_message_never_has_an_earlier_time(two):
     first, second = send(two, env=at(m=5)), send(two, env=at(m=1))
     assert second["created_at"] == first["created_at"] and inbox(two) == [second, first]
 
 
-def test_what_happens_to_a_message_is_never_older_than_what_happened_before(two):
-    """Clocks go back; what is told of a message does not."""
+def test_the_steps_of_a_message_never_go_back_in_time(two):
+    """Even if the clock is set back."""
     sent = send(two, env=at(m=9))
     args = ["--agent", "cobalt-harbor", "--message", sent["message_id"]]
     assert data(two, "read", *args, env=at(m=5))["read_at"] == sent["created_at"]
@@ -381,7 +382,7 @@ def test_inbox_after_a_message(two):
 
 
 def beside(project, *args, program="bb", **kw):
-    """What rides beside the reply of a command about the mail of whoever runs it."""
+    """The counts of unread mail that come with the reply of a command."""
     done = project.bb(*args, program=program, **kw).ok()
     return [json.loads(line)["mail"] for line in done.err.splitlines() if '"mail":' in line]
 
@@ -414,7 +415,7 @@ def test_every_reply_counts_the_mail(two):
 @pytest.mark.parametrize("program, args, code", [
     ("bb", ["agent", "show", "--agent", "nobody-here"], "AGENT_NOT_FOUND"),
     ("bb", ["agent", "release", "--scope", "src"], "RESERVATION_NOT_FOUND"), ("bd", ["show", "bd-none"], "not_found")])
-def test_an_error_counts_the_mail_too_and_stays_what_it_is(two, program, args, code):
+def test_an_error_counts_the_mail_too_and_is_unchanged(two, program, args, code):
     subprocess.run(["git", "init", "-q", str(two.path)], check=True)
     two.bb("init", program="bd").ok()
     two.bb("create", "the bead of the messages", "--id", "bb-1", program="bd").ok()
@@ -429,13 +430,13 @@ def test_an_error_counts_the_mail_too_and_stays_what_it_is(two, program, args, c
     assert told.startswith("error: ") and told.endswith("1 to acknowledge: bb agent inbox --agent cobalt-harbor\n")
 
 
-def test_mail_that_cannot_be_read_is_in_nobodys_way(two):
+def test_unreadable_mail_does_not_stop_commands(two):
     (two.path / ".beadboard/agent/messages/cobalt-harbor.jsonl").write_text("{\n")
     done = two.bb("agent", "list", "--json", env={"BB_AGENT_ID": "cobalt-harbor"}).ok()
     assert done.err == "" and len(done.json["data"]) == 2
 
 
-def test_who_you_are_may_come_from_elsewhere(two):
+def test_the_agent_can_be_named_by_the_environment(two):
     sent = send(two)
     for env, args in (({"BB_AGENT_ID": "cobalt-harbor"}, []), ({}, ["--as", "cobalt-harbor"])):
         assert two.bb(*args, "agent", "inbox", "--json", env=env).json["data"] == [sent]
@@ -459,7 +460,7 @@ def test_a_repeated_request_sends_once(two):
 
 
 def test_an_event_that_a_dead_sender_did_not_record_is_recorded_by_the_repeat(two):
-    """A sender stores the receipt, then the box: one that died before the first has left neither."""
+    """A sender stores the receipt, then the box. If it dies before the receipt, neither is there."""
     args = [*letter(two, category="HANDOFF"), "--request-id", "r1"]
     first = data(two, *args)
     for name in ("events.jsonl", "receipts.db", "messages/boxes/cobalt-harbor.json"):
@@ -470,7 +471,7 @@ def test_an_event_that_a_dead_sender_did_not_record_is_recorded_by_the_repeat(tw
 
 
 def test_a_long_inbox_is_read_from_its_end(two):
-    """Messages that are larger than what is read at once, and many small ones, come whole and in order."""
+    """Messages larger than one read, and many small ones, are complete and in order."""
     texts = [str(i) * size for i, size in enumerate([10, 70_000, 200_000, 3, 65_536, 1, 1])]
     for text in texts:
         data(two, *letter(two, body="-"), stdin=text.encode())
@@ -490,7 +491,7 @@ def test_for_people(two):
 
 
 @pytest.mark.parametrize("more", [["--urgency", "high"], ["--next-action", "look"]])
-def test_what_a_category_does_not_have(two, more):
+def test_options_of_other_categories_are_refused(two, more):
     assert refused(two, *letter(two, *more)) == "INVALID_ARGS"
 
 
@@ -509,8 +510,8 @@ def test_the_id_of_a_bead_is_trimmed(two, bead):
     assert len(agent(two, "inbox", "--agent", "cobalt-harbor", "--bead", bead)["data"]) == 1
 
 
-def test_the_message_stands_in_the_reply_itself(two):
-    """As scripts of the original read it: data.message_id."""
+def test_the_message_is_the_reply_itself(two):
+    """Scripts of the original program read data.message_id."""
     sent = agent(two, *letter(two))["data"]
     assert {k: v for k, v in sent.items() if k not in ("messages", "recipients")} == sent["messages"][0]
     register(two, "blue-fox")
@@ -518,7 +519,7 @@ def test_the_message_stands_in_the_reply_itself(two):
     assert sent["message_id"] == sent["messages"][0]["message_id"] and len(sent["messages"]) == 2
 
 
-def test_a_role_as_recipient_is_everybody_who_has_it_but_the_sender(two):
+def test_a_role_reaches_all_its_agents_except_the_sender(two):
     for name, role in (("red-owl", "api"), ("teal-elk", "docs"), ("gray-cat", "api")):
         register(two, name, role=role)
     register(two, "amber-otter", "api", "--force-update")
@@ -531,7 +532,7 @@ def test_a_role_as_recipient_is_everybody_who_has_it_but_the_sender(two):
 
 
 def test_a_repeated_request_gets_the_same_answer(two):
-    """Whatever it was; and with other arguments it is an error."""
+    """Even if that was an error. With other arguments, the repeat is an error."""
     commands = [["register", "--name", "new-one", "--role", "x"],
                 ["reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "b"],
                 ["release", "--agent", "amber-otter", "--scope", "src"],

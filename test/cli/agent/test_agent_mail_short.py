@@ -1,4 +1,4 @@
-"""bb agent send, read and ack with as little to copy as possible: short ids and defaults."""
+"""bb agent send, read and ack in their short forms: short ids and defaults."""
 import json
 
 import pytest
@@ -96,7 +96,7 @@ def test_a_wrong_or_ambiguous_bead_is_refused(team, bead, reason, listed):
 @pytest.mark.parametrize("bead, warning", [
     ("bb-dcv.6", "there is no bead 'bb-dcv.6'"), ("aaa", "bd-aaa1, bd-aaa2"), ("bd-ccc1", "was deleted")])
 def test_the_long_form_takes_every_bead_id_with_a_warning(team, bead, warning):
-    """The contract: the bead of a message is any text that is not empty."""
+    """By the contract, the bead of a message is any text that is not empty."""
     bd(team, "create", "c", "--id", "bd-ccc1")
     bd(team, "delete", "bd-ccc1", "--force")
     done = team.run("agent", "send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", f" {bead} ",
@@ -189,7 +189,7 @@ def test_ack_takes_the_newest_message_that_needs_it(mail):
     assert [m["state"] for m in inbox(team)] == ["unread", "acked", "acked", "unread"]
 
 
-def test_people_are_told_which_message_was_taken(mail):
+def test_the_chosen_message_is_printed(mail):
     team, ids = mail
     done = team.bb("agent", "read", env=YOU).ok()
     assert done.out.startswith("The newest unread message:\n") and ids[3] in done.out

@@ -1,5 +1,5 @@
-"""A folder `.beadboard/agent` that another program of the contract has written (seed 000 section 3): it notes what is
-reserved in active.json alone, without epochs, and what was read and accepted in the index alone."""
+"""A folder `.beadboard/agent` written by another program of the contract (seed 000 section 3): its reservations are
+only in active.json, without epochs, and the states of messages only in the index."""
 import json
 
 import pytest
@@ -45,7 +45,7 @@ def active(home, list, bare=False):
 
 
 @pytest.mark.parametrize("bare", [False, True], ids=["object", "list"])
-def test_reservations_hold(empty, home, bare):
+def test_reservations_of_the_other_program_count(empty, home, bare):
     active(home, [reservation(1, "src/a"), reservation(2, "src/b", "cobalt-harbor")], bare)
     assert scopes(empty) == ["src/a", "src/b"]
     refused(empty, "RESERVATION_CONFLICT", "reserve", "--agent", "cobalt-harbor", "--scope", "src/a", "--bead", "bb-9",
@@ -53,7 +53,7 @@ def test_reservations_hold(empty, home, bare):
     assert not (home / "reservations/history.jsonl").exists()
 
 
-def test_the_first_write_puts_them_on_record(empty, home):
+def test_the_first_write_records_the_reservations(empty, home):
     active(home, [reservation(1, "src/a"), reservation(2, "src/b", "cobalt-harbor")])
     reserve(empty, "amber-otter", "src/c", env=at(m=5))
     lines = [json.loads(line) for line in (home / "reservations/history.jsonl").read_text().splitlines()]
@@ -62,31 +62,31 @@ def test_the_first_write_puts_them_on_record(empty, home):
     assert scopes(empty) == ["src/a", "src/b", "src/c"]
 
 
-def test_one_of_them_can_be_released(empty, home):
+def test_a_reservation_of_the_other_program_can_be_released(empty, home):
     active(home, [reservation(1, "src/a")])
     data(empty, "release", "--agent", "amber-otter", "--scope", "src/a", env=at(m=5))
     assert scopes(empty) == []
 
 
-def test_what_the_record_says_was_released_stays_so(empty, home):
-    """The other program goes on beside this one, and knows nothing of the record."""
+def test_a_release_in_the_record_stays_released(empty, home):
+    """The other program still runs, and does not read the record."""
     done = reservation(1, "src/a", state="released", released_at=DAY % 3)
     (home / "reservations/history.jsonl").write_text(json.dumps(done) + "\n")
     active(home, [reservation(1, "src/a"), reservation(2, "src/b")])
     assert scopes(empty) == ["src/b"]
 
 
-def test_an_entry_that_says_nothing_is_damage(empty, home):
+def test_an_incomplete_entry_is_damage(empty, home):
     active(home, [reservation(1, "src/a"), {"scope": "src/b"}])
     agent(empty, "status", warned="'reservations/active.json' is damaged", env=at(m=5))
 
 
-def test_the_doctor_finds_nothing_wrong_with_them(empty, home):
+def test_the_doctor_accepts_files_of_the_other_program(empty, home):
     active(home, [reservation(1, "src/a")])
     assert empty.run("doctor", program="abacus", env=at(m=5)).code == 0
 
 
-def test_repairs_keep_them(empty, home):
+def test_repairs_keep_files_of_the_other_program(empty, home):
     active(home, [reservation(1, "src/a")])
     (home / "reservations/history.jsonl").write_text("{torn\n")
     empty.run("doctor", "--fix", program="abacus", env=at(m=5))
@@ -108,7 +108,7 @@ READ = message(1, "read", read_at=DAY % 4)
 ACKED = message(2, "acked", read_at=DAY % 4, acked_at=DAY % 4)
 
 
-def test_what_was_read_and_accepted_stays_so(empty, home):
+def test_read_and_acked_messages_keep_their_state(empty, home):
     letters(home, READ, ACKED, message(3))
     assert states(empty) == {"s1": "read", "s2": "acked", "s3": "unread"}
     assert states(empty, "--state", "unread") == {"s3": "unread"}
@@ -116,7 +116,7 @@ def test_what_was_read_and_accepted_stays_so(empty, home):
     assert [m["subject"] for m in data(empty, "status", env=at(m=5))["unacked_required_messages"]] == ["s3", "s1"]
 
 
-def test_the_first_write_puts_that_on_record_too(empty, home):
+def test_the_first_write_records_the_states_of_messages(empty, home):
     letters(home, READ, ACKED, message(3))
     data(empty, "ack", "--agent", "cobalt-harbor", "--message", READ["message_id"], env=at(m=6))
     assert states(empty) == {"s1": "acked", "s2": "acked", "s3": "unread"}
@@ -128,12 +128,12 @@ def test_the_first_write_puts_that_on_record_too(empty, home):
     assert states(empty) == {"s1": "acked", "s2": "acked", "s3": "unread"}
 
 
-def test_accepting_again_changes_nothing(empty, home):
+def test_acknowledging_again_changes_nothing(empty, home):
     letters(home, ACKED)
     reply = data(empty, "ack", "--agent", "cobalt-harbor", "--message", ACKED["message_id"], env=at(m=6))
     assert reply["acked_at"] == DAY % 4
 
 
-def test_an_index_of_somebody_elses_message_says_nothing(empty, home):
+def test_the_index_of_another_message_is_ignored(empty, home):
     letters(home, dict(ACKED, to_agent="amber-otter"))
     assert states(empty)["s2"] == "unread"

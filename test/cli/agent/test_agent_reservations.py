@@ -1,4 +1,4 @@
-"""bb agent reserve, release and status: which part of the project is whose (seed 000 section 7, seed 001 4.4 and 5)."""
+"""bb agent reserve, release and status: reservations of scopes (seed 000 section 7, seed 001 4.4 and 5)."""
 import json
 
 import pytest
@@ -36,7 +36,7 @@ def history(project):
 
 
 def reserved(reply):
-    """The reservation itself, which stands in the reply."""
+    """The reservation, which is the reply itself."""
     return {key: value for key, value in reply.items() if key != "incursions"}
 
 
@@ -69,7 +69,7 @@ def test_reserve(two):
 
 
 @pytest.mark.parametrize("ttl, fine", [("4", False), ("5", True), ("1440", True), ("1441", False), ("x", False)])
-def test_the_time_it_lasts(two, ttl, fine):
+def test_the_duration_of_a_reservation(two, ttl, fine):
     assert agent(two, *args("amber-otter", "src", "--ttl", ttl))["ok"] is fine
     assert len(history(two)) == fine
 
@@ -115,7 +115,7 @@ def test_nothing_is_taken_over_from_an_owner_whose_registration_cannot_be_read(t
 
 @pytest.mark.parametrize("minute", [15, 60])
 def test_the_reply_of_a_takeover_shows_the_old_reservation_as_expired(two, minute):
-    """As it is recorded: also where its time was not over, but its owner was not there."""
+    """As in the record, even if it had not expired and only its owner was inactive."""
     reserve(two, "amber-otter", "src", "--ttl", "60", env=at())
     [incursion] = reserve(two, "cobalt-harbor", "src", "--takeover-stale", env=at(m=minute))["incursions"]
     old = incursion["reservation"]
@@ -124,7 +124,7 @@ def test_the_reply_of_a_takeover_shows_the_old_reservation_as_expired(two, minut
 
 
 def active(project):
-    """What the snapshot holds."""
+    """The reservations in the snapshot."""
     file = project.path / ".beadboard/agent/reservations/active.json"
     return [(r["scope"], r["state"]) for r in json.loads(file.read_text())["reservations"]]
 
@@ -137,8 +137,8 @@ def scopes(project, *more, env):
     ["reserve", "--agent", "cobalt-harbor", "--scope", "web", "--bead", "bb-1"],
     ["reserve", "--agent", "cobalt-harbor", "--scope", "doc", "--bead", "bb-1"],
     ["release", "--agent", "cobalt-harbor", "--scope", "doc"]], ids=["reserve", "renew", "release"])
-def test_the_next_write_archives_what_is_over(two, write):
-    """Status does not show it even before that."""
+def test_the_next_write_archives_expired_reservations(two, write):
+    """Even before that, status does not show them."""
     over = [reserve(two, "amber-otter", scope, "--ttl", "5", env=at()) and scope for scope in ("a", "b/c", "ü")]
     reserve(two, "cobalt-harbor", "doc", env=at())
     reserve(two, "amber-otter", "src", "--ttl", "6", env=at())
@@ -156,7 +156,7 @@ def test_the_next_write_archives_what_is_over(two, write):
     assert scopes(two, env=at(m=5)) == kept  # the record says the same
 
 
-def test_what_is_refused_archives_nothing(two):
+def test_a_refused_command_archives_nothing(two):
     reserve(two, "amber-otter", "src", "--ttl", "5", env=at())
     reserve(two, "amber-otter", "doc", env=at())
     for scope, code in (("src", "RESERVATION_STALE_FOUND"), ("doc", "RESERVATION_CONFLICT")):
@@ -164,7 +164,7 @@ def test_what_is_refused_archives_nothing(two):
     assert len(history(two)) == 2 and len(active(two)) == 2
 
 
-def test_what_was_archived_is_free(two):
+def test_an_archived_scope_is_free(two):
     first = reserve(two, "amber-otter", "src", "--ttl", "5", env=at())
     reserve(two, "cobalt-harbor", "doc", env=at(m=6))
     reply = reserve(two, "cobalt-harbor", "src", env=at(m=7))
@@ -175,7 +175,7 @@ def test_what_was_archived_is_free(two):
 
 
 @pytest.mark.parametrize("minute", [1, 20, 200])
-def test_ones_own_is_renewed(two, minute):
+def test_an_own_reservation_is_renewed(two, minute):
     first = reserved(reserve(two, "amber-otter", env=at()))
     again = reserved(reserve(two, "amber-otter", "src/lib/", "--ttl", "30", env=at(m=minute), bead="bb-2"))
     assert (again["reservation_id"], again["epoch"], again["bead_id"]) == (first["reservation_id"], 1, "bb-2")
@@ -188,7 +188,7 @@ def test_a_scope_has_one_holder_however_it_is_spelled(two, scope):
     assert refused(two, *args("cobalt-harbor", scope), env=at(m=1)) == "RESERVATION_CONFLICT"
 
 
-def test_a_part_of_anothers_scope_is_told_and_noted(two):
+def test_an_overlap_with_another_scope_is_reported_and_recorded(two):
     reserve(two, "amber-otter", "src", env=at())
     [incursion] = reserve(two, "cobalt-harbor", "src/lib/parser.ts", env=at(m=1))["incursions"]
     assert (incursion["kind"], incursion["owner_liveness"]) == ("partial", "active")
@@ -199,7 +199,7 @@ def test_a_part_of_anothers_scope_is_told_and_noted(two):
     assert event["payload"]["resolution_hint"] and event["payload"]["owner_liveness"] == "active"
 
 
-def test_an_incursion_is_noted_once_however_often_it_is_renewed(two):
+def test_an_incursion_is_recorded_once_however_often_it_is_renewed(two):
     reserve(two, "amber-otter", "src", "--ttl", "60", env=at())
     mine = ["cobalt-harbor", "src/lib", "--ttl", "20"]
     for minute in (1, 2, 20):
@@ -209,7 +209,7 @@ def test_an_incursion_is_noted_once_however_often_it_is_renewed(two):
     assert [e["event_type"] for e in events(two)] == ["INCURSION"] * 2
 
 
-def test_strict_refuses_a_part(two):
+def test_strict_refuses_an_overlap(two):
     reserve(two, "amber-otter", "src", env=at())
     assert refused(two, *args("cobalt-harbor", "src/lib", "--strict"), env=at(m=1)) == "RESERVATION_CONFLICT"
     assert events(two) == [] and len(history(two)) == 1
@@ -220,7 +220,7 @@ def test_strict_refuses_a_part(two):
     ({"who": "nobody-here"}, "AGENT_NOT_FOUND"), ({"bead": ""}, "MISSING_BEAD_ID"), ({"bead": " "}, "MISSING_BEAD_ID"),
     ({"scope": ".."}, "INVALID_ARGS"), ({"scope": "/etc"}, "INVALID_ARGS"), ({"scope": "src/*.c"}, "INVALID_ARGS"),
     ({"scope": "a\nb"}, "INVALID_ARGS"), ({"bead": "a\nb"}, "INVALID_ARGS")])
-def test_what_is_not_reserved(two, wrong, code):
+def test_invalid_scopes_are_refused(two, wrong, code):
     assert refused(two, *args(**{"who": "amber-otter", **wrong})) == code
     assert history(two) == []
 
@@ -242,7 +242,7 @@ def test_a_release_is_never_older_than_the_reservation(two):
     assert gone["released_at"] == made["created_at"]
 
 
-def test_a_whole_path_may_pass_through_a_link(two, tmp_path):
+def test_an_absolute_path_may_pass_through_a_link(two, tmp_path):
     (tmp_path / "link").symlink_to(two.path)
     for whole, scope in ((tmp_path / "link/src/*", "src"), (two.path / "doc", "doc"), (tmp_path / "link", "/")):
         assert reserved(reserve(two, "amber-otter", str(whole), env=at()))["scope"] == scope
@@ -268,7 +268,7 @@ def test_an_old_epoch_is_refused(two):
 @pytest.mark.parametrize("text, warned", [
     (None, ""), ("", "active.json"), ("{", "active.json"), (EMPTY.replace("]", " ]"), "active.json"),
     ('{"reservations":[]}', ""), (EMPTY, "")])
-def test_a_snapshot_that_is_lost_or_damaged_or_old_is_made_from_the_record(two, text, warned):
+def test_a_lost_damaged_or_old_snapshot_is_rebuilt_from_the_record(two, text, warned):
     made = reserved(reserve(two, "amber-otter", env=at()))
     active = two.path / ".beadboard/agent/reservations/active.json"
     active.unlink() if text is None else active.write_text(text)
@@ -279,8 +279,8 @@ def test_a_snapshot_that_is_lost_or_damaged_or_old_is_made_from_the_record(two, 
 
 
 @pytest.mark.parametrize("left", [None, 0, 1])
-def test_a_record_that_is_shorter_than_its_snapshot_is_named(two, left):
-    """Nothing that was reserved becomes free in silence."""
+def test_a_record_shorter_than_its_snapshot_is_reported(two, left):
+    """No reservation is lost without a message."""
     made = [reserved(reserve(two, "amber-otter", scope, env=at())) for scope in ("doc", "src/lib")]
     home = two.path / ".beadboard/agent/reservations"
     record = home / "history.jsonl"
@@ -297,7 +297,7 @@ def test_a_record_that_is_shorter_than_its_snapshot_is_named(two, left):
     assert data(two, "status", env=at())["reservations"] == made[:left or 0]
 
 
-def test_a_snapshot_that_is_made_anew_has_all_of_the_record(two):
+def test_a_rebuilt_snapshot_has_the_whole_record(two):
     reserve(two, "amber-otter", "a", env=at())
     line = (two.path / ".beadboard/agent/reservations/history.jsonl").read_text()
     scopes = ["a"] + [f"{n}".ljust(256 - len(line), "x") for n in range(1, 8)]  # lines that leave 2 of 256 bytes
@@ -347,7 +347,7 @@ def test_status(two):
 
 
 def test_events(two):
-    """The newest first, as they were written."""
+    """Newest first, exactly as written."""
     send(two, category="HANDOFF", env=at())
     reserve(two, "amber-otter", "src", env=at(m=1))
     reserve(two, "cobalt-harbor", "src/lib", env=at(m=2), bead="bb-2")
@@ -374,7 +374,7 @@ def test_for_people(two):
 
 
 def test_an_owner_whose_clock_was_once_ahead_can_be_released(two):
-    """It counts as active until that time comes; the error names the command that lets go of its scope."""
+    """The owner counts as active until that time comes; the error names the command that releases its scope."""
     reserve(two, "amber-otter", env={"ABACUS_NOW": "2099-01-01T00:00:00Z"})
     error = agent(two, *args("cobalt-harbor", "src/lib", "--takeover-stale"), env=at())["error"]
     assert error["code"] == "RESERVATION_CONFLICT" and "2099-01-01" in error["hint"], error
@@ -401,7 +401,7 @@ def test_people_read_the_status_as_tables_with_whole_message_ids(two):
         "No reservations.\n\nNo unacknowledged messages.\n")
 
 
-def test_scopes_that_are_cut_are_told_apart(two):
+def test_shortened_scopes_stay_distinguishable(two):
     for name in ("one", "two"):
         reserve(two, "amber-otter", f"a/long/way/down/the/tree/{name}/of/folders/with/the/same/end", env=at())
     rows = two.run("agent", "status", env={**at(), "COLUMNS": 80}).ok().out.splitlines()[1:3]

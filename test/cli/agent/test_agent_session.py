@@ -1,4 +1,4 @@
-"""bb agent init and bb-init: who a session is (seed 001 sections 3 and 7)."""
+"""bb agent init and bb-init: the identity of a session (seed 001 sections 3 and 7)."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ def repo(tmp_path):
 
 
 def begin(project, *args, env=None, **kw):
-    """What `bb-init` answers: always JSON, never a question."""
+    """The reply of `bb-init`: always JSON, and never a question."""
     done = project.run(*args, program="bb-init", env=env, **kw)
     reply = done.json
     assert list(reply) == ["ok", "command", "data", "error"] and reply["command"] == "agent init"
@@ -43,7 +43,7 @@ def left_files(repo):
 
 
 def left_bead(repo, who="cobalt-harbor", env=None):
-    """An agent that has a bead in progress."""
+    """An agent with a bead in progress."""
     env = env or at()
     register(repo, who, env=env)
     bead = repo.run("create", "a thing to do", "--json", program="bd", env=env).ok().json["id"]
@@ -62,7 +62,7 @@ def test_a_new_session_gets_a_free_name(repo):
     assert [a["agent_id"] for a in data(repo, "list")] == sorted([name, second["agent"]["agent_id"]])
 
 
-def test_the_name_that_is_offered_stays_the_same_until_it_is_taken(repo):
+def test_the_offered_name_stays_the_same_until_it_is_taken(repo):
     register(repo, "amber-otter", env=at())
     offers = [begin(repo, "--adopt", "amber-otter")["error"]["details"]["recommendation"]["agent_id"] for _ in "123"]
     assert len(set(offers)) == 1
@@ -94,7 +94,8 @@ def test_adoption_because_of_changed_files(repo):
 
 
 def test_work_stays_an_agents_when_its_reservation_was_archived(repo):
-    """Its time was over, and another has written since; not once another has reserved the scope, or it was released."""
+    """Its reservation has expired and another agent has written since. It no longer counts once the scope was
+    reserved again or released."""
     left_files(repo)
     register(repo, "cobalt-harbor", env=at(h=3))
     reserve(repo, "cobalt-harbor", "doc", env=at(h=3))
@@ -121,7 +122,7 @@ def refusal(repo, *args, env=GONE):
     return reply["error"]
 
 
-def test_without_evidence_nobody_is_adopted(repo):
+def test_without_evidence_no_agent_is_adopted(repo):
     register(repo, "amber-otter", env=at())
     reserve(repo, "amber-otter", "src", env=at())
     repo.write("doc/a")  # changed, but not its own
@@ -153,7 +154,7 @@ def damage_beads(repo):
 
 @pytest.mark.parametrize("damage", [damage_reservations, damage_beads])
 @pytest.mark.parametrize("args", [[], ["--adopt", "amber-otter"], ["--register", "blue-fox"]])
-def test_evidence_that_cannot_be_read_is_not_taken_for_none(repo, damage, args):
+def test_unreadable_evidence_does_not_count_as_none(repo, damage, args):
     left_files(repo)
     left_bead(repo)
     damage(repo)
@@ -171,7 +172,7 @@ def test_work_that_is_committed_or_done_is_no_evidence(repo):
     assert refusal(repo, "--adopt", "cobalt-harbor")["code"] == "ADOPTION_REJECTED"
 
 
-def test_scope_and_bead_narrow_what_counts(repo):
+def test_scope_and_bead_limit_the_evidence(repo):
     left_files(repo)
     for args, ok in ((["--scope", "src"], True), (["--scope", "src/b.c"], False), (["--bead", "bd-7"], True),
                      (["--bead", "7"], True), (["--bead", "bd-8"], False), (["--scope", "doc"], False)):
@@ -190,13 +191,13 @@ def test_a_bead_in_progress_counts_in_the_scopes_that_were_reserved_for_it(repo)
         assert begin(repo, *adopt, scope, env=GONE)["data"]["resumed"]["reason"] == "in_progress_ownership"
 
 
-def test_who_has_released_its_scope_has_left_nothing_there(repo):
+def test_an_agent_that_released_its_scope_left_no_evidence_there(repo):
     left_files(repo)
     data(repo, "release", "--agent", "amber-otter", "--scope", "src", env=at(m=1))
     assert refusal(repo, "--adopt", "amber-otter")["code"] == "ADOPTION_REJECTED"
 
 
-def test_what_cannot_be_decided_is_an_error_with_a_recommendation(repo):
+def test_an_ambiguous_case_is_an_error_with_a_recommendation(repo):
     left_files(repo)
     bead = left_bead(repo)
     data(repo, "heartbeat", "--agent", "cobalt-harbor", env=at(m=2))
@@ -210,20 +211,20 @@ def test_what_cannot_be_decided_is_an_error_with_a_recommendation(repo):
     assert begin(repo, "--register", "blue-fox", env=GONE)["data"]["decision"] == "registered"
 
 
-def test_whoever_is_at_work_is_not_in_the_way_of_a_new_session(repo):
+def test_active_agents_do_not_stop_a_new_session(repo):
     left_files(repo)
     reply = begin(repo, "--non-interactive", env=at(m=1))["data"]
     assert reply["decision"] == "registered" and len(reply["candidates"]) == 1
     assert reply["recommendation"]["reason"] == "every agent with work here is active"
 
 
-def test_both_at_once(repo):
+def test_register_and_adopt_exclude_each_other(repo):
     assert begin(repo, "--register", "blue-fox", "--adopt", "blue-fox")["error"]["code"] == "INVALID_ARGS"
     assert not (repo.path / ".beadboard").exists()
 
 
 def test_without_git_and_beads(empty):
-    """There is no evidence, and that is no error."""
+    """There is no evidence then, which is not an error."""
     env = {"GIT_CEILING_DIRECTORIES": str(empty.path.parent)}
     assert begin(empty, env=env)["data"]["decision"] == "registered"
     register(empty, "amber-otter", env=at())
@@ -244,7 +245,7 @@ def test_from_a_linked_worktree(repo, tmp_path):
 
 
 def ask(repo, *args, answer=b"", program="bb-init"):
-    """On a terminal: what was shown, the exit status, the reply, and whether there was a question."""
+    """On a terminal: the output, the exit status, the reply, and whether there was a question."""
     shown, code = on_terminal(repo, *args, answer=answer, program=program, env=GONE)
     replies = [json.loads(line[line.index('{"ok"'):]) for line in shown.splitlines() if '{"ok"' in line]
     return shown, code, replies[-1], "[y/N]" in shown
@@ -256,7 +257,7 @@ def left_nothing(repo):
 
 
 def test_a_person_may_confirm_an_adoption_without_evidence(repo):
-    """Seed 001, section 3.2: rejected where nobody can be asked, to be confirmed on a terminal."""
+    """Seed 001, section 3.2: it is refused without a terminal, and has to be confirmed on one."""
     left_nothing(repo)
     shown, code, reply, asked = ask(repo, "--adopt", "amber-otter", answer=b"y\n")
     assert asked and code == 0 and "left no unfinished work" in shown
@@ -268,7 +269,7 @@ def test_a_person_may_confirm_an_adoption_without_evidence(repo):
 
 
 @pytest.mark.parametrize("answer", [b"n\n", b"\n", b"what?\n", b"\x04"])
-def test_without_a_yes_nobody_is_adopted(repo, answer):
+def test_without_a_yes_no_agent_is_adopted(repo, answer):
     left_nothing(repo)
     _, code, reply, asked = ask(repo, "--adopt", "amber-otter", answer=answer)
     assert asked and code == 1 and reply["error"]["code"] == "ADOPTION_REJECTED"
@@ -286,7 +287,7 @@ def test_nothing_else_is_asked_on_a_terminal(repo, args, code):
     assert (reply["error"]["code"] if code else reply["error"]) == code
 
 
-def test_where_standard_input_or_output_is_no_terminal_nothing_is_asked(repo):
+def test_nothing_is_asked_unless_standard_input_and_output_are_terminals(repo):
     """A script that was started from a terminal must not hang."""
     left_nothing(repo)
     init = f"{BIN}/bb-init --adopt amber-otter"
@@ -301,7 +302,7 @@ def test_twenty_sessions_at_once(repo):
     assert len(names) == 20 == len(data(repo, "list"))
 
 
-def test_the_index_is_left_to_whoever_works(repo):
+def test_the_git_index_is_not_changed(repo):
     repo.write("a")
     repo.git("add", "a")
     index = (repo.path / ".git/index").read_bytes()
@@ -317,8 +318,8 @@ def test_for_people(repo):
     assert agent(repo, "init", "--adopt", "amber-otter", warned="make sure that no other session uses its name")["ok"]
 
 
-def test_nobody_waits_for_git(repo, tmp_path):
-    """A `git` that takes its time keeps no other command from writing."""
+def test_no_command_waits_for_a_slow_git(repo, tmp_path):
+    """A slow `git` does not keep other commands from writing."""
     left_files(repo)
     slow = tmp_path / "bin"
     slow.mkdir()

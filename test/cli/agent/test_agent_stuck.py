@@ -1,4 +1,4 @@
-"""Agents that are alive but make no progress: the rule, who shows it, the message, and taking a claim over."""
+"""Agents that are alive but make no progress: the rule, where it is shown, the message, and taking over a claim."""
 import json
 
 import pytest
@@ -102,14 +102,14 @@ def test_another_call_or_a_prompt_ends_the_repetition(repo, event, said):
 
 
 @pytest.mark.parametrize("result", [{"exit_code": 2}, {"error": "denied"}, {"is_error": True}])
-def test_a_result_that_says_so_is_a_failure_too(repo, result):
+def test_a_result_that_reports_an_error_is_a_failure_too(repo, result):
     claimed(repo)
     for i in range(5):
         report(repo, 2, tool_response=result, second=i)
     assert [one[2] for one in stuck(repo, 3)] == ["repeats"]
 
 
-def test_a_stuck_agent_is_told_once_by_whoever_reports_next(repo):
+def test_a_stuck_agent_is_notified_once_by_the_next_report(repo):
     bead = claimed(repo)
     report(repo, 1)
     for minute in (12, 13, 14):
@@ -117,7 +117,7 @@ def test_a_stuck_agent_is_told_once_by_whoever_reports_next(repo):
     assert mail(repo) == [f"You seem to be stuck on {bead}"] and mail(repo, agent=BIRCH) == []
 
 
-def test_everything_that_shows_agents_shows_it(repo):
+def test_every_list_of_agents_shows_that_one_is_stuck(repo):
     bead = claimed(repo)
     report(repo, 1)
     want = {"agent_id": AMBER, "bead_id": bead, "reason": "silent", "since": START % (1, 0), "text": "has reported nothing for 19m"}
@@ -156,8 +156,8 @@ def test_taking_over_gets_a_new_epoch_and_the_reservations_and_is_recorded(repo)
     assert late.error["code"] == "stale_claim"
 
 
-def test_the_remote_can_decide_who_takes_over_and_the_former_holder_is_told(repo, tmp_path):
-    """--exclusive runs the claim in another process, which has to do all that follows a takeover."""
+def test_the_remote_can_decide_who_takes_over_and_the_former_holder_is_notified(repo, tmp_path):
+    """--exclusive runs the claim in another process, which has to do everything that follows a takeover."""
     point(repo, bare(tmp_path / "remote.git"))
     bead = claimed(repo)
     bb(repo, 0, "reserve", "--agent", AMBER, "--scope", "src/*", "--bead", bead)
@@ -181,7 +181,7 @@ def test_the_claim_of_a_holder_that_is_not_stuck_is_refused(repo, reported, why)
     assert refused["details"]["holder"] == AMBER and repo.show(bead, env=at(12))["assignee"] == AMBER
 
 
-def test_a_free_bead_and_an_own_one_are_claimed_as_ever(repo):
+def test_a_free_bead_and_an_own_one_are_claimed_as_usual(repo):
     bead = repo.create("Free", env=at(0))
     repo.bd("claim", bead, "--takeover-stuck", "--as", BIRCH, env=at(1)).ok()
     first = repo.show(bead, env=at(1))["epoch"]
@@ -189,7 +189,7 @@ def test_a_free_bead_and_an_own_one_are_claimed_as_ever(repo):
     assert repo.show(bead, env=at(40))["epoch"] == first and repo.show(bead, env=at(40))["notes"] == []
 
 
-def test_of_two_that_take_over_the_second_is_refused(repo):
+def test_the_second_of_two_takeovers_is_refused(repo):
     bead = claimed(repo)
     report(repo, 1)
     repo.bd("claim", bead, "--takeover-stuck", "--as", BIRCH, env=at(12)).ok()

@@ -20,7 +20,7 @@ def test_an_empty_board_has_no_artifacts(project):
     assert project.json("artifacts") == []
 
 
-def test_add_prints_the_artifact_it_made(files):
+def test_add_prints_the_new_artifact(files):
     assert files.json("--as", "k", "artifact", "add", "dir/c.md", "the API", "--version", "2",
                       "--ref", "tt:issue:13", env=at()) == {
         "id": 1, "path": "dir/c.md", "produced_by": "k", "description": "the API", "version": "2",
@@ -32,7 +32,7 @@ def test_what_is_not_given_has_its_default(files):
     assert (got["produced_by"], got["version"], got["refs"]) == ("human", None, [])
 
 
-def test_add_says_path_and_id(files):
+def test_add_prints_path_and_id(files):
     assert files.bb("artifact", "add", "a.md", "d").ok().out == "Registered artifact: a.md (ID: 1)\n"
 
 
@@ -41,7 +41,7 @@ def test_add_registers_the_agent(files):
     assert rows(files, "SELECT id, status FROM agents") == [("k", "idle")]
 
 
-def test_again_on_a_path_replaces_producer_description_version_refs_and_time(files):
+def test_adding_a_path_again_replaces_producer_description_version_refs_and_time(files):
     files.bb("--as", "a", "artifact", "add", "a.md", "one", "--version", "1", "--ref", "a:b:1", env=at()).ok()
     again = files.json("--as", "b", "artifact", "add", "a.md", "two", env=at(m=1))
     assert again == {"id": 1, "path": "a.md", "produced_by": "b", "description": "two", "version": None,
@@ -79,7 +79,7 @@ def test_an_absolute_path_inside_the_project_is_refused_too(files):
 
 
 @pytest.mark.parametrize("path", ["..", "../x", "dir/../../x", "dir/..", "../project/a.md", "./../x"])
-def test_a_path_that_climbs_is_refused(files, path):
+def test_a_path_with_two_dots_is_refused(files, path):
     (files.path.parent / "x").write_text("x")
     assert files.fails("artifact", "add", path, "d")["code"] == "PATH_TRAVERSAL"
     assert counts(files) == (0, 0, 0)
@@ -91,7 +91,7 @@ def test_two_dots_inside_a_name_are_fine(files, path):
 
 
 @pytest.mark.parametrize("name", ["...", "..a", "a.."])
-def test_dots_make_a_name_like_any_other(files, name):
+def test_dots_in_a_name_are_ordinary_characters(files, name):
     (files.path / name).write_text("x")
     assert files.json("artifact", "add", name, "d")["path"] == name
 
@@ -106,7 +106,7 @@ def test_a_link_that_leaves_the_project_is_refused(files):
     assert counts(files) == (0, 0, 0)
 
 
-def test_a_neighbour_whose_name_begins_alike_is_outside(files):
+def test_a_sibling_folder_with_the_same_name_prefix_is_outside(files):
     neighbour = files.path.parent / (files.path.name + "-2")
     neighbour.mkdir()
     (neighbour / "x").write_text("x")
@@ -131,7 +131,7 @@ def test_a_link_to_nothing_is_refused(files):
 
 
 @pytest.mark.parametrize("path", ["", " ", "."])
-def test_no_path_is_refused(files, path):
+def test_an_empty_path_is_refused(files, path):
     assert files.fails("artifact", "add", path, "d")["code"] == "INVALID_INPUT"
 
 
@@ -139,7 +139,7 @@ def test_a_folder_is_not_a_file(files):
     assert files.fails("artifact", "add", "dir", "d")["code"] == "INVALID_INPUT"
 
 
-def test_paths_count_from_the_project_and_the_error_tells_it(files):
+def test_paths_are_relative_to_the_project_and_the_error_says_so(files):
     error = files.fails("artifact", "add", "c.md", "d", cwd=files.path / "dir")
     assert error["code"] == "INVALID_INPUT"
     assert "dir/c.md" in error["details"]["next_step"]
@@ -178,7 +178,7 @@ def test_the_list_can_be_narrowed_to_producer_and_ref(files):
     assert files.json("artifacts", "--ref", "tt:issue:12") == []
 
 
-def test_50_are_listed_unless_told_and_never_more_than_100(project):
+def test_50_are_listed_by_default_and_never_more_than_100(project):
     db = sqlite3.connect(project.database)
     with db:
         db.executemany("INSERT INTO artifacts (path, produced_by, created_at) VALUES (?, 'k', ?)",
@@ -191,7 +191,7 @@ def test_50_are_listed_unless_told_and_never_more_than_100(project):
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x"])
-def test_a_limit_that_is_no_positive_number_is_refused(project, limit):
+def test_a_limit_must_be_a_positive_number(project, limit):
     assert project.fails("artifacts", f"--limit={limit}")["code"] == "INVALID_INPUT"
 
 
@@ -216,7 +216,7 @@ def test_show_of_an_unknown_path_is_not_found(files):
     assert files.fails("artifact", "show", "a.md")["code"] == "NOT_FOUND"
 
 
-def test_show_tells_people_everything(files):
+def test_show_prints_every_member_for_people(files):
     files.bb("--as", "k", "artifact", "add", "a.md", "the API", "--version", "v2", "--ref", "tt:issue:13",
              env=at()).ok()
     out = files.bb("artifact", "show", "a.md", env=at(h=2)).ok().out
@@ -227,7 +227,7 @@ def test_show_tells_people_everything(files):
 # --- for people ---
 
 def listed(project, columns):
-    """The column of paths, as it is printed."""
+    """The printed column of paths."""
     out = project.run("artifacts", env={"COLUMNS": columns}).ok().out.splitlines()
     at, end = out[0].index("PATH"), out[0].index("VERSION")
     return [line[at:end].rstrip() for line in out[1:]], out

@@ -1,4 +1,4 @@
-"""Each limit, at it and one past it, in bytes as the seed counts."""
+"""Each limit, exactly at it and one above it, counted in bytes as the seed does."""
 import os
 
 import pytest

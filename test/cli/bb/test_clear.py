@@ -13,7 +13,7 @@ from conftest import BIN, environment
 
 @pytest.fixture
 def old(project):
-    """Three old messages and a new one, an agent long gone and one here, two artifacts."""
+    """Three old messages and a new one, an offline agent and an active one, two artifacts."""
     for name in "ab":
         (project.path / name).write_text("x")
         project.bb("--as", "gone", "artifact", "add", name, "d", env=at()).ok()
@@ -37,7 +37,7 @@ def test_messages_before_deletes_exactly_the_older_ones(old):
     sound(old)
 
 
-def test_a_message_exactly_that_old_stays_and_one_ms_more_goes(project):
+def test_a_message_of_exactly_that_age_stays_and_one_ms_older_is_deleted(project):
     project.bb("post", "x", env=at()).ok()
     assert project.json("clear", "--messages-before", "1h", "--confirm", env=at(h=1))["messages"] == 0
     assert project.json("clear", "--messages-before", "1h", "--confirm", env=at(h=1, ms=1))["messages"] == 1
@@ -51,7 +51,7 @@ def test_reset_offline_deletes_exactly_the_offline_agents(old):
 
 
 @pytest.mark.parametrize("later, gone", [(dict(m=30), 0), (dict(m=30, ms=1), 1)])
-def test_an_agent_is_offline_past_30_minutes_even_if_nobody_looked(project, later, gone):
+def test_an_agent_is_offline_after_30_minutes_without_a_read(project, later, gone):
     project.bb("--as", "k", "post", "x", env=at()).ok()
     assert project.json("clear", "--reset-offline", "--confirm", env=at(**later))["agents"] == gone
 
@@ -70,19 +70,19 @@ def test_all_three_at_once(old):
     sound(old)
 
 
-def test_people_are_told_what_was_deleted(old):
+def test_clear_prints_what_it_deleted(old):
     out = old.bb("clear", "--messages-before", "1h", "--reset-offline", "--artifacts", "--confirm").ok().out
     numbers = [line.split() for line in out.splitlines() if line.startswith("  ")]
     assert ["messages:", "3"] in numbers and ["agents:", "1"] in numbers and ["artifacts:", "2"] in numbers
 
 
-def test_nothing_to_do_says_so(project):
+def test_clear_says_if_there_is_nothing_to_delete(project):
     for args in (["--artifacts"], ["--messages-before", "1h"], ["--reset-offline"]):
         assert project.bb("clear", *args, "--confirm").ok().out == "Nothing to clear.\n"
         assert project.bb("clear", *args).ok().out == "Nothing to clear.\n"
 
 
-def test_the_step_after_a_preview_does_not_speak_of_stored_parts(old):
+def test_the_next_step_after_a_preview_mentions_no_stored_changes(old):
     assert old.fails("clear", "--artifacts")["details"]["next_step"] == (
         "Run the command again with --confirm to delete. 'bb export > board.json' makes a copy first.")
     assert counts(old) == (2, 4, 2)
@@ -110,7 +110,7 @@ def thread(project, rows_of):
     db.close()
 
 
-def test_a_whole_old_thread_goes(project):
+def test_an_old_thread_is_deleted_completely(project):
     thread(project, [(1, None, 0), (2, 1, 0), (3, 2, 0), (4, 1, 0)])
     assert project.json("clear", "--messages-before", "1h", "--confirm", env=at(h=5))["messages"] == 4
     assert counts(project)[1] == 0
@@ -126,7 +126,7 @@ def test_an_old_message_that_a_newer_one_answers_stays(project):
     sound(project)
 
 
-def test_an_old_branch_of_a_thread_that_lives_goes(project):
+def test_an_old_branch_of_a_live_thread_is_deleted(project):
     thread(project, [(1, None, 0), (2, 1, 0), (3, 2, 0), (4, 1, 4)])
     assert project.json("clear", "--messages-before", "2h", "--confirm", env=at(h=5))["messages"] == 2
     assert ids(project.json("message", "1")) == [1, 4]
@@ -140,13 +140,13 @@ def test_a_new_message_is_never_deleted(project):
     sound(project)
 
 
-def test_a_thread_1000_deep_goes(project):
+def test_a_thread_1000_deep_is_deleted(project):
     thread(project, [(i, i - 1 or None, 0) for i in range(1, 1001)])
     assert project.json("clear", "--messages-before", "1h", "--confirm", env=at(h=5))["messages"] == 1000
     sound(project)
 
 
-def test_the_preview_counts_what_is_then_deleted(project):
+def test_the_preview_counts_exactly_the_deleted_entries(project):
     thread(project, [(1, None, 0), (2, 1, 0), (3, 2, 4), (4, None, 0), (5, 4, 0), (6, 1, 0)])
     preview = project.fails("clear", "--messages-before", "2h", env=at(h=5))["details"]["preview"]
     done = project.json("clear", "--messages-before", "2h", "--confirm", env=at(h=5))

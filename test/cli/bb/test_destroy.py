@@ -17,7 +17,7 @@ def test_without_confirm_it_warns_and_does_nothing(project):
     assert counts(project) == (1, 1, 0)
 
 
-def test_without_confirm_json_says_what_is_there(project):
+def test_without_confirm_json_counts_the_entries(project):
     project.bb("post", "x").ok()
     error = project.fails("destroy")
     assert error["code"] == "INVALID_INPUT"
@@ -40,14 +40,14 @@ def test_confirm_removes_the_folder_and_nothing_else(project):
     assert sorted(os.listdir(project.path)) == ["mine"]
 
 
-def test_json_tells_what_was_removed(project):
+def test_json_counts_the_removed_entries(project):
     project.bb("post", "x").ok()
     got = project.json("destroy", "--confirm")
     assert (got["confirmed"], got["project_dir"], got["messages"]) == (True, str(project.path), 1)
     assert not (project.path / ".bb").exists()
 
 
-def test_a_link_in_the_folder_is_removed_and_what_it_leads_to_stays(project):
+def test_a_link_in_the_folder_is_removed_and_its_target_stays(project):
     outside = project.path.parent / "outside"
     outside.mkdir()
     (outside / "precious").write_text("x")
@@ -57,7 +57,7 @@ def test_a_link_in_the_folder_is_removed_and_what_it_leads_to_stays(project):
     assert (outside / "precious").read_text() == "x"
 
 
-def test_after_it_there_is_no_board(project):
+def test_after_destroy_there_is_no_board(project):
     project.bb("destroy", "--confirm").ok()
     assert project.fails("log")["code"] == "NOT_INITIALIZED"
     assert project.fails("destroy", "--confirm")["code"] == "NOT_INITIALIZED"
@@ -70,7 +70,7 @@ def test_a_new_board_starts_empty(project):
     assert project.json("post", "y")["id"] == 1
 
 
-def test_from_below_it_removes_the_one_it_found(project):
+def test_destroy_in_a_subfolder_removes_the_board_it_finds(project):
     below = project.path / "a/b"
     below.mkdir(parents=True)
     project.bb("destroy", "--confirm", cwd=below).ok()
@@ -86,8 +86,8 @@ def test_a_damaged_board_can_be_removed(project):
 
 
 @pytest.mark.parametrize("next_command", [["init"], ["destroy", "--confirm"]], ids=" ".join)
-def test_what_a_killed_destroy_left_is_removed_by_the_next_command(project, next_command):
-    """The folder is renamed before it is emptied; other folders of similar names stay."""
+def test_the_rest_of_a_killed_destroy_is_removed_by_the_next_command(project, next_command):
+    """The folder is renamed before it is emptied; other folders with similar names stay."""
     left = project.path / ".bb.destroyed-0123456789abcdef"
     kept = {".bb.destroyed-mine", ".bb.0123abcd", ".bb.destroyed-0123456789abcdeX"}
     (project.path / ".bb").rename(left)

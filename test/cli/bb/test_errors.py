@@ -1,4 +1,4 @@
-"""Every error code: its shape, its exit code, what it leaves behind."""
+"""Every error code: its shape, its exit code, and its effect on the store."""
 import json
 import os
 import pathlib
@@ -47,7 +47,7 @@ def test_an_error_in_json_has_code_message_and_details_and_exits_1(project, code
 
 
 @pytest.mark.parametrize("code, args", CODES)
-def test_people_read_it_on_standard_error(project, code, args):
+def test_errors_for_people_go_to_standard_error(project, code, args):
     done = project.bb(*args)
     assert done.code == 1
     assert done.out == ""
@@ -68,14 +68,14 @@ def test_wrong_use_exits_2(project, args):
     assert project.bb(*args).code == 2
 
 
-def test_the_value_that_is_wrong_is_named(project):
+def test_the_error_names_the_invalid_value(project):
     for args, value in ((["log", "--since", "5x"], "5x"), (["log", "--priority", "urgent"], "urgent"),
                         (["status", "set", "--progress", "101"], "101"), (["refs", "a:b"], "a:b"),
                         (["message", "99"], "99"), (["artifact", "add", "../q", "d"], "../q")):
         assert value in project.fails(*args)["message"]
 
 
-def test_a_word_of_a_set_is_answered_with_the_set(project):
+def test_the_error_lists_the_allowed_words(project):
     error = project.fails("post", "x", "--priority", "urgent")
     for word in ("low", "normal", "high", "critical"):
         assert word in error["message"] + error["details"]["next_step"]
@@ -163,7 +163,7 @@ def test_init_does_not_throw_a_newer_board_away(project):
     assert list((project.path / ".bb").glob("*damaged*")) == []
 
 
-def test_an_answer_that_cannot_be_written_is_a_failure(project):
+def test_a_reply_that_cannot_be_written_is_a_failure(project):
     with open("/dev/full", "wb") as full:
         child = project.spawn("log", stdout=full, stderr=-1)
         _, err = child.communicate(timeout=10)

@@ -16,7 +16,7 @@ def test_export_is_json_with_and_without_the_flag(project):
     assert project.bb("export", "-q", env=at()).ok().out == project.bb("export", env=at()).ok().out
 
 
-def test_everything_is_in_it_as_the_other_commands_show_it(project):
+def test_export_contains_everything_as_other_commands_show_it(project):
     (project.path / "f").write_text("x")
     message = project.json("--as", "k", "post", "x", "--tag", "t", "--ref", "a:b:1", env=at())
     artifact = project.json("--as", "k", "artifact", "add", "f", "d", env=at())
@@ -55,7 +55,7 @@ def test_export_deletes_nothing_and_marks_nothing_read(project):
     assert project.json("--as", "k", "summary", env=at())["unread"]["count"] == 1
 
 
-def test_large_content_comes_out_whole(project):
+def test_large_content_is_exported_completely(project):
     text = "é\n\"\\" * 13000
     project.bb("post", "-", stdin=text.encode()).ok()
     assert json.loads(project.bb("export").ok().out)["messages"][0]["content"] == text

@@ -29,7 +29,7 @@ def test_the_folder_ignores_itself_in_git(project):
     assert (project.path / ".bb/.gitignore").read_text() == "*\n"
 
 
-def test_folder_and_files_are_the_owners_alone(project):
+def test_folder_and_files_belong_to_the_owner_alone(project):
     folder = project.path / ".bb"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     project.bb("post", "x").ok()
@@ -65,7 +65,7 @@ def test_the_journal_is_a_wal(project):
     assert rows(project, "PRAGMA journal_mode") == [("wal",)]
 
 
-def test_init_registers_nobody(empty):
+def test_init_registers_no_agent(empty):
     empty.bb("--as", "k", "init").ok()
     assert counts(empty) == (0, 0, 0)
 
@@ -84,14 +84,14 @@ def test_an_existing_board_is_found_from_below(project):
     assert not (below / ".bb").exists()
 
 
-def test_json_says_what_was_done(empty):
+def test_json_has_the_result(empty):
     first = empty.json("init")
     second = empty.json("init")
     assert first["project_dir"] == second["project_dir"] == str(empty.path)
     assert first["result"] != second["result"] == "exists"
 
 
-def test_a_missing_database_is_made_anew_with_a_warning(project):
+def test_a_missing_database_is_recreated_with_a_warning(project):
     for file in (project.path / ".bb").glob("blackboard.db*"):
         file.unlink()
     done = project.bb("init").ok()
@@ -114,7 +114,7 @@ def test_a_corrupt_database_is_kept_aside_whole_with_a_warning(project, damage):
     assert project.json("log") == []
 
 
-def test_reading_a_corrupt_database_leaves_it_as_it_is(project):
+def test_reading_a_corrupt_database_does_not_change_it(project):
     for file in (project.path / ".bb").glob("blackboard.db*"):
         file.unlink()
     project.database.write_bytes(b"garbage" * 100)
@@ -155,7 +155,7 @@ def test_a_file_where_the_folder_goes_is_an_error_and_stays(empty):
     assert (empty.path / ".bb").read_text() == "mine"
 
 
-def test_many_at_once_make_one_board(empty):
+def test_concurrent_inits_create_one_board(empty):
     running = [empty.spawn("init", stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)]
     said = [(p.communicate(), p.returncode) for p in running]
     assert [code for _, code in said] == [0] * 8

@@ -1,4 +1,4 @@
-"""bb install: what it shows, and what it does to a host's file"""
+"""bb install: its output, and its changes to a host's file."""
 import json
 import os
 import re
@@ -61,7 +61,7 @@ def command_of(host, server):
 
 
 def foreign(host):
-    """A file of the user's with an entry of another's, oddly written."""
+    """A file of the user with an entry of another program, in an unusual format."""
     if host == "codex":
         return ('# my settings\nmodel = "x"   # keep\n\n[mcp_servers.other]\ncommand = "other"\nargs = [ "a" ,  # why\n'
                 '  "b" ]\n\n[tail]\nlast = true\n')
@@ -86,7 +86,7 @@ def test_install_shows_and_writes_nothing(place, host):
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_what_is_shown_is_what_is_written(place, host):
+def test_the_shown_text_is_the_written_text(place, host):
     shown = place.json("install", host)[0]
     place.bb("install", host, "--write").ok()
     assert servers(host, shown["snippet"]) == servers(host, file_of(place, host).read_text())
@@ -104,14 +104,14 @@ def test_without_a_host_nothing_is_written(place, args):
     assert list(place.path.iterdir()) == []
 
 
-def test_an_unknown_host_is_answered_with_the_known_ones(place):
+def test_the_error_for_an_unknown_host_lists_the_known_ones(place):
     error = place.fails("install", "emacs")
     assert error["code"] == "INVALID_INPUT"
     assert all(host in error["message"] + error["details"]["next_step"] for host in HOSTS)
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_new_file_holds_our_server_alone(place, host):
+def test_a_new_file_contains_only_our_server(place, host):
     place.bb("install", host, "--write").ok()
     text = file_of(place, host).read_text()
     assert text.endswith("\n")
@@ -155,7 +155,7 @@ def test_the_old_file_is_kept_beside_it(place, host):
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_twice_is_once(place, host):
+def test_installing_twice_changes_nothing(place, host):
     file = file_of(place, host)
     file.parent.mkdir(exist_ok=True)
     file.write_text(foreign(host))
@@ -210,7 +210,7 @@ def test_an_entry_replaces_the_blanks_of_an_empty_object_and_remove_restores_the
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_file_that_was_not_there_is_gone_after_remove(place, host):
+def test_remove_deletes_a_file_that_install_created(place, host):
     place.bb("install", host, "--write").ok()
     place.bb("install", host, "--remove").ok()
     assert not file_of(place, host).exists()
@@ -378,7 +378,7 @@ def test_from_below_the_projects_file_is_at_the_projects_root(place):
     assert list(below.iterdir()) == []
 
 
-def test_it_goes_where_dir_says(place):
+def test_install_uses_the_folder_of_dir(place):
     other = place.path.parent / "other"
     other.mkdir()
     place.bb("--dir", str(other), "install", "claude", "--write").ok()
@@ -402,7 +402,7 @@ def test_user_writes_the_users_file_and_not_the_projects(place, host):
 
 
 @pytest.mark.parametrize("host", [h for h in HOSTS if not HOSTS[h][1]])
-def test_writing_a_users_file_that_the_host_has_not_is_no_success(place, host):
+def test_writing_a_user_file_that_the_host_does_not_have_fails(place, host):
     error = place.fails("install", host, "--user", "--write", env={"HOME": str(place.home)})
     assert error["code"] == "INVALID_INPUT"
     assert list(place.home.iterdir()) == []

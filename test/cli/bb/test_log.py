@@ -16,20 +16,20 @@ def test_an_empty_board_has_no_messages(project):
     assert project.json("log") == []
 
 
-def test_json_is_newest_first_and_people_see_oldest_first(project):
+def test_json_is_newest_first_and_text_is_oldest_first(project):
     fill(project, 3)
     assert ids(project.json("log", env=at(s=3))) == [3, 2, 1]
     out = project.bb("log", env=at(s=3)).ok().out
     assert out.index("m1") < out.index("m2") < out.index("m3")
 
 
-def test_messages_of_one_moment_are_ordered_by_id(project):
+def test_messages_with_the_same_time_are_ordered_by_id(project):
     for i in range(5):
         project.bb("post", str(i), env=at()).ok()
     assert ids(project.json("log", env=at())) == [5, 4, 3, 2, 1]
 
 
-def test_the_last_20_unless_told_and_never_more_than_100(project):
+def test_20_messages_by_default_and_never_more_than_100(project):
     fill(project, 102)
     assert ids(project.json("log")) == list(range(102, 82, -1))
     assert ids(project.json("log", "--limit", "3")) == [102, 101, 100]
@@ -39,7 +39,7 @@ def test_the_last_20_unless_told_and_never_more_than_100(project):
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "", "1.5", "99999999999999999999999x"])
-def test_a_limit_that_is_no_positive_number_is_refused(project, limit):
+def test_a_limit_must_be_a_positive_number(project, limit):
     assert project.fails("log", f"--limit={limit}")["code"] == "INVALID_INPUT"
 
 
@@ -68,7 +68,7 @@ def test_tags_are_alternatives(project):
 
 
 @pytest.mark.parametrize("tag", ["pla", "plan\"", "%", "_lan", "[", "plan,info", "Plan"])
-def test_a_tag_matches_whole_and_no_pattern(project, tag):
+def test_a_tag_is_matched_exactly_and_not_as_a_pattern(project, tag):
     project.bb("post", "1", "--tag", "plan", "--tag", "info").ok()
     assert project.json("log", "--tag", tag) == []
 
@@ -110,7 +110,7 @@ def test_the_limit_counts_after_the_filters(project):
 
 
 @pytest.mark.parametrize("text, seconds", [("30s", 30), ("10m", 600), ("1h", 3600), ("2d", 172800), ("1w", 604800)])
-def test_since_reaches_back_exactly_so_far(project, text, seconds):
+def test_since_is_exact(project, text, seconds):
     project.bb("post", "1", env=at()).ok()
     assert ids(project.json("log", "--since", text, env=at(s=seconds))) == [1]
     assert project.json("log", "--since", text, env=at(s=seconds, ms=1)) == []
@@ -129,7 +129,7 @@ def test_blanks_around_a_duration_do_not_matter(project, text):
     assert [m["content"] for m in project.json("log", f"--since={text}", env=at(m=10))] == ["new"]
 
 
-def test_since_nothing_shows_only_what_comes_this_moment(project):
+def test_since_0_shows_only_messages_of_the_same_millisecond(project):
     project.bb("post", "1", env=at()).ok()
     assert project.json("log", "--since", "0s", env=at(ms=1)) == []
 
@@ -139,7 +139,7 @@ def test_a_very_long_since_shows_all(project):
     assert ids(project.json("log", "--since", "5000w", env=at(d=1))) == [1]
 
 
-def test_people_see_id_author_tags_age_body_and_refs(project):
+def test_the_text_has_id_author_tags_age_body_and_refs(project):
     project.bb("--as", "k", "post", "the body", "--tag", "plan", "--tag", "info", "--ref", "tt:issue:13",
                env=at()).ok()
     head, body, refs = project.bb("log", env=at(m=5)).ok().out.splitlines()
@@ -158,7 +158,7 @@ def test_high_and_critical_have_a_mark_and_others_none(project):
     assert heads[2] != heads[3].replace("#4", "#3")
 
 
-def test_a_long_body_is_wrapped_whole(project):
+def test_a_long_body_is_wrapped_without_loss(project):
     words = " ".join(f"word{i}" for i in range(100))
     project.bb("post", words).ok()
     lines = project.bb("log").ok().out.splitlines()
@@ -178,7 +178,7 @@ def test_lines_of_a_body_stay_lines(project):
     assert [line.strip() for line in body] == ["one", "", "two"]
 
 
-def test_the_filter_that_finds_nothing_says_so(project):
+def test_a_filter_without_results_says_so(project):
     fill(project, 1)
     assert project.bb("log", "--from", "nobody").ok().out == "No messages found.\n"
 

@@ -8,7 +8,7 @@ from board import at, ids, stamp
 
 
 def thread(project, parents):
-    """Messages 1, 2, … that answer the given ones (0: nothing)."""
+    """Messages 1, 2, … that reply to the given ones (0: to none)."""
     db = sqlite3.connect(project.database)
     with db:
         db.executemany("INSERT INTO messages (id, from_agent, content, in_reply_to, created_at) VALUES (?, 'k', ?, ?, ?)",
@@ -16,7 +16,7 @@ def thread(project, parents):
     db.close()
 
 
-def test_a_message_alone_is_an_array_of_one(project):
+def test_a_message_without_replies_is_an_array_of_one(project):
     made = project.json("post", "x", "--tag", "a", "--ref", "a:b:1")
     assert project.json("message", "1") == [made]
 
@@ -30,7 +30,7 @@ def test_replies_come_depth_first(project):
     assert ids(project.json("message", "1")) == [1, 2, 5, 8, 6, 3, 4, 7]
 
 
-def test_only_what_is_below_is_shown(project):
+def test_only_the_replies_below_the_message_are_shown(project):
     thread(project, [0, 1, 1, 2, 0, 5])
     assert ids(project.json("message", "2")) == [2, 4]
     assert ids(project.json("message", "5")) == [5, 6]
@@ -64,14 +64,14 @@ def test_a_thread_of_51_is_capped_at_50_with_a_note(project, parents):
     assert "m51" not in people.out
 
 
-def test_a_deep_thread_counts_all_it_leaves_out(project):
+def test_a_deep_thread_counts_the_omitted_messages(project):
     thread(project, list(range(1000)))
     done = project.run("--json", "message", "1").ok()
     assert ids(done.json) == list(range(1, 51))
     assert " 950 more" in done.err
 
 
-def test_the_end_of_a_deep_thread_is_within_reach(project):
+def test_the_end_of_a_deep_thread_can_be_read(project):
     thread(project, list(range(60)))
     assert ids(project.json("message", "50")) == list(range(50, 61))
 
@@ -82,7 +82,7 @@ def test_a_deep_thread_stays_readable(project):
     assert max(len(line) for line in lines) <= 160
 
 
-def test_a_stranger_is_not_found(project):
+def test_an_unknown_message_is_not_found(project):
     error = project.fails("message", "7")
     assert error["code"] == "NOT_FOUND"
     assert "7" in error["message"]
@@ -100,7 +100,7 @@ def test_an_id_may_be_written_with_its_number_sign(project):
 
 
 @pytest.mark.parametrize("value", ["0", "-1"])
-def test_no_message_has_such_a_number(project, value):
+def test_an_id_below_1_is_refused(project, value):
     assert project.fails("message", value)["code"] in ("NOT_FOUND", "INVALID_INPUT")
 
 

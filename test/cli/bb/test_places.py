@@ -1,4 +1,4 @@
-"""Which board a command finds."""
+"""Which board a command uses."""
 import os
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ def repo(tmp_path):
 
 
 def where(project, cwd, **kw):
-    """The project of the board that a command finds here."""
+    """The project of the board that a command uses here."""
     return project.json("export", cwd=cwd, **kw)["project_dir"]
 
 
@@ -47,7 +47,7 @@ def test_through_a_symlink(project):
     assert where(project, link) == str(project.path)
 
 
-def test_outside_there_is_none(empty):
+def test_outside_of_a_project_there_is_no_board(empty):
     done = empty.bb("status")
     assert (done.code, done.out) == (1, "")
     assert done.err == "No blackboard found. Run 'bb init' to create one.\n"
@@ -72,7 +72,7 @@ def test_init_in_a_subdirectory_of_a_repository_goes_to_its_root(repo):
     assert not (below / ".bb").exists()
 
 
-def test_init_outside_a_repository_is_here(empty):
+def test_init_outside_a_repository_uses_the_current_folder(empty):
     below = empty.path / "a"
     below.mkdir()
     assert empty.json("init", cwd=below)["project_dir"] == str(below)
@@ -141,8 +141,8 @@ def test_init_in_a_submodule_makes_the_submodules_own(repo):
     assert where(repo, repo.path / "sub") == str(repo.path / "sub")
 
 
-def test_a_broken_git_file_is_named_where_a_board_is_wanted(empty):
-    """Without it, nobody can tell whether a folder comes from that repository."""
+def test_a_broken_git_file_is_reported_by_commands_that_need_a_board(empty):
+    """Without it, it is unknown whether a folder comes from that repository."""
     (empty.path / ".git").write_text("gitdir: /nonexistent/place\n")
     error = empty.fails("init")
     assert error["code"] == "UNSAFE_PATH" and f"'{empty.path}/.git' is not one that Git can use" in error["message"]
@@ -158,7 +158,7 @@ def test_an_empty_folder_named_bb_is_not_a_board(empty):
 
 # --dir and BB_DIR
 
-def test_dir_wins_over_the_environment_and_that_over_the_place(project):
+def test_dir_overrides_the_environment_which_overrides_the_current_folder(project):
     places = {}
     for name in ("one", "two"):
         places[name] = project.path.parent / name
@@ -195,7 +195,7 @@ def test_init_obeys_the_environment(empty):
     assert not (empty.path / ".bb").exists()
 
 
-def test_a_place_that_is_not_there_is_an_error_and_is_not_made(empty):
+def test_a_missing_folder_is_an_error_and_is_not_created(empty):
     for kw in ({"env": {"BB_DIR": str(empty.path / "no")}}, {}):
         args = [] if kw else ["--dir", str(empty.path / "no")]
         assert empty.fails(*args, "init", **kw)["code"] == "INVALID_INPUT"
@@ -211,7 +211,7 @@ def test_an_empty_environment_variable_is_none(project):
     assert where(project, project.path, env={"BB_DIR": ""}) == str(project.path)
 
 
-def test_artifacts_belong_to_the_place_that_was_given(project):
+def test_artifacts_are_relative_to_the_given_folder(project):
     (project.path / "f").write_text("x")
     assert project.json("--dir", str(project.path), "artifact", "add", "f", "d", cwd="/")["path"] == "f"
 

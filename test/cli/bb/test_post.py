@@ -4,7 +4,7 @@ import pytest
 from board import agent, at, counts, ids, rows, stamp
 
 
-def test_post_prints_the_message_it_made(project):
+def test_post_prints_the_new_message(project):
     project.bb("post", "first").ok()
     assert project.json("--as", "k", "post", "hello", "--tag", "plan", "--tag", "info", "--priority", "high",
                         "--reply-to", "1", "--ref", "tt:issue:13", "--ref", "gh:pr:x", env=at()) == {
@@ -19,7 +19,7 @@ def test_what_is_not_given_has_its_default(project):
         "refs": [], "created_at": stamp()}
 
 
-def test_post_says_number_and_author(project):
+def test_post_prints_number_and_author(project):
     assert project.bb("post", "x").ok().out == "Posted message #1 from human\n"
     assert project.bb("--as", "k", "post", "x").ok().out == "Posted message #2 from k\n"
 
@@ -39,7 +39,7 @@ def test_posting_keeps_the_agents_status(project):
 
 # identity
 
-def test_as_wins_over_the_environment_and_that_over_human(project):
+def test_as_overrides_the_environment_which_overrides_human(project):
     env = {"BB_AGENT_ID": "env"}
     assert project.json("--as", "flag", "post", "x", env=env)["from_agent"] == "flag"
     assert project.json("post", "x", env=env)["from_agent"] == "env"
@@ -93,12 +93,12 @@ def test_standard_input_has_to_be_utf8_text(project, stdin):
 
 @pytest.mark.parametrize("text", ["'; DROP TABLE messages; --", '{"a":1}', "%s%n%d", "\\n", "  x  y  ", "a\tb\nc\r\n",
                                   '"quoted"', "$(id) `id`", "\x01\x1b[31m", "\u2028\ufeff", "-5", "--"])
-def test_content_is_stored_as_it_is(project, text):
+def test_content_is_stored_unchanged(project, text):
     assert project.json("post", "--", text)["content"] == text
     assert rows(project, "SELECT content FROM messages") == [(text,)]
 
 
-def test_nothing_to_post_is_a_usage_error(project):
+def test_a_post_without_content_is_a_usage_error(project):
     done = project.run("--json", "post")
     assert (done.code, done.error["code"]) == (2, "INVALID_INPUT")
 
@@ -110,7 +110,7 @@ def test_words_without_quotes_are_a_usage_error(project):
 
 # replies
 
-def test_a_reply_to_nothing_is_not_found(project):
+def test_a_reply_to_an_unknown_message_is_not_found(project):
     error = project.fails("post", "x", "--reply-to", "7")
     assert error["code"] == "NOT_FOUND"
     assert "7" in error["message"]
@@ -219,7 +219,7 @@ def test_a_request_that_failed_may_be_repeated_corrected(project):
     assert project.json("post", "x", "--request-id", "r")["id"] == 1
 
 
-def test_people_get_the_same_words_again(project):
+def test_a_repeated_request_prints_the_same_text(project):
     first = project.bb("post", "x", "--request-id", "r").ok()
     assert project.bb("post", "x", "--request-id", "r").ok().out == first.out
 
@@ -241,7 +241,7 @@ def test_a_repeated_status_does_not_undo_a_later_one(project):
     assert agent(project, "human")["current_task"] == "two"
 
 
-def test_a_repeated_clear_deletes_nothing_new_and_answers_as_before(project):
+def test_a_repeated_clear_deletes_nothing_new_and_returns_the_same_reply(project):
     (project.path / "f").write_text("x")
     project.bb("artifact", "add", "f", "d").ok()
     first = project.run("--json", "clear", "--artifacts", "--confirm", "--request-id", "r").ok()

@@ -1,4 +1,4 @@
-"""What once went wrong, each in the words of the rule that it broke."""
+"""Earlier bugs, each named by the rule that it broke."""
 import json
 import os
 import sqlite3
@@ -64,7 +64,7 @@ def test_an_empty_database_with_a_log_beside_it_keeps_its_log(project):
     assert b"only in the log" in kept
 
 
-def test_references_of_another_form_stop_nobody(project):
+def test_references_of_another_form_do_not_stop_commands(project):
     db = sqlite3.connect(project.database)
     db.execute("INSERT INTO messages (from_agent, content, refs) VALUES ('x', 'y', '[\"tt:issue:1\", 7, null]')")
     db.execute("INSERT INTO artifacts (path, produced_by, refs) VALUES ('p', 'x', '[\"tt:issue:1\"]')")
@@ -75,7 +75,7 @@ def test_references_of_another_form_stop_nobody(project):
     assert [m["content"] for m in project.json("log", "--ref", "tt:issue:1")] == ["mine"]
 
 
-def test_a_message_that_answers_itself_ends(project):
+def test_a_message_that_replies_to_itself_causes_no_endless_loop(project):
     project.bb("post", "x").ok()
     db = sqlite3.connect(project.database)
     db.execute("UPDATE messages SET in_reply_to = 1")
@@ -112,7 +112,7 @@ def test_another_program_called_bb_is_not_ours(empty):
 
 
 @pytest.mark.parametrize("first", [None, "{}\n", CLAUDE])
-def test_remove_takes_the_entry_out_whatever_was_installed_before(empty, first):
+def test_remove_removes_the_entry_of_any_earlier_install(empty, first):
     file = empty.path / ".mcp.json"
     if first is not None:
         file.write_text(first)
@@ -148,7 +148,7 @@ def git(*args, cwd):
 
 @pytest.fixture
 def bare(tmp_path, empty):
-    """Two worktrees of a bare repository, and no main one."""
+    """Two worktrees of a bare repository without a main worktree."""
     git("init", "-q", "seed", cwd=tmp_path)
     (tmp_path / "seed" / "a.txt").write_text("x")
     git("add", ".", cwd=tmp_path / "seed")
@@ -166,7 +166,7 @@ def test_the_worktrees_of_a_bare_repository_share_one_board(bare, empty):
     assert empty.json("init", cwd=bare / "two")["result"] == "exists"
 
 
-def test_artifacts_are_files_of_the_worktree_one_stands_in(bare, empty):
+def test_artifacts_are_files_of_the_current_worktree(bare, empty):
     empty.bb("init", cwd=bare / "one").ok()
     (bare / "two" / "sub").mkdir()
     (bare / "two" / "sub" / "new.txt").write_text("x")
@@ -188,7 +188,7 @@ def test_a_board_further_up_does_not_hide_the_main_worktrees(tmp_path, empty):
     assert len(empty.json("log", cwd=tmp_path / "linked")) == 1
 
 
-def test_a_folder_that_is_gone_is_an_error_and_not_the_root(empty, tmp_path):
+def test_a_removed_current_folder_is_an_error(empty, tmp_path):
     script = f"mkdir gone && cd gone && rmdir ../gone && exec '{BIN / 'bb'}' init"
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert done.returncode == 1

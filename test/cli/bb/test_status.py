@@ -13,7 +13,7 @@ def test_an_empty_board_has_no_agents(project):
     assert project.json("status") == []
 
 
-def test_set_prints_the_agent_it_made(project):
+def test_set_prints_the_new_agent(project):
     got = project.json("--as", "k", "status", "set", "OAuth", "--status", "coding", "--progress", "40", env=at())
     assert got == {
         "id": "k", "current_task": "OAuth", "progress": 40, "status": "coding", "blockers": None,
@@ -21,7 +21,7 @@ def test_set_prints_the_agent_it_made(project):
     assert project.json("status", env=at()) == [got]
 
 
-def test_set_says_what_was_set(project):
+def test_set_prints_the_new_values(project):
     out = project.bb("--as", "k", "status", "set", "T", "--status", "blocked", "--blockers", "key",
                      "--progress", "7").ok().out
     assert out == "Updated status for k: blocked\n  Task: T\n  Progress: 7%\n  Blockers: key\n"
@@ -100,7 +100,7 @@ def test_set_of_nothing_is_refused(project):
     assert counts(project) == (0, 0, 0)
 
 
-def test_an_empty_task_is_a_task_taken_back(project):
+def test_an_empty_task_removes_the_task(project):
     project.bb("status", "set", "T").ok()
     assert project.json("status", "set", "")["current_task"] == ""
 
@@ -140,7 +140,7 @@ def test_reading_neither_registers_nor_moves_an_agent(project, args):
 
 @pytest.mark.parametrize("args", [["post", "x", "--reply-to", "99"], ["post", ""], ["post", "x", "--ref", "a"],
                                   ["artifact", "add", "none", "d"], ["status", "set", "--progress", "101"]])
-def test_a_write_that_fails_registers_nobody(project, args):
+def test_a_failed_write_registers_no_agent(project, args):
     project.fails("--as", "k", *args)
     assert counts(project) == (0, 0, 0)
 
@@ -201,7 +201,7 @@ def test_a_write_makes_an_offline_agent_active_again(project, args):
     assert got["status"] == ("testing" if "testing" in args else "idle")
 
 
-def test_one_who_is_not_named_stays_offline_when_another_writes(project):
+def test_another_agent_stays_offline_when_one_writes(project):
     project.bb("--as", "k", "status", "set", "T", env=at()).ok()
     project.bb("status", env=at(h=1)).ok()
     project.bb("--as", "j", "post", "x", env=at(h=1)).ok()
@@ -222,7 +222,7 @@ def test_get_is_an_array_of_one(project):
     assert project.json("status", "get", "k", env=at()) == [agent(project, "k", env=at())]
 
 
-def test_get_of_a_stranger_is_not_found(project):
+def test_get_of_an_unknown_agent_is_not_found(project):
     error = project.fails("status", "get", "nobody")
     assert error["code"] == "NOT_FOUND"
     assert "nobody" in error["message"]
@@ -253,7 +253,7 @@ def test_clear_resets_to_idle(project):
         "last_seen": stamp(s=1), "updated_at": stamp(s=1), "liveness": "active", "minutes_since_last_seen": 0}
 
 
-def test_clear_says_whom(project):
+def test_clear_prints_the_agents_name(project):
     assert project.bb("--as", "k", "status", "clear").ok().out == "Cleared status for k\n"
 
 

@@ -21,7 +21,7 @@ def test_agents_active_and_blocked(project):
     assert [a["liveness"] for a in got["agents"]] == ["active", "stale", "offline"]
 
 
-def test_one_who_went_offline_while_blocked_is_not_counted_as_blocked(project):
+def test_an_agent_that_went_offline_while_blocked_does_not_count_as_blocked(project):
     project.bb("--as", "k", "status", "set", "T", "--blockers", "b", env=at()).ok()
     got = project.json("summary", env=at(h=1))
     assert got["blocked_agents"] == []
