@@ -78,7 +78,7 @@ def test_a_wrong_config_is_an_error_that_names_the_file(project, text):
     assert "config.toml" in error["message"]
 
 
-def test_a_config_that_is_no_text_is_an_error_that_names_the_file(project):
+def test_a_config_that_is_not_text_is_an_error_that_names_the_file(project):
     (project.path / ".bb/config.toml").write_bytes(b"\xff\xfe[\0s\0")
     error = project.fails("summary")
     assert error["code"] == "INVALID_INPUT" and "config.toml" in error["message"], error
@@ -98,7 +98,7 @@ def test_a_wrong_config_does_not_stop_the_other_commands(project):
     project.bb("status").ok()
 
 
-def test_people_see_every_part(project):
+def test_the_text_has_every_part(project):
     (project.path / "f.md").write_text("x")
     project.bb("--as", "k", "status", "set", "the task", "--blockers", "the key").ok()
     project.bb("--as", "k", "post", "the body", "--priority", "high").ok()
@@ -108,7 +108,7 @@ def test_people_see_every_part(project):
         assert part in out
 
 
-def test_reading_the_summary_reads_no_message(project):
+def test_the_summary_marks_no_message_as_read(project):
     project.bb("post", "x").ok()
     for _ in range(2):
         assert project.json("--as", "k", "summary")["unread"] == {"count": 1, "highest_priority": "normal"}

@@ -52,7 +52,7 @@ def test_text_is_stored_exactly_in_every_field(project, text):
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_people_can_be_shown_any_text(project, text):
+def test_any_text_can_be_printed_for_people(project, text):
     (project.path / text).write_text("x")
     project.bb("--as", text[:15], "status", "set", text, "--blockers", text).ok()
     project.bb("--as", text[:15], "post", text, "--tag", "".join(text[:8].split()), "--ref", f"{text}:a:b").ok()
@@ -161,7 +161,7 @@ def controls(shown):
 
 
 @pytest.mark.parametrize("evil", ESCAPES)
-def test_control_sequences_reach_no_terminal(project, evil):
+def test_control_sequences_are_never_printed(project, evil):
     (project.path / "f").write_text("x")
     project.bb("--as", "k", "status", "set", evil, "--blockers", evil).ok()
     project.bb("--as", "k", "post", f"a{evil}b", "--ref", f"w{evil}:w{evil}:r{evil}").ok()
@@ -174,7 +174,7 @@ def test_control_sequences_reach_no_terminal(project, evil):
 
 
 @pytest.mark.parametrize("evil", ESCAPES)
-def test_control_sequences_in_arguments_come_back_in_no_error(project, evil):
+def test_control_sequences_in_arguments_are_not_printed_in_errors(project, evil):
     for args in ([evil], ["log", f"--{evil}"], ["log", "--since", evil], ["status", "get", f"k{evil}"],
                  ["refs", evil], ["artifact", "add", f"x{evil}", "d"], ["message", evil], ["log", evil],
                  ["--dir", f"/nonexistent{evil}", "log"], ["artifact", "show", f"x{evil}"]):
@@ -190,14 +190,14 @@ def test_control_sequences_are_escaped_in_json_and_kept(project):
         assert not re.search("[\x00-\x09\x0b-\x1f]", done.out)
 
 
-def test_a_name_of_a_file_with_a_line_break_makes_no_line(project):
+def test_a_line_break_in_a_file_name_starts_no_line(project):
     (project.path / "a\nfake  line").write_text("x")
     done = project.run("artifact", "add", "a\nfake  line", "d")
     if done.code == 0:
         assert len(project.bb("artifacts").ok().out.splitlines()) == 2
 
 
-def test_a_task_with_a_line_break_makes_no_line_in_the_table(project):
+def test_a_line_break_in_a_task_starts_no_line_in_the_table(project):
     project.bb("--as", "k", "status", "set", "one\nfake     offline  0%", env=at()).ok()
     assert len(project.bb("status", env=at()).ok().out.splitlines()) == 2
 
@@ -212,7 +212,7 @@ def test_a_body_cannot_pretend_to_be_another_message(project):
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=200)
        .filter(lambda t: t.strip() != ""))
-def test_any_text_comes_back_as_it_went(project, text):
+def test_any_text_is_returned_unchanged(project, text):
     done = project.run("--json", "post", "--", text if text != "-" else "--")
     if done.code == 0:
         assert done.json["content"] == (text if text != "-" else "--")

@@ -1,4 +1,4 @@
-"""How many messages an agent has not read yet, and which."""
+"""The number of messages that an agent has not read yet, and which they are."""
 import json
 
 import pytest
@@ -11,7 +11,7 @@ def unread(project, name, **kw):
 
 
 def told(done):
-    """The count that goes with a JSON reply that has no place for it."""
+    """The count that comes beside a JSON reply without a member for it."""
     lines = [json.loads(line) for line in done.err.splitlines()]
     return lines[0]["unread"] if lines else None
 
@@ -23,15 +23,15 @@ def posts(project):
     return project
 
 
-def test_a_newcomer_has_everything_to_read(posts):
+def test_for_a_new_agent_everything_is_unread(posts):
     assert unread(posts, "k") == {"count": 3, "highest_priority": "critical"}
 
 
-def test_nobody_has_to_read_what_he_wrote(posts):
+def test_own_messages_are_not_unread(posts):
     assert unread(posts, "other") == {"count": 0, "highest_priority": None}
 
 
-def test_an_anonymous_reader_is_told_no_count(posts):
+def test_an_anonymous_reader_gets_no_count(posts):
     assert "unread" not in posts.json("summary")
     assert all("unread" not in m for m in posts.json("log"))
     assert all("unread" not in a for a in posts.json("status"))
@@ -56,18 +56,18 @@ def test_the_environment_names_an_agent_too(posts):
     assert got["unread"]["count"] == 3
 
 
-def test_the_log_marks_what_is_new_and_then_it_is_read(posts):
+def test_the_log_marks_new_messages_and_then_they_are_read(posts):
     assert [m["unread"] for m in posts.json("--as", "k", "log")] == [True, True, True]
     assert [m["unread"] for m in posts.json("--as", "k", "log")] == [False, False, False]
     assert unread(posts, "k") == {"count": 0, "highest_priority": None}
 
 
-def test_one_reader_reads_for_himself(posts):
+def test_one_reader_does_not_mark_messages_as_read_for_others(posts):
     posts.bb("--as", "k", "log").ok()
     assert unread(posts, "j")["count"] == 3
 
 
-def test_only_what_was_shown_is_read(posts):
+def test_only_shown_messages_are_marked_as_read(posts):
     assert ids(posts.json("--as", "k", "log", "--limit", "1")) == [3]
     assert unread(posts, "k") == {"count": 2, "highest_priority": "critical"}
     assert ids(posts.json("--as", "k", "log", "--priority", "critical")) == [2]
@@ -85,7 +85,7 @@ def test_unread_can_be_narrowed(posts):
     assert unread(posts, "k")["count"] == 2
 
 
-def test_unread_never_shows_ones_own(posts):
+def test_unread_never_shows_own_messages(posts):
     posts.bb("--as", "k", "post", "mine").ok()
     assert 4 not in ids(posts.json("--as", "k", "log", "--unread"))
 
@@ -95,50 +95,50 @@ def test_catching_up_leaves_nothing_unread(posts):
     assert unread(posts, "k")["count"] == 0
 
 
-def test_what_comes_after_catching_up_is_unread(posts):
+def test_messages_after_catching_up_are_unread(posts):
     posts.bb("--as", "k", "log", "--catch-up").ok()
     posts.bb("--as", "other", "post", "later").ok()
     assert ids(posts.json("--as", "k", "log", "--unread")) == [4]
 
 
-def test_unread_without_a_name_asks_for_one_in_the_words_of_the_command_line(posts):
+def test_unread_without_a_name_suggests_the_option_that_names_the_agent(posts):
     error = posts.fails("log", "--unread")
     assert error["code"] == "IDENTITY_REQUIRED"
     assert "--as" in error["details"]["next_step"]
     assert "bb_identify" not in error["details"]["next_step"]
 
 
-def test_a_message_that_was_looked_at_is_read(posts):
+def test_a_message_that_was_shown_is_read(posts):
     posts.bb("--as", "k", "message", "2").ok()
     assert unread(posts, "k") == {"count": 2, "highest_priority": "normal"}
 
 
-def test_reading_an_empty_board_hides_nothing_later(project):
+def test_reading_an_empty_board_hides_no_later_message(project):
     project.bb("--as", "k", "log").ok()
     project.bb("--as", "other", "post", "x").ok()
     assert unread(project, "k")["count"] == 1
 
 
-def test_what_was_deleted_is_not_unread(project):
+def test_a_deleted_message_is_not_unread(project):
     project.bb("--as", "other", "post", "old", "--priority", "critical", env=at()).ok()
     project.bb("--as", "other", "post", "new", env=at(h=2)).ok()
     project.bb("clear", "--messages-before", "1h", "--confirm", env=at(h=2)).ok()
     assert unread(project, "k", env=at(h=2)) == {"count": 1, "highest_priority": "normal"}
 
 
-def test_people_are_told_on_standard_error_when_something_is_unread(posts):
+def test_the_count_of_unread_messages_is_printed_on_standard_error(posts):
     done = posts.bb("--as", "k", "status").ok()
     assert done.err == "3 unread posts, highest priority critical: bb --as k log --unread\n"
     posts.bb("--as", "k", "log").ok()
     assert posts.bb("--as", "k", "status").ok().err == ""
 
 
-def test_one_message_is_one_message(project):
+def test_one_unread_message_is_counted_in_the_singular(project):
     project.bb("--as", "other", "post", "x").ok()
     assert project.bb("--as", "k", "status").ok().err.startswith("1 unread post,")
 
 
-def test_quiet_tells_no_count(posts):
+def test_quiet_prints_no_count(posts):
     assert posts.bb("--as", "k", "-q", "status").ok().err == ""
 
 
@@ -148,12 +148,12 @@ def test_ones_own_status_shows_the_count_and_others_do_not(posts):
     assert got == {"k": {"count": 3, "highest_priority": "critical"}, "other": None}
 
 
-def test_counting_registers_nobody(posts):
+def test_counting_registers_no_agent(posts):
     posts.bb("--as", "k", "log").ok()
     assert [a["id"] for a in posts.json("status")] == ["other"]
 
 
-def test_a_write_does_not_read(posts):
+def test_a_write_marks_nothing_as_read(posts):
     posts.bb("--as", "k", "post", "x").ok()
     assert unread(posts, "k")["count"] == 3
     assert agent(posts, "k")["status"] == "idle"

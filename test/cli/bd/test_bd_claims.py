@@ -25,7 +25,7 @@ def test_a_claim_sets_holder_stamp_end_and_status(repo):
     assert {k: shown[k] for k in got} == got
 
 
-def test_claim_says_until_when_and_the_epoch(repo):
+def test_claim_prints_the_end_of_the_lease_and_the_epoch(repo):
     clock(repo)
     bead = repo.create("x")
     got = repo.bd("claim", bead).ok().out
@@ -75,7 +75,7 @@ def test_a_live_claim_of_another_is_refused_with_holder_and_end(repo):
     assert repo.journal.read_bytes() == journal
 
 
-def test_all_or_none_of_several(repo):
+def test_a_claim_of_several_beads_takes_all_or_none(repo):
     clock(repo)
     a, b = repo.create("a"), repo.create("b")
     repo.bd("claim", b, "--actor", "bob").ok()
@@ -127,7 +127,7 @@ def test_a_closed_bead_cannot_be_claimed(repo):
 
 
 @pytest.mark.parametrize("word", ["unclaim", "renew"])
-def test_what_is_not_claimed_or_not_mine_is_not_given_back_or_renewed(repo, word):
+def test_only_an_own_claim_can_be_released_or_renewed(repo, word):
     clock(repo)
     bead = repo.create("x")
     is_error(repo.bd("--json", word, bead), "not_claimed", 1)
@@ -139,7 +139,7 @@ def test_what_is_not_claimed_or_not_mine_is_not_given_back_or_renewed(repo, word
     assert repo.bd("--json", word, bead).error["code"] in ("not_claimed", "closed")
 
 
-def test_unclaim_opens_again_and_clears_all_three(repo):
+def test_unclaim_reopens_and_clears_assignee_epoch_and_lease(repo):
     bead = repo.create("x")
     repo.bd("claim", bead).ok()
     got, = repo.json("unclaim", bead)
@@ -323,7 +323,7 @@ def test_close_claim_next_takes_what_it_has_just_unblocked(repo):
 
 # reclaim
 
-def test_reclaim_opens_what_has_expired(repo):
+def test_reclaim_reopens_beads_with_expired_leases(repo):
     clock(repo)
     a, b, c = repo.create("a"), repo.create("b"), repo.create("c")
     repo.bd("claim", a, "--actor", "bob").ok()
@@ -381,7 +381,7 @@ def vybe(repo, words, bead, *more, agent="alice"):
 
 
 @pytest.mark.parametrize("words", STATUS_ACTS, ids=" ".join)
-def test_the_status_under_a_live_lease_is_the_holders_or_needs_force(repo, words):
+def test_under_a_live_lease_only_the_holder_changes_the_status_without_force(repo, words):
     bead = held(repo)
     before = repo.show(bead)
     error = is_error(repo.bd("--json", *act(words, bead)), "already_claimed", 1)
@@ -393,7 +393,7 @@ def test_the_status_under_a_live_lease_is_the_holders_or_needs_force(repo, words
 
 
 @pytest.mark.parametrize("words", STATUS_ACTS, ids=" ".join)
-def test_the_holder_needs_no_force_and_after_the_lease_nobody_does(repo, words):
+def test_the_holder_needs_no_force_and_after_the_lease_no_actor_does(repo, words):
     mine, left = held(repo, "alice"), held(repo)
     repo.bd(*act(words, mine)).ok()
     clock(repo, h=1)  # the lease ends at this moment
@@ -435,7 +435,7 @@ def test_a_pushed_status_needs_force_too(repo):
 
 
 def test_a_closed_bead_under_a_live_lease_is_not_reopened(repo):
-    """Two clones, one closes and one claims: after the merge the bead may be closed and claimed."""
+    """If one clone closes a bead and another claims it, the merged bead may be closed and claimed."""
     clock(repo)
     bead = "bd-merged"
     append(repo, {"beads": [{"_at": [ms(), 90], "_by": "bob", "id": bead, "created_at": [ms(), 1], "created_by": "zoe", "title": "x",
@@ -451,7 +451,7 @@ def test_a_closed_bead_under_a_live_lease_is_not_reopened(repo):
     assert repo.show(bead)["status"] == "open"
 
 
-def test_one_bead_of_another_keeps_all_of_the_command_from_happening(repo):
+def test_one_bead_claimed_by_another_agent_stops_the_whole_command(repo):
     bead = held(repo)
     mine = repo.create("mine")
     for words in (["close", mine, bead], ["delete", mine, bead, "--yes"], ["update", mine, bead, "-s", "closed"]):
@@ -460,15 +460,15 @@ def test_one_bead_of_another_keeps_all_of_the_command_from_happening(repo):
     is_error(repo.bd("--json", "delete", bead, "--dry-run"), "already_claimed", 1)
 
 
-def test_everything_but_the_status_is_free_to_all(repo):
+def test_under_a_live_lease_others_can_change_everything_but_the_status(repo):
     bead = held(repo)
     for words in (["update", bead, "--title", "t", "-p", "0"], ["comment", bead, "hi"], ["label", "add", bead, "l"],
                   ["update", bead, "-s", "in_progress"], ["close", bead, "--force"], ["close", bead]):
         repo.bd(*words).ok()
 
 
-def test_whoever_is_told_of_the_blockers_knows_of_the_claim(repo):
-    """The claim is named first: forcing a blocked bead closed must not override a claim that nobody spoke of."""
+def test_the_error_names_the_claim_before_the_blockers(repo):
+    """So that forcing a blocked bead closed never overrides a claim that was not mentioned."""
     clock(repo)
     blocker = repo.create("blocker")
     bead = repo.create("x", "--deps", blocker)
@@ -476,7 +476,7 @@ def test_whoever_is_told_of_the_blockers_knows_of_the_claim(repo):
     is_error(repo.bd("--json", "close", bead), "already_claimed", 1)
 
 
-def test_close_eligible_leaves_the_epics_of_others_alone(repo):
+def test_close_eligible_skips_epics_that_others_have_claimed(repo):
     clock(repo)
     epic = repo.create("epic", "-t", "epic")
     repo.bd("close", repo.create("child", "--parent", epic)).ok()

@@ -8,7 +8,7 @@ from board import on_terminal
 from conftest import git
 
 
-def test_close_records_when_who_why_and_where(repo):
+def test_close_records_time_actor_reason_and_branch(repo):
     clock(repo)
     bead = repo.create("x")
     clock(repo, m=1)
@@ -22,12 +22,12 @@ def test_close_records_when_who_why_and_where(repo):
     assert {k: shown[k] for k in got} == got
 
 
-def test_close_says_so(repo):
+def test_close_prints_a_confirmation(repo):
     bead = repo.create("x")
     assert repo.bd("close", bead, "-r", "why").ok().out.startswith(f"Closed {bead}: x\n")
 
 
-def test_reopen_and_undelete_say_so(repo):
+def test_reopen_and_undelete_print_a_confirmation(repo):
     bead = repo.create("x")
     repo.bd("close", bead).ok()
     assert repo.bd("reopen", bead).ok().out.startswith(f"Reopened {bead}: x\n")
@@ -71,7 +71,7 @@ def test_a_bead_with_open_blockers_closes_only_by_force(repo):
     assert repo.show(bead)["status"] == "closed"
 
 
-def test_a_blocker_and_what_it_blocks_close_together(repo):
+def test_a_blocker_and_the_bead_it_blocks_close_together(repo):
     a = repo.create("a")
     b = repo.create("b", "--deps", a)
     repo.bd("close", a, b).ok()
@@ -109,7 +109,7 @@ def test_a_parent_and_its_last_open_child_close_together(repo):
     assert repo.show(parent)["status"] == repo.show(child)["status"] == "closed"
 
 
-def test_suggest_next_shows_what_has_become_ready(repo):
+def test_suggest_next_lists_beads_that_became_ready(repo):
     a = repo.create("a")
     b, c = repo.create("b", "--deps", a), repo.create("c")
     d = repo.create("d", "--deps", f"{a},{c}")
@@ -122,7 +122,7 @@ def test_suggest_next_shows_what_has_become_ready(repo):
     assert b in out and d not in out
 
 
-def test_reopen_takes_the_closing_back(repo):
+def test_reopen_clears_the_closing(repo):
     clock(repo)
     bead = repo.create("x")
     repo.bd("close", bead, "-r", "done").ok()
@@ -180,7 +180,7 @@ def test_a_deleted_bead_is_in_no_list(repo):
 @pytest.mark.parametrize("words", [["update", "-p", "0"], ["close"], ["reopen"], ["claim"], ["unclaim"], ["renew"],
                                    ["delete"], ["comment", "hi"], ["show"], ["comments"], ["why"], ["children"],
                                    ["dep", "list"], ["dep", "tree"], ["label", "list"]])
-def test_every_other_command_says_that_it_is_deleted(repo, words):
+def test_every_other_command_reports_that_the_bead_is_deleted(repo, words):
     bead = repo.create("x")
     repo.bd("delete", bead, "--yes").ok()
     journal = repo.journal.read_bytes()
@@ -190,7 +190,7 @@ def test_every_other_command_says_that_it_is_deleted(repo, words):
     assert repo.journal.read_bytes() == journal
 
 
-def test_undelete_brings_everything_back(repo):
+def test_undelete_restores_everything(repo):
     a, epic = repo.create("a"), repo.create("e", "-t", "epic")
     bead = repo.create("x", "-l", "l", "-d", "d", "--deps", a, "--parent", epic)
     repo.bd("comment", bead, "note").ok()
@@ -206,13 +206,13 @@ def test_undelete_brings_everything_back(repo):
     assert repo.json("search", "note")[0]["id"] == bead
 
 
-def test_undelete_of_what_is_there_or_never_was(repo):
+def test_undelete_of_a_live_or_unknown_bead_is_an_error(repo):
     bead = repo.create("x")
     is_error(repo.bd("--json", "undelete", bead), "invalid_argument", 1)
     is_error(repo.bd("--json", "undelete", "bd-none"), "not_found", 1)
 
 
-def test_deleted_the_latest_first(repo):
+def test_deleted_is_newest_first(repo):
     ids = []
     for i in range(3):
         clock(repo, m=i)

@@ -1,4 +1,4 @@
-"""bd count, status, list: numbers that are kept up to date, and lists in the order of an index"""
+"""bd count, status, list: counts that are kept up to date, and lists in the order of an index"""
 import collections
 import random
 
@@ -20,7 +20,7 @@ def act(repo, rng, ids, step):
 
 
 def numbers(repo):
-    """What bd counts, and what a list of all beads has."""
+    """The counts of bd, and those of a list of all beads."""
     beads = repo.json("list", "--all", "-n", "0")
     status = repo.json("status")
     for flag, member in (("--by-status", "status"), ("--by-priority", "priority"), ("--by-type", "issue_type")):
@@ -33,7 +33,7 @@ def numbers(repo):
     assert status["ready_issues"] == len(repo.json("ready", "-n", "0"))
 
 
-def test_counts_are_those_of_the_beads_after_any_change(repo):
+def test_counts_are_correct_after_any_change(repo):
     clock(repo)
     rng = random.Random(7)
     ids = [repo.create(f"bead {i}") for i in range(12)]
@@ -57,7 +57,7 @@ def test_a_deferred_or_claimed_bead_is_not_counted_as_ready(repo):
     assert repo.json("status")["ready_issues"] == len(repo.json("ready")) == 3
 
 
-def test_a_search_tells_how_many_beads_it_found(repo):
+def test_a_search_reports_the_number_of_results(repo):
     for i in range(6):
         repo.create(f"parser {i}" if i % 2 else f"printer {i}")
     assert "2 of 3 beads" in repo.bd("search", "parser", "-n", "2").ok().out

@@ -40,7 +40,7 @@ def test_everything_can_be_given_at_once(repo):
         [(other, "blocks"), (third, "discovered_from"), (epic, "parent")])
 
 
-def test_create_says_id_and_title(repo):
+def test_create_prints_id_and_title(repo):
     assert repo.bd("create", "hello", "--id", "bd-x1").ok().out == "Created bd-x1: hello\n"
 
 
@@ -70,7 +70,7 @@ def test_beyond_500_beads_ids_have_one_character_more(repo):
     assert re.fullmatch(r"bd-[0-9a-z]{5}", repo.create("the 501st"))
 
 
-def test_the_prefix_is_what_init_was_told(plain_repo):
+def test_the_prefix_is_the_one_given_to_init(plain_repo):
     plain_repo.bd("init", "--prefix", "work").ok()
     assert re.fullmatch(r"work-[0-9a-z]{4}", plain_repo.create("x"))
 
@@ -111,7 +111,7 @@ def test_a_title_is_one_line_of_text(repo, title):
 
 @pytest.mark.parametrize("title", ["'; DROP TABLE beads; --", '{"a":1}', "%s%n", "$(id) `id`", "日本語 ｗｉｄｅ",
                                    "👩‍👩‍👧‍👦 family", "e\u0301", "\u202eabc", "-5", "--"])
-def test_a_title_is_kept_as_it_is(repo, title):
+def test_a_title_is_stored_unchanged(repo, title):
     bead = repo.json("create", "--", title)
     assert bead["title"] == title
     assert repo.show(bead["id"])["title"] == title
@@ -142,7 +142,7 @@ def test_a_description_from_a_file_or_standard_input(repo):
         "\n") == "pipe 🎉"
 
 
-def test_a_body_file_that_is_not_there(repo):
+def test_a_missing_body_file_is_an_error(repo):
     error = is_error(repo.bd("--json", "create", "x", "--body-file", "nowhere.txt"), "invalid_argument", 1)
     assert "nowhere.txt" in error["message"]
     assert repo.json("list") == []
@@ -152,13 +152,13 @@ def test_labels_are_a_set(repo):
     assert repo.json("create", "x", "-l", "b,a", "-l", "a", "-l", "ä")["labels"] == ["a", "b", "ä"]
 
 
-def test_create_links_only_to_beads_that_are_there(repo):
+def test_create_refuses_dependencies_on_unknown_beads(repo):
     for args in (["--deps", "blocks:bd-none"], ["--parent", "bd-none"]):
         is_error(repo.bd("--json", "create", "x", *args), "not_found", 1)
     assert repo.json("list") == []
 
 
-def test_create_links_not_to_deleted_beads(repo):
+def test_create_refuses_dependencies_on_deleted_beads(repo):
     gone = repo.create("gone")
     repo.bd("delete", gone, "--yes").ok()
     for args in (["--deps", gone], ["--parent", gone]):
@@ -207,7 +207,7 @@ def test_the_id_of_a_deleted_bead_is_not_used_again(repo):
 
 
 @pytest.mark.parametrize("bead", ["", " ", "a b", "bd-\n", "bd-ä", "../x", "bd-", "-x", "bd/x", "BD-\x01"])
-def test_an_id_has_a_shape(repo, bead):
+def test_an_invalid_id_is_refused(repo, bead):
     is_error(repo.bd("--json", "create", "x", f"--id={bead}"), "invalid_argument", 1)
     assert repo.json("list") == []
 
@@ -293,7 +293,7 @@ def test_a_file_makes_a_bead_for_each_heading(repo):
         [(other, "blocks"), (epic["id"], "parent")])
 
 
-def test_a_file_is_taken_whole_or_not_at_all(repo):
+def test_a_file_is_read_completely_or_not_at_all(repo):
     plan = repo.path / "plan.md"
     plan.write_text(PLAN % "bd-none")
     before = repo.journal.read_bytes()
@@ -311,7 +311,7 @@ def test_a_heading_in_a_code_block_is_no_bead(repo):
     assert one["description"] == "See:\n\n```\n## not a title\n### Priority\n```"
 
 
-def test_a_file_with_other_line_ends(repo):
+def test_a_file_with_crlf_line_ends(repo):
     plan = repo.path / "plan.md"
     plan.write_bytes(b"## one\r\n\r\n### Priority\r\nP1\r\n\r\n### Labels\r\na, b\r\n## two\r\n")
     one, two = repo.json("create", "-f", str(plan))
@@ -368,7 +368,7 @@ def test_an_assignee_is_a_name_too(repo, name):
     assert repo.json("list") == []
 
 
-def test_the_answer_is_the_bead_that_show_shows(repo):
+def test_the_reply_equals_that_of_show(repo):
     made = repo.json("create", "x", env=at())
     shown = repo.show(made["id"])
     assert {k: shown[k] for k in made} == made
@@ -382,21 +382,21 @@ def test_json_is_one_line_and_nothing_else(repo):
     assert json.loads(done.out)["title"] == "x"
 
 
-def test_times_are_the_commands(repo):
+def test_times_are_those_of_the_command(repo):
     assert repo.json("create", "x", env={"ABACUS_NOW": "2026-01-01T01:00:00.123+01:00"})["created_at"] == stamp(ms=123)
     assert repo.json("create", "x", env={"ABACUS_NOW": str(ms(ms=124))})["created_at"] == stamp(ms=124)
 
 
 @pytest.mark.parametrize("now", ["soon", "2026-02-30T00:00:00Z", "2026-01-01", "253402300800000",
                                  "9223372036854775807", "99999999999999999999"])
-def test_a_time_that_is_none_or_has_no_rfc3339_form_is_refused(repo, now):
+def test_a_time_that_is_invalid_or_has_no_rfc3339_form_is_refused(repo, now):
     is_error(repo.bd("--json", "create", "x", env={"ABACUS_NOW": now}), "invalid_argument", 1)
     assert repo.json("list") == []
 
 
 @pytest.mark.parametrize("body", ["one line\n", "two\nlines\n", "ends with a blank line\n\n", "no end", "\n", "a\r\n"])
-def test_a_body_from_standard_input_is_that_of_a_file(repo, body):
-    """Every byte of it, the end of the last line too; the same for every option that names a file."""
+def test_a_body_from_standard_input_equals_that_of_a_file(repo, body):
+    """Every byte, including the last line end; the same for every option that names a file."""
     (repo.path / "body.md").write_bytes(body.encode())
     bead = repo.create("x")
     for words in (["create", "x", "--body-file"], ["update", bead, "--body-file"]):

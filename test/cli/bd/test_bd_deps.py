@@ -69,7 +69,7 @@ def test_an_edge_is_its_ends_and_its_kind(repo):
     is_error(repo.bd("--json", "dep", "remove", a, b), "not_found", 1)
 
 
-def test_a_removed_edge_can_come_back(repo):
+def test_a_removed_edge_can_be_added_again(repo):
     clock(repo)
     a, b = repo.create("a"), repo.create("b")
     for _ in range(3):
@@ -92,7 +92,7 @@ def test_a_removed_edge_is_seen_by_no_query(repo):
 
 
 @pytest.mark.parametrize("kind", ["blocks", "parent"])
-def test_cycles_are_refused_and_the_way_is_told(repo, kind):
+def test_cycles_are_refused_and_their_path_is_reported(repo, kind):
     a, b, c = repo.create("a"), repo.create("b"), repo.create("c")
     repo.bd("dep", "add", a, b, "-t", kind).ok()
     repo.bd("dep", "add", b, c, "-t", kind).ok()
@@ -106,7 +106,7 @@ def test_cycles_are_refused_and_the_way_is_told(repo, kind):
 
 
 @pytest.mark.parametrize("kind", ["related", "discovered_from"])
-def test_other_kinds_may_go_in_circles(repo, kind):
+def test_other_kinds_may_form_cycles(repo, kind):
     a, b = repo.create("a"), repo.create("b")
     repo.bd("dep", "add", a, b, "-t", kind).ok()
     repo.bd("dep", "add", b, a, "-t", kind).ok()
@@ -114,13 +114,13 @@ def test_other_kinds_may_go_in_circles(repo, kind):
 
 
 @pytest.mark.parametrize("kind", ["blocks", "parent", "related", "discovered_from"])
-def test_nothing_depends_on_itself(repo, kind):
+def test_a_bead_cannot_depend_on_itself(repo, kind):
     a = repo.create("a")
     is_error(repo.bd("--json", "dep", "add", a, a, "-t", kind), "self_dependency", 1)
     assert repo.show(a)["dependency_count"] == 0
 
 
-def test_both_ends_have_to_be_there(repo):
+def test_both_beads_of_an_edge_must_exist(repo):
     a, gone = repo.create("a"), repo.create("gone")
     repo.bd("delete", gone, "--yes").ok()
     is_error(repo.bd("--json", "dep", "add", a, "bd-none"), "not_found", 1)
@@ -139,7 +139,7 @@ def test_a_bead_has_one_parent(repo):
     assert repo.show(a)["parent"] == c
 
 
-def test_children_closed_ones_too(repo):
+def test_children_lists_closed_children_too(repo):
     epic = repo.create("epic", "-t", "epic")
     a, b = repo.create("a", "--parent", epic), repo.create("b", "--parent", epic)
     repo.bd("close", a).ok()
@@ -237,7 +237,7 @@ def test_graph_of_all_and_of_one(repo):
     is_error(repo.bd("--json", "graph", "bd-none"), "not_found", 1)
 
 
-def test_a_deleted_bead_is_in_no_tree_and_comes_back_with_its_edges(repo):
+def test_a_deleted_bead_is_in_no_tree_and_undelete_restores_its_edges(repo):
     a, b, c, d = diamond(repo)
     repo.bd("delete", b, "--yes").ok()
     assert {n["id"] for n in repo.json("dep", "tree", a)["nodes"]} == {a, c, d}

@@ -1,4 +1,4 @@
-"""bd: what agents and scripts have learnt"""
+"""bd: the habits of agents and scripts"""
 import json
 import re
 
@@ -57,7 +57,7 @@ def whole(bead):
                                    ["reopen", "bd-a"], ["label", "add", "bd-a", "l"], ["unclaim", "bd-a"],
                                    ["renew", "bd-a"], ["undelete", "bd-c"], ["reclaim"], ["children", "bd-p"],
                                    ["dep", "list", "bd-b"], ["stale"], ["ready", "--claim"], ["close", "bd-a", "--claim-next"]])
-def test_a_bead_is_whole_in_every_command(repo, words):
+def test_every_command_prints_whole_beads(repo, words):
     prepared(repo, four)
     if words[0] in ("unclaim", "renew"):
         repo.bd("claim", "bd-a").ok()
@@ -134,7 +134,7 @@ def test_version_and_help_need_no_repository(repo, tmp_path):
     "blocked", "children", "comments", "comment", "label add", "label remove", "label list", "label list-all", "status",
     "validate", "doctor", "where", "info", "version", "config get", "config set", "config list", "stale", "count",
     "epic status", "epic close-eligible", "graph"])
-def test_every_command_explains_itself(plain_repo, command):
+def test_every_command_has_help(plain_repo, command):
     out = plain_repo.bd(*command.split(), "--help").ok().out
     assert "Usage" in out and f"bd {command}" in out
 
@@ -166,7 +166,7 @@ def test_no_colour_where_there_is_no_terminal(two):
         assert "\x1b" not in two.bd(*words).ok().out
 
 
-def test_a_command_that_does_not_exist_is_no_silence(repo):
+def test_an_unknown_command_is_an_error(repo):
     error = is_error(repo.bd("--json", "lst"), "invalid_argument", 2)
     assert "lst" in error["message"]
 

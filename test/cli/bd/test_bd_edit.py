@@ -37,7 +37,7 @@ def test_the_page_has_the_fields_and_the_texts(repo):
     assert left(repo) == []
 
 
-def test_what_is_changed_is_written_and_nothing_else(repo):
+def test_only_changed_fields_are_written(repo):
     bead = repo.create("old", "-d", "text", "-l", "a", "-a", "bob", "--design", "keep")
     journal = repo.journal.read_bytes()
     out, code = edit(repo, bead, """
@@ -72,7 +72,7 @@ def test_an_unchanged_page_writes_nothing(repo, script):
     assert repo.journal.read_bytes() == journal and left(repo) == []
 
 
-def test_a_field_that_somebody_else_changed_meanwhile_is_not_overwritten_and_the_text_is_kept(repo):
+def test_a_field_that_another_actor_changed_meanwhile_is_not_overwritten_and_the_text_is_kept(repo):
     bead = repo.create("x")
     out, code = edit(repo, bead, f'{BIN}/bd --as bob update {bead} --title bobs -q\nsed -i "s/^title:.*/title: mine/" "$1"\n')
     assert code == 1 and "bob has changed the title" in out
@@ -82,7 +82,7 @@ def test_a_field_that_somebody_else_changed_meanwhile_is_not_overwritten_and_the
     assert kept.stat().st_mode & 0o077 == 0
 
 
-def test_another_field_that_somebody_else_changed_meanwhile_stays(repo):
+def test_another_field_that_was_changed_meanwhile_is_kept(repo):
     bead = repo.create("x")
     out, code = edit(repo, bead, f'{BIN}/bd --as bob update {bead} -p 0 -q\nsed -i "s/^title:.*/title: mine/" "$1"\n')
     assert code == 0
@@ -100,7 +100,7 @@ def test_another_field_that_somebody_else_changed_meanwhile_stays(repo):
     ('printf "no front matter" > "$1"\n', "line 1"),
     ('printf "\\377" >> "$1"\n', "UTF-8"),
 ])
-def test_a_page_that_cannot_be_taken_is_kept_and_nothing_is_written(repo, script, word):
+def test_an_invalid_page_is_kept_and_nothing_is_written(repo, script, word):
     bead = repo.create("x")
     journal = repo.journal.read_bytes()
     out, code = edit(repo, bead, script)
@@ -119,7 +119,7 @@ def test_an_editor_that_fails_changes_nothing(repo):
     assert repo.show(bead)["title"] == "x"
 
 
-def test_odd_values_survive_the_page(repo):
+def test_unusual_values_survive_an_edit(repo):
     bead = repo.create('"quoted" # title', "-l", "plain", "-d", "<!-- design -->\nmine", "--design", "d")
     repo.json("update", bead, "--external-ref", "[x]")
     before = repo.show(bead)

@@ -1,4 +1,4 @@
-"""bd: every error has its code, its exit status and its place"""
+"""bd: the code, exit status and output stream of every error"""
 import fcntl
 import re
 import resource
@@ -28,7 +28,7 @@ def test_a_repository_without_a_store(plain_repo):
     assert not plain_repo.home.exists()
 
 
-def test_a_bead_that_is_not_there(repo):
+def test_an_unknown_bead_is_not_found(repo):
     for words in (["show"], ["update", "-p", "0"], ["close"], ["reopen"], ["delete"], ["undelete"], ["claim"],
                   ["renew"], ["unclaim"], ["comment", "hi"], ["comments"], ["children"], ["why"]):
         error = is_error(repo.bd("--json", words[0], "bd-nope", *words[1:]), "not_found", 1)
@@ -58,7 +58,7 @@ def test_for_people_the_error_is_on_stderr(repo):
     assert done.err.startswith("error: ") and "bd-nope" in done.err
 
 
-def test_an_error_without_a_store_is_json_even_when_json_stands_last(plain_repo):
+def test_an_error_without_a_store_is_json_even_if_the_flag_is_last(plain_repo):
     is_error(plain_repo.bd("list", "--json"), "not_initialized", 1)
     is_error(plain_repo.bd("frobnicate", "--json"), "invalid_argument", 2)
     is_error(plain_repo.bd("list", "--nope", "--json"), "invalid_argument", 2)
@@ -73,7 +73,7 @@ def break_at(repo, where):
 
 
 def test_damage_in_the_middle_refuses_writes_with_the_offset_and_keeps_the_file(repo):
-    """Reads go on from what precedes the damage, and say so."""
+    """Reads use the records before the damage, and report it."""
     repo.create("one")
     repo.create("two")
     lines = repo.journal.read_bytes().splitlines(keepends=True)
@@ -123,7 +123,7 @@ def test_a_torn_last_record_is_dropped(repo, cut):
     assert repo.ids("list") == [one, three]
 
 
-def test_a_record_that_was_not_applied_is_caught_up(repo):
+def test_a_record_missing_in_the_cache_is_applied(repo):
     """Another process died between the journal and the cache."""
     clock(repo)
     one = repo.create("one")
@@ -147,7 +147,7 @@ def test_a_journal_that_cannot_be_read_is_a_storage_error(repo):
         is_error(repo.bd("--json", *words), "storage", 3)
 
 
-def test_a_journal_that_is_gone_is_not_an_empty_list(repo):
+def test_a_missing_journal_is_not_an_empty_list(repo):
     repo.create("one")
     repo.journal.unlink()
     for words in (["list"], ["ready"], ["create", "x"], ["status"]):
@@ -155,7 +155,7 @@ def test_a_journal_that_is_gone_is_not_an_empty_list(repo):
         assert (done.code, list(done.json)) in [(1, ["error"]), (3, ["error"])], (words, done.out)
 
 
-def test_a_full_disk_is_a_storage_error_and_nothing_is_said_to_be_done(repo):
+def test_a_full_disk_is_a_storage_error_and_reports_no_success(repo):
     bead = repo.create("one")
     journal = repo.journal.read_bytes()
     limit = len(journal) + 20
@@ -250,7 +250,7 @@ def plain_answers():
 
 @pytest.mark.parametrize("harm", [None, drop, drop_one, drop_main, truncate, empty, noise, noise_inside, old],
                          ids=lambda h: h.__name__ if h else "none")
-def test_the_cache_may_vanish_or_rot_between_any_two_commands(repo, plain_answers, harm):
+def test_the_cache_may_be_deleted_or_damaged_between_any_two_commands(repo, plain_answers, harm):
     answers = []
     for i, words in enumerate(SESSION):
         clock(repo, s=i)

@@ -1,4 +1,4 @@
-"""bd export: what comes in goes out again"""
+"""bd export: imported records are exported unchanged"""
 import csv
 import io
 import json
@@ -46,7 +46,7 @@ def other(repo, tmp_path):
     return made
 
 
-def test_what_comes_in_goes_out_again(repo, other):
+def test_imported_records_are_exported_unchanged(repo, other):
     record = issue("up-1", description="d", design="g", acceptance_criteria="a", notes="n", status="hooked", priority=0,
                    issue_type="molecule", assignee="carol", labels=["z", "a", "m"], owner="o",
                    created_at="2025-12-01T10:00:00.123456789-08:00", updated_at="2025-12-01T19:00:00.5+00:00",
@@ -60,7 +60,7 @@ def test_what_comes_in_goes_out_again(repo, other):
     assert out["up-2"] == gone
 
 
-def test_unknown_keys_come_out_byte_for_byte(repo, other):
+def test_unknown_keys_are_exported_byte_for_byte(repo, other):
     text = (b'{"id":"a-1","title":"t","status":"open","priority":2,"issue_type":"task",'
             b'"created_at":"2025-12-01T10:00:00Z","updated_at":"2025-12-01T10:00:00Z",'
             b'"odd":{ "b":1.50, "a":[ 1e3,\t-0.0 ],"u":"\\u003cx\\u003e\\/" },"n":12345678901234567890.1}')
@@ -71,7 +71,7 @@ def test_unknown_keys_come_out_byte_for_byte(repo, other):
     assert_fixed(repo, other)
 
 
-def test_dependencies_and_comments_come_out_as_they_were(repo, other):
+def test_dependencies_and_comments_are_exported_unchanged(repo, other):
     deps = [{"issue_id": "a-2", "depends_on_id": "a-1", "type": kind, "created_at": "2025-12-01T10:00:00-08:00",
              "created_by": "bob", "metadata": "{}", "thread_id": ""}
             for kind in ("blocks", "supersedes", "relates-to", "parent-child", "waits-for")]

@@ -1,4 +1,4 @@
-"""bd: the commands in the hint of an error name the bead, and work when they are pasted."""
+"""bd: the commands in the hint of an error name the bead, and work when pasted."""
 import pytest
 
 from hints import quoted_commands, run_command

@@ -84,7 +84,7 @@ def test_a_line_older_than_the_bead_is_skipped(repo):
     assert repo.show("up-1")["title"] == "mine"
 
 
-def test_an_edit_there_and_an_edit_here_are_both_kept(repo):
+def test_edits_on_both_sides_are_kept(repo):
     imported(repo, write(repo, issue("up-1")))
     repo.json("update", "up-1", "-p", "0", env=at(d=2))
     there = write(repo, issue("up-1", description="new", updated_at="2026-01-02T00:00:00Z"))
@@ -173,7 +173,7 @@ def test_strict_imports_nothing_if_a_line_would_be_refused(repo):
     (issue("a-1", updated_at="2026-01-03T10:00:00Z", **{f"k{n}": 1 for n in range(4900)}), "too_large"),
 ], ids=["a memory", "a dependency", "a bead"])
 def test_strict_and_a_dry_run_find_every_line_that_would_be_refused(repo, refused, code):
-    """The last one fits alone, but not together with the members that the bead has here."""
+    """The last line would fit alone, but not together with the members of the bead in the store."""
     for key in ("i", "j"):
         imported(repo, write(repo, issue("a-1", **{f"{key}{n}": 1 for n in range(4900)}), name="first.jsonl"))
     before = repo.journal.read_bytes()
@@ -251,13 +251,13 @@ def test_a_link_in_the_repository_is_not_followed(repo):
     assert imported(repo, ".beads/issues.jsonl")[0] == {"created": 1}
 
 
-def test_a_dolt_database_is_named(repo):
+def test_a_dolt_database_is_reported(repo):
     (repo.path / ".beads" / "dolt").mkdir(parents=True)
     error = is_error(repo.bd("--json", "import"), "not_found", 1)
     assert "bd export -o .beads/issues.jsonl" in error["hint"]
 
 
-def test_people_see_the_counts_and_the_findings(repo):
+def test_the_text_has_the_counts_and_the_findings(repo):
     path = write(repo, issue("a-1"), b"x")
     done = repo.bd("import", path)
     assert done.code == 1

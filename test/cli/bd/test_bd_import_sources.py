@@ -99,7 +99,7 @@ def test_a_database_whose_tables_run_sql_is_refused(repo, sql):
     is_error(repo.bd("--json", "import"), "corrupt", 3)
 
 
-def test_a_file_that_is_no_database_is_refused(repo):
+def test_a_file_that_is_not_a_database_is_refused(repo):
     (repo.path / "x.db").write_bytes(b"SQLite format 3\0" + b"x" * 200)
     assert repo.bd("--json", "import", "x.db").code != 0
 

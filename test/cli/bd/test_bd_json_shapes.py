@@ -95,7 +95,7 @@ def test_types_of_every_member(store):
         assert bead["content_hash"] == content_hash(bead)
 
 
-def test_what_is_excluded_from_the_hash_does_not_change_it(store):
+def test_members_excluded_from_the_hash_do_not_change_it(store):
     before = store.show("bd-n")
     clock(store, m=1)
     store.bd("label", "add", "bd-n", "x", "--actor", "bob").ok()

@@ -1,4 +1,4 @@
-"""bd list, bd search, bd show: which, in which order, how"""
+"""bd list, bd search, bd show: filters, order and output"""
 import pytest
 
 from beads import PUBLIC, append, at, clock, is_error, ms, prepared, stamp, wipe_cache
@@ -93,7 +93,7 @@ def test_a_wrong_value_is_refused(store, words):
     is_error(store.bd("--json", "list", *words), "invalid_argument", 1)
 
 
-def test_a_parent_or_id_that_is_not_there(store):
+def test_an_unknown_parent_or_id_is_an_error(store):
     is_error(store.bd("--json", "list", "--parent", "bd-none"), "not_found", 1)
 
 
@@ -153,7 +153,7 @@ def test_a_child_whose_parent_is_not_in_the_list_is_in_the_tree(store):
     assert "bd-b" in store.bd("list", "--tree").ok().out
 
 
-def test_nothing_found_is_said(repo):
+def test_an_empty_result_is_reported(repo):
     assert repo.bd("list").ok().out == "No beads found.\n"
     assert repo.bd("search", "x").ok().out.strip()
     assert repo.bd("search", "x", "--json").ok().out == "[]\n"
@@ -163,7 +163,7 @@ WIDE = ["日本語のとても長い題名です" * 8, "👩‍👩‍👧‍�
 
 
 @pytest.mark.parametrize("title", WIDE)
-def test_wide_text_is_cut_between_characters_and_columns_hold(repo, title):
+def test_wide_text_is_cut_between_characters_and_columns_stay_aligned(repo, title):
     repo.create(title, "-a", "ゆう", "--id", "bd-w")
     repo.create("plain", "-a", "bob", "--id", "bd-p")
     done = repo.bd("list").ok()
@@ -190,7 +190,7 @@ def test_control_characters_do_not_reach_the_terminal(repo, text):
 
 # search
 
-def test_search_looks_everywhere(repo):
+def test_search_covers_all_texts(repo):
     where = {"t": ["--id", "bd-t"], "d": ["-d", "needle"], "g": ["--design", "needle"], "c": ["--acceptance", "needle"]}
     for name, words in where.items():
         repo.create("needle" if name == "t" else name, *(words if name == "t" else ["--id", f"bd-{name}", *words]))
@@ -215,13 +215,13 @@ def test_any_words_are_safe_to_search_for(repo, words):
 
 @pytest.mark.parametrize("words", ["src/main.c", "main.c", "don't", "log-in", "foo::bar", "v1.2", "a@b", "gh-42",
                                    "bd-me", "log-in main"])
-def test_words_with_signs_in_them_are_found(repo, words):
+def test_words_with_punctuation_are_found(repo, words):
     repo.create("In src/main.c don't log-in: foo::bar v1.2 a@b gh-42", "--id", "bd-me")
     repo.create("something else", "--id", "bd-no")
     assert repo.ids("search", words) == ["bd-me"]
 
 
-def test_search_follows_every_change(repo):
+def test_search_is_up_to_date_after_every_change(repo):
     bead = repo.create("before")
     repo.bd("update", bead, "--title", "after").ok()
     assert (repo.ids("search", "before"), repo.ids("search", "after")) == ([], [bead])
@@ -246,7 +246,7 @@ def test_search_needs_words(repo):
 
 # show
 
-def test_show_several_in_the_order_asked_for(store):
+def test_show_prints_several_beads_in_the_given_order(store):
     assert store.ids("show", "bd-c", "bd-a") == ["bd-c", "bd-a"]
     assert store.ids("view", "bd-d") == ["bd-d"]
     is_error(store.bd("--json", "show"), "invalid_argument", 2)
@@ -267,7 +267,7 @@ def test_show_for_people(store):
 
 
 @pytest.mark.parametrize("word", ["bd-a1b", "bd-a1", "a1b2", "a1"])
-def test_a_unique_start_of_an_id_will_do(repo, word):
+def test_a_unique_prefix_of_an_id_is_enough(repo, word):
     repo.create("x", "--id", "bd-a1b2")
     repo.create("y", "--id", "bd-c3d4")
     assert repo.ids("show", word) == ["bd-a1b2"]
@@ -282,14 +282,14 @@ def test_a_start_of_several_ids_is_ambiguous(repo):
     assert repo.ids("list", "-s", "closed") == []
 
 
-def test_a_whole_id_wins_over_a_longer_one(repo):
+def test_a_whole_id_is_preferred_to_a_longer_one(repo):
     repo.create("x", "--id", "bd-ab")
     repo.create("y", "--id", "bd-abc")
     assert repo.ids("show", "bd-ab") == ["bd-ab"]
 
 
 @pytest.mark.parametrize("word", ["bd-zz", "", "%", "_", "bd-a*", "'", "bd-\n"])
-def test_other_words_are_no_ids(repo, word):
+def test_other_words_are_not_ids(repo, word):
     repo.create("x", "--id", "bd-a1")
     done = repo.bd("--json", "show", "--", word)
     assert (done.code, done.error["code"]) in [(1, "not_found"), (1, "invalid_argument")]
@@ -332,7 +332,7 @@ NEWEST_FIRST = ("created", "updated", "closed")
 
 
 def test_every_order_is_the_same_with_and_without_a_limit(repo):
-    """A list with a limit reads an index, or merges several; its rows are the first of the whole list."""
+    """A list with a limit reads one index or merges several; its rows are the first ones of the whole list."""
     prepared(repo, many)
     usual = lambda b: (b["priority"], b["created_at"], b["id"])
     beads = sorted(repo.json("list", "--all", "-n", "0"), key=usual)

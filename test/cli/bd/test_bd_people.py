@@ -1,10 +1,10 @@
-"""bd stale, count, epic, status: what people ask"""
+"""bd stale, count, epic, status: overviews for people"""
 import pytest
 
 from beads import clock, is_error, stamp
 
 
-def test_stale_the_longest_untouched_first(repo):
+def test_stale_is_sorted_by_age(repo):
     ids = []
     for day in range(4):
         clock(repo, d=day)
@@ -124,7 +124,7 @@ def test_an_epic_with_open_blockers_is_not_closed_without_force(repo):
     assert repo.show(top)["status"] == "open"
 
 
-def test_a_deleted_part_does_not_count(repo):
+def test_a_deleted_child_does_not_count(repo):
     top, a, b = epic(repo)
     repo.bd("close", a).ok()
     repo.bd("delete", b, "--yes").ok()

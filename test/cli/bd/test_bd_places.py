@@ -1,4 +1,4 @@
-"""bd: one store for one repository, and nothing of the user's is touched"""
+"""bd: one store per repository, and no file of the user is changed"""
 import os
 import re
 import shutil
@@ -18,7 +18,7 @@ def commit(path):
 
 # init
 
-def test_init_begins_says_so_and_prints_what_to_add(plain_repo):
+def test_init_creates_a_store_and_prints_the_text_for_agents_md(plain_repo):
     done = plain_repo.bd("init", "--prefix", "work", "--json").ok()
     reply = done.json
     assert (reply["prefix"], reply["store"]) == ("work", str(plain_repo.home))
@@ -37,7 +37,7 @@ def test_without_a_prefix_it_is_the_name_of_the_folder(plain_repo):
     assert plain_repo.create("x").startswith("proj-")
 
 
-def test_init_again_adopts_what_is_there(repo):
+def test_init_again_keeps_the_existing_store(repo):
     bead = repo.create("x")
     journal = repo.journal.read_bytes()
     for words in ([], ["--prefix", "bd"]):
@@ -47,7 +47,7 @@ def test_init_again_adopts_what_is_there(repo):
 
 
 @pytest.mark.parametrize("word", ["", " ", "a b", "ä", "a/b", "-a", "a\n"])
-def test_a_prefix_has_a_shape(plain_repo, word):
+def test_an_invalid_prefix_is_refused(plain_repo, word):
     is_error(plain_repo.bd("init", f"--prefix={word}", "--json"), "invalid_argument", 1)
     assert not plain_repo.journal.exists()
 
@@ -73,7 +73,7 @@ def test_another_sync_ref_can_be_chosen(plain_repo, ref):
     assert plain_repo.json("where")["ref"] == ref
 
 
-def test_folders_and_files_are_the_users_alone(repo):
+def test_folders_and_files_belong_to_the_user_alone(repo):
     repo.create("x")
     assert stat.S_IMODE(repo.home.stat().st_mode) == 0o700
     for file in repo.home.iterdir():
@@ -89,7 +89,7 @@ def test_a_prefix_with_dashes(plain_repo):
 
 # where
 
-def test_where_explains(repo):
+def test_where_says_why_the_store_is_used(repo):
     got = repo.json("where")
     assert (got["store"], got["repository"], got["exists"]) == (str(repo.home), str(repo.path), True)
     assert got["why"]
@@ -141,7 +141,7 @@ def test_the_same_store_from_a_linked_worktree(repo, tmp_path):
     assert repo.json("close", bead["id"])[0]["closed_on_branch"] == "main"
 
 
-def test_init_in_a_linked_worktree_serves_all(plain_repo, tmp_path):
+def test_init_in_a_linked_worktree_applies_to_all_worktrees(plain_repo, tmp_path):
     commit(plain_repo.path)
     tree = tmp_path / "linked"
     git(plain_repo.path, "worktree", "add", "-q", str(tree), "-b", "topic")
@@ -260,11 +260,11 @@ COMMANDS = [["init"], ["create", "a", "--id", "bd-a"], ["create", "b", "--id", "
 
 
 def users(repo):
-    """Everything but the store: work tree, index, HEAD, refs, hooks, config, objects."""
+    """Everything except the store: worktree, index, HEAD, refs, hooks, config, objects."""
     return {name: data for name, data in snapshot(repo.path).items() if not name.startswith(".git/abacus/")}
 
 
-def test_no_command_touches_what_is_the_users(repo):
+def test_no_command_changes_files_of_the_user(repo):
     commit(repo.path)
     (repo.path / "file.txt").write_text("changed\n")
     (repo.path / "staged.txt").write_text("staged\n")
@@ -298,14 +298,14 @@ def test_readers_write_nothing(repo):
         assert {k: v for k, v in snapshot(repo.home).items() if not k.endswith("-shm")} == before, words
 
 
-def test_lock_files_of_git_are_no_obstacle(repo):
+def test_lock_files_of_git_do_not_stop_commands(repo):
     for name in ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock"):
         (repo.path / ".git" / name).write_text("")
     bead = repo.create("x")
     assert repo.ids("list") == [bead]
 
 
-def test_settings_are_the_clones_and_not_gits(repo):
+def test_settings_belong_to_the_clone_and_are_not_in_git_config(repo):
     config = (repo.path / ".git" / "config").read_bytes()
     assert repo.json("config", "get", "claim.lease")["value"] == "1h"
     assert repo.json("config", "set", "claim.lease", "90m")["value"] == "90m"
@@ -320,7 +320,7 @@ def test_settings_are_the_clones_and_not_gits(repo):
         is_error(repo.bd("--json", "config", *words), "invalid_argument", 1)
 
 
-def test_a_folder_that_is_gone(repo, sub):
+def test_a_removed_current_folder(repo, sub):
     here = os.getcwd()
     try:
         os.chdir(sub)

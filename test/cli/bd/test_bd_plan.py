@@ -20,7 +20,7 @@ def test_extensions_are_in_replies_only_where_they_are_set(repo):
     assert "90 minutes" in shown and "so far" in shown
 
 
-def test_extensions_are_no_part_of_the_content_hash(repo):
+def test_extensions_are_not_part_of_the_content_hash(repo):
     bead = repo.json("create", "x")
     after = repo.json("update", bead["id"], "--due", "2099-12-01", "--notes", "n")[0]
     assert after["content_hash"] == bead["content_hash"] == content_hash(after)
@@ -36,7 +36,7 @@ def test_update_sets_and_removes_extensions(repo):
     assert "due_at" not in repo.show(bead)
 
 
-def test_notes_replace_each_other_and_are_no_comment(repo):
+def test_notes_replace_each_other_and_are_not_comments(repo):
     bead = repo.create("x")
     repo.json("update", bead, "--notes", "one")
     after = repo.json("update", bead, "--notes", "two", "--append-notes", "said")[0]

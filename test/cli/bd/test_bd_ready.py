@@ -63,7 +63,7 @@ def build(repo):
 
 @pytest.fixture
 def table(repo):
-    """A bead for every row, put into the journal by hand, two hours before the commands run."""
+    """A bead for every row, written into the journal by the test, two hours before the commands run."""
     return prepared(repo, build)
 
 
@@ -74,7 +74,7 @@ def test_the_ready_rule_as_a_table(repo, table):
     assert len(table) == 3 * 6 * (1 + 4 * 5)
 
 
-def test_for_the_other_agent_mine_and_other_change_places(repo, table):
+def test_for_the_other_agent_mine_and_other_are_swapped(repo, table):
     ready = {x for x in repo.ids("ready", "-n", "0", "--actor", "bob") if x in table}
     swap = {"live-mine": "live-other", "live-other": "live-mine"}
     wrong = {row for name, row in table.items()
@@ -82,18 +82,18 @@ def test_for_the_other_agent_mine_and_other_change_places(repo, table):
     assert wrong == set()
 
 
-def test_the_table_holds_after_the_cache_is_lost(repo, table):
+def test_the_table_is_valid_after_the_cache_was_rebuilt(repo, table):
     before = repo.bd("ready", "-n", "0", "--json").ok().bytes
     for file in repo.home.glob("cache.db*"):
         file.unlink()
     assert repo.bd("ready", "-n", "0", "--json").ok().bytes == before
 
 
-def test_status_counts_what_ready_lists(repo, table):
+def test_status_counts_the_beads_that_ready_lists(repo, table):
     assert repo.json("status")["ready_issues"] == len(repo.ids("ready", "-n", "0"))
 
 
-def test_blocked_lists_what_waits_and_for_which(repo, table):
+def test_blocked_lists_blocked_beads_with_their_blockers(repo, table):
     got = {b["id"]: b["blocked_by"] for b in repo.json("blocked", "-n", "0") if b["id"] in table}
     want = {name: [f"bd-b-{row[2]}"] for name, row in table.items()
             if row[0] != "closed" and row[3] == "blocks" and row[2] in ("open", "in_progress")}
@@ -116,7 +116,7 @@ def test_why_agrees_with_ready(repo, table, row):
 
 # the same through commands
 
-def test_work_becomes_ready_as_its_blockers_end(repo):
+def test_a_bead_becomes_ready_when_its_blockers_close(repo):
     a = repo.create("a")
     b = repo.create("b", "--deps", a)
     c = repo.create("c", "--deps", b)
@@ -139,7 +139,7 @@ def test_work_becomes_ready_as_its_blockers_end(repo):
     assert repo.ids("ready") == [a, c]
 
 
-def test_two_blockers_both_have_to_end(repo):
+def test_both_of_two_blockers_have_to_close(repo):
     a, b = repo.create("a"), repo.create("b")
     c = repo.create("c", "--deps", f"{a},{b}")
     repo.bd("close", a).ok()
@@ -156,7 +156,7 @@ def test_an_unknown_blocker_does_not_block(repo):
     assert repo.ids("ready") == [a]
 
 
-def test_members_of_a_cycle_are_reported_and_not_ready(repo):
+def test_beads_in_a_cycle_are_reported_and_not_ready(repo):
     clock(repo)
     a, b = repo.create("a"), repo.create("b")
     append(repo, {"deps": [{"_at": [ms(), 90], "_by": "zoe", "created_at": [ms(), 90], "created_by": "zoe", "from": x,
@@ -175,7 +175,8 @@ def test_a_cycle_of_parents_is_not_ready_either(repo):
 
 
 def test_a_cycle_through_a_deleted_bead_blocks_nothing(repo):
-    """By the rule of 'dep add': an edge counts while both of its beads are live. So a cache that follows says, and a new one."""
+    """By the rule of 'dep add', an edge counts while both of its beads are live. An updated cache and a rebuilt one
+    agree."""
     a, b, c = repo.create("a"), repo.create("b"), repo.create("c")
     for child, parent in ((a, b), (b, c)):
         repo.bd("update", child, "--parent", parent).ok()
@@ -207,7 +208,7 @@ def claim(repo, *words):
 
 
 def tree(repo):
-    """An urgent epic; in it a bead that has a child of its own; and a bead that is nobody's child."""
+    """An urgent epic, in it a bead that has a child; and a bead without a parent."""
     epic = repo.create("epic", "-t", "epic", "-p", "0")
     inner = repo.create("inner", "-p", "1", "--parent", epic)
     leaf = repo.create("leaf", "-p", "3", "--parent", inner)
@@ -278,7 +279,7 @@ def test_without_its_last_open_child_a_bead_is_work_again(repo, words):
     assert claim(repo) == [parent]
 
 
-def test_a_child_that_comes_back_makes_a_container_again(repo):
+def test_a_restored_child_makes_a_container_again(repo):
     parent = repo.create("parent", "-p", "0")
     child = repo.create("child", "--parent", parent)
     for there, back in ((["close"], "reopen"), (["delete", "--yes"], "undelete")):
@@ -328,7 +329,7 @@ def test_filters(repo):
     is_error(repo.bd("--json", "ready", "-p", "7"), "invalid_argument", 1)
 
 
-def test_explain_says_why(repo):
+def test_explain_gives_the_reason(repo):
     repo.create("a", "-p", "1")
     got, = repo.json("ready", "--explain")
     assert "priority 1" in got["why"]

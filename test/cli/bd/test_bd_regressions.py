@@ -1,4 +1,4 @@
-"""Each of these was wrong once."""
+"""Earlier bugs."""
 import pytest
 
 from beads import is_error
@@ -6,14 +6,14 @@ from conftest import git
 
 
 def healthy(repo):
-    """The truth alone can still be read."""
+    """The journal alone can still be read."""
     for part in repo.home.glob("cache.db*"):
         part.unlink()
     assert repo.json("validate")["ok"] is True
 
 
 @pytest.mark.parametrize("lease", ["99999999w", "0s"])
-def test_a_lease_that_cannot_be_written_down_is_refused(repo, lease):
+def test_a_lease_that_cannot_be_stored_is_refused(repo, lease):
     bead = repo.create("x")
     is_error(repo.bd("--json", "claim", bead, "--lease", lease), "invalid_argument", 1)
     healthy(repo)
@@ -25,7 +25,7 @@ def test_a_time_before_1970_is_refused(repo):
     healthy(repo)
 
 
-def test_a_branch_whose_name_is_no_text_is_left_out(repo):
+def test_a_branch_with_a_name_that_is_not_utf8_is_omitted(repo):
     (repo.path / ".git" / "HEAD").write_bytes(b"ref: refs/heads/caf\xe9\n")
     bead = repo.create("x")
     assert repo.show(bead)["created_on_branch"] is None
@@ -33,7 +33,7 @@ def test_a_branch_whose_name_is_no_text_is_left_out(repo):
     healthy(repo)
 
 
-def test_the_beginning_of_time_is_a_time(repo):
+def test_the_first_millisecond_of_1970_is_a_valid_time(repo):
     bead, closed = repo.create("x"), repo.create("y")
     repo.bd("close", closed).ok()
     zero = {"ABACUS_NOW": "0"}
@@ -43,7 +43,7 @@ def test_the_beginning_of_time_is_a_time(repo):
     assert repo.json("list", "--created-before", "1970-01-01") == []
 
 
-def test_a_claim_is_for_whoever_makes_it(repo):
+def test_a_claim_is_always_for_its_actor(repo):
     bead = repo.create("x")
     got, = repo.json("update", bead, "--claim", "--assignee", "alice")
     assert (got["assignee"], got["status"]) == ("alice", "in_progress")
@@ -51,26 +51,26 @@ def test_a_claim_is_for_whoever_makes_it(repo):
     is_error(repo.bd("--json", "update", bead, "--claim", "--assignee", "bob"), "invalid_argument", 1)
 
 
-def test_a_held_bead_can_be_opened_for_somebody(repo):
+def test_a_claimed_bead_can_be_reopened_for_an_assignee(repo):
     bead = repo.create("x")
     repo.bd("claim", bead).ok()
     got, = repo.json("update", bead, "--status", "open", "--assignee", "bob")
     assert (got["status"], got["assignee"], got["assignee_expires"]) == ("open", "bob", None)
 
 
-def test_work_in_other_hands_keeps_a_lease(repo):
+def test_a_reassigned_bead_keeps_a_lease(repo):
     bead = repo.create("x")
     repo.bd("claim", bead).ok()
     got, = repo.json("update", bead, "--assignee", "bob")
     assert (got["status"], got["assignee"]) == ("in_progress", "bob") and got["assignee_expires"]
 
 
-def test_people_see_the_epoch_of_what_they_took(repo):
+def test_the_epoch_of_a_claim_is_printed(repo):
     repo.create("x")
     assert ", epoch [" in repo.bd("ready", "--claim").ok().out
 
 
-def test_how_the_answer_looks_is_no_part_of_a_request(repo):
+def test_output_options_are_not_part_of_a_request(repo):
     repo.create("x"), repo.create("y")
     first = repo.bd("ready", "--claim", "--request-id", "r").ok().out
     again = repo.json("ready", "--claim", "--request-id", "r", "--brief")
@@ -87,7 +87,7 @@ def test_a_file_has_the_limits_of_the_flags(repo, text):
 
 
 @pytest.mark.parametrize("more", [["-p", "0"], ["-l", "x"], ["-a", "bob"], ["-t", "bug"]])
-def test_beside_a_file_nothing_is_ignored(repo, more):
+def test_options_that_do_not_go_with_a_file_are_refused(repo, more):
     (repo.path / "plan.md").write_text("## a\n")
     is_error(repo.bd("--json", "create", "-f", "plan.md", *more), "invalid_argument", 1)
 
@@ -98,7 +98,7 @@ def test_an_init_that_fails_sets_nothing(repo):
     assert repo.json("config", "get", "sync.ref")["value"] == "refs/beads/store"
 
 
-def test_the_user_is_that_of_the_repository_that_is_meant(repo, tmp_path):
+def test_the_git_user_is_that_of_the_chosen_repository(repo, tmp_path):
     git(repo.path, "config", "user.name", "of the repository")
     repo.env = {}
     assert repo.json("-C", str(repo.path), "info", cwd=tmp_path)["actor"] == "of the repository"
@@ -111,7 +111,7 @@ def test_closing_by_update_is_closing(repo):
     assert {x["status"] for x in repo.json("update", b, a, "-s", "closed")} == {"closed"}
 
 
-def test_an_act_of_the_holder_lends_what_is_configured(repo):
+def test_an_act_of_the_holder_renews_by_the_configured_lease(repo):
     repo.env["ABACUS_NOW"] = "2026-05-01T12:00:00Z"
     repo.bd("config", "set", "claim.lease", "5m").ok()
     bead = repo.create("x")
@@ -128,7 +128,7 @@ def test_the_doctor_writes_nothing(repo):
     assert {p.name: p.read_bytes() for p in repo.home.iterdir() if p.name != "cache.db-shm"} == before
 
 
-def test_many_words_of_a_filter_do_not_cost_the_cache(repo):
+def test_many_words_in_a_filter_do_not_invalidate_the_cache(repo):
     repo.create("x")
     cache = repo.cache.stat().st_ino
     is_error(repo.bd("--json", "list", *["-l", "a"] * 200), "invalid_argument", 1)
@@ -136,7 +136,7 @@ def test_many_words_of_a_filter_do_not_cost_the_cache(repo):
     assert repo.cache.stat().st_ino == cache
 
 
-def test_two_beads_of_one_file_never_share_an_id(repo):
+def test_two_beads_of_one_file_never_get_the_same_id(repo):
     (repo.path / "plan.md").write_text("".join(f"## t{i}\n" for i in range(400)))
     made = [bead["id"] for bead in repo.json("create", "-f", "plan.md")]
     assert len(set(made)) == 400

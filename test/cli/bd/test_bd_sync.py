@@ -1,4 +1,4 @@
-"""bd sync and what goes with it: beginning anywhere, the past, forgetting, mending."""
+"""bd sync and related commands: setup, history, dropping deletions, repair."""
 import datetime
 import json
 import re
@@ -72,7 +72,7 @@ def remote(tmp_path):
 
 @pytest.fixture
 def pair(remote):
-    """Two clones that know of each other's beads."""
+    """Two clones that have each other's beads."""
     a = remote.clone("a")
     a.bd("sync").ok()
     return a, remote.clone("b")
@@ -112,7 +112,7 @@ def test_the_reply_without_a_remote(plain_repo):
 
 
 @pytest.mark.parametrize("words", [["dolt", "push"], ["dolt", "pull"], ["dolt", "commit"]])
-def test_other_names_of_it(remote, words):
+def test_other_names_of_the_command(remote, words):
     repo = remote.clone("a")
     repo.create("one")
     reply = repo.json(*words)
@@ -137,15 +137,15 @@ def test_a_dry_run_changes_nothing(pair, remote):
     assert "Would push 1 change" in b.bd("sync", "-n").ok().out
 
 
-def test_a_dry_run_tells_of_a_new_prefix(pair):
-    """What the sync after it publishes, is not nothing."""
+def test_a_dry_run_reports_a_new_prefix(pair):
+    """The sync that follows publishes it, so the dry run must not report "nothing"."""
     _, b = pair
     b.bd("init", "--prefix", "zz").ok()
     assert b.json("sync", "--dry-run")["pushed"] == 1
     assert "Nothing new" not in b.bd("sync").ok().out
 
 
-def test_no_push_takes_in_and_keeps_back(pair, remote):
+def test_no_push_only_pulls(pair, remote):
     a, b = pair
     a.create("one")
     a.bd("sync").ok()
@@ -161,8 +161,8 @@ def test_no_push_takes_in_and_keeps_back(pair, remote):
     assert git(remote.path, "rev-list", "--count", REF).strip() == "3"
 
 
-def test_no_pull_publishes_what_it_can(pair, remote):
-    """Without a look first: done where nobody else has written, refused at once where somebody has."""
+def test_no_pull_only_pushes(pair, remote):
+    """Without a fetch: it succeeds if no other clone has pushed, and is refused at once otherwise."""
     a, b = pair
     a.create("one")
     assert a.json("sync", "--no-pull")["durability"] == "remote"
@@ -188,7 +188,7 @@ def test_status(pair):
 
 
 def test_status_after_init(plain_repo):
-    """A first prefix is a change without a time."""
+    """The first prefix is a change without a time."""
     plain_repo.bd("init").ok()
     assert plain_repo.json("sync", "--status")["pending"] == 1
     assert "1 change is not pushed yet." in plain_repo.bd("sync", "--status").ok().out
@@ -198,7 +198,7 @@ def test_status_after_init(plain_repo):
 
 
 @pytest.mark.parametrize("value", ["0s", "999", "2h", "x", "-5s", ""])
-def test_a_timeout_that_cannot_be(repo, value):
+def test_an_invalid_timeout_is_refused(repo, value):
     error = is_error(repo.bd("--json", "sync", f"--timeout={value}"), "invalid_argument", 1)
     assert "--timeout" in error["message"]
 
@@ -209,7 +209,7 @@ def test_usage(repo, words):
 
 
 def test_failures_have_codes(plain_repo):
-    """A remote that is not there: storage goes on, and the error says which remote, and why."""
+    """With a missing remote, local commands still work, and the error names the remote and the reason."""
     plain_repo.bd("init", "--prefix", "bd").ok()
     git(plain_repo.path, "remote", "add", "origin", str(plain_repo.path / "nowhere.git"))
     bead = plain_repo.create("one")
@@ -223,7 +223,7 @@ def test_failures_have_codes(plain_repo):
     assert plain_repo.json("sync", "--status")["failures"] == 0
 
 
-def test_a_remote_that_was_chosen_and_is_not_there(plain_repo):
+def test_a_chosen_remote_that_does_not_exist(plain_repo):
     plain_repo.bd("init", "--prefix", "bd").ok()
     plain_repo.bd("config", "set", "sync.remote", "nowhere").ok()
     error = is_error(plain_repo.bd("--json", "sync"), "sync_failed", 4)
@@ -254,8 +254,8 @@ def test_on_a_terminal(pair):
     assert "Nothing new on either side." in shown
 
 
-def test_on_a_terminal_what_takes_long_says_what_it_does(repo):
-    """After a second, and only there."""
+def test_on_a_terminal_a_slow_sync_shows_its_progress(repo):
+    """After one second, and only on a terminal."""
     with socket.create_server(("127.0.0.1", 0)) as hanging:
         git(repo.path, "remote", "add", "origin", f"http://127.0.0.1:{hanging.getsockname()[1]}/x.git")
         shown, code = on_terminal(repo, "sync", "--timeout", "3s", program="bd")
@@ -280,7 +280,7 @@ def test_init_with_an_empty_remote(remote):
     assert json.loads(remote.file("meta.json"))["prefix"]["value"] == "x"
 
 
-def test_init_joins_what_is_published(pair, remote):
+def test_init_joins_a_published_store(pair, remote):
     a, _ = pair
     bead = a.create("one")
     a.bd("sync").ok()
@@ -325,8 +325,8 @@ def test_two_begin_at_once_in_one_repository(remote):
     assert set(results) <= {"created", "exists", "joined"} and repo.json("validate")["ok"]
 
 
-def test_init_with_a_remote_out_of_reach(remote):
-    """It works, says so, and syncs later."""
+def test_init_with_an_unreachable_remote(remote):
+    """It succeeds, reports the problem, and syncs later."""
     a = remote.clone("a", init=False)
     git(a.path, "remote", "set-url", "origin", str(remote.folder / "gone.git"))
     done = a.bd("--json", "init", "--prefix", "bd").ok()
@@ -357,7 +357,7 @@ def test_init_refuses(plain_repo, words):
     assert not plain_repo.home.exists() or not list(plain_repo.home.glob("journal*"))
 
 
-def test_a_ref_that_is_here_is_adopted_without_asking(pair, remote):
+def test_a_local_ref_is_adopted_without_contacting_the_remote(pair, remote):
     a, _ = pair
     bead = a.create("one")
     a.bd("sync").ok()
@@ -388,7 +388,7 @@ def jsonl(*rows):
 
 
 def first_format():
-    """Lists of labels, an edge a line, keys of `_v` of their own, meta.json for people, no checksums."""
+    """Labels as lists, one edge per line, different keys in `_v`, a readable meta.json, no checksums."""
     return {
         "state.jsonl": jsonl(
             row("bd-a", labels=["x", "y"], status="in_progress", assignee="dave", assignee_at=[T + 2000, 1],
@@ -410,7 +410,7 @@ def first_format():
 
 
 def second_format():
-    """Labels and edges as sets of dots, notes in a file of their own."""
+    """Labels and edges as sets of dots, notes in a separate file."""
     dots = [{"replica": "11111111-2222-3333-4444-555555555555", "counter": 1}]
     return {
         "state.jsonl": jsonl(row("bd-a", labels={"entries": {"x": dots, "y": dots}, "cc": {"max": {}}}, shape="round",
@@ -449,7 +449,7 @@ def assert_adopted(repo):
     assert repo.json("validate")["errors"] == 0
 
 
-def test_their_store_is_adopted(theirs):
+def test_a_foreign_store_is_adopted(theirs):
     repo = theirs.clone("a", init=False)
     assert repo.json("init")["result"] == "joined"
     assert_adopted(repo)
@@ -471,8 +471,8 @@ def test_their_store_is_adopted(theirs):
     assert repo.json("doctor")["ok"] and other.json("doctor")["ok"]
 
 
-def test_their_store_is_adopted_by_two_the_same_way(theirs):
-    """Both make it theirs before either has published: the same bytes."""
+def test_two_clones_adopt_a_foreign_store_in_the_same_way(theirs):
+    """Both convert it before either has published: the results are the same bytes."""
     a, b = theirs.clone("a", init=False), theirs.clone("b", init=False)
     for repo in (a, b):
         repo.bd("init").ok()
@@ -483,8 +483,8 @@ def test_their_store_is_adopted_by_two_the_same_way(theirs):
     assert_adopted(b)
 
 
-def test_their_branch_here_is_adopted(remote, tmp_path):
-    """Where only the local branch exists."""
+def test_a_local_branch_of_the_other_program_is_adopted(remote, tmp_path):
+    """If only the local branch exists."""
     remote.put(first_format(), OTHER)
     path = tmp_path / "here"
     path.mkdir()
@@ -497,8 +497,8 @@ def test_their_branch_here_is_adopted(remote, tmp_path):
 
 @pytest.mark.parametrize("bead, lineage", [("bd-zz", [T, 0]), ("bd-a", [T, 5]), ("bd-d", [T, 0])],
                          ids=["unknown", "of another", "deleted"])
-def test_a_note_of_a_bead_that_is_gone(remote, bead, lineage):
-    """It is in nobody's way."""
+def test_a_note_of_a_missing_bead_is_ignored(remote, bead, lineage):
+    """It does not stop the adoption."""
     files = second_format()
     files["notes.jsonl"] += jsonl({"bead_id": bead, "note": {"id": "n2", "content": "x", "author": "a", "at": [T, 0]},
                                    "lineage_created_at": lineage, "lineage_created_by": "carol@mac"})
@@ -509,8 +509,8 @@ def test_a_note_of_a_bead_that_is_gone(remote, bead, lineage):
     assert_adopted(repo)
 
 
-def test_a_damaged_store_of_theirs(remote):
-    """Nobody says that nothing is damaged, or that it cannot be reached."""
+def test_a_damaged_foreign_store_is_reported(remote):
+    """The error says neither that nothing is damaged nor that the remote is unreachable."""
     files = first_format()
     files["state.jsonl"] += "{oops\n"
     remote.put(files, OTHER)
@@ -586,7 +586,7 @@ def test_diff(past):
     is_error(past.bd("--json", "diff", "~1", "nope"), "not_found", 1)
 
 
-def test_as_it_was(past):
+def test_show_and_list_at_a_past_commit(past):
     commits = git(past.path, "rev-list", REF).split()
     for spec in (commits[1], commits[1][:10], "~1"):
         assert past.json("show", "bd-one", "--at", spec)[0]["status"] == "in_progress", spec
@@ -602,8 +602,8 @@ def test_as_it_was(past):
     assert past.ids("list", "--all") == ["bd-one"], "the past has changed the present"
 
 
-def test_ready_as_it_was(past):
-    """With the leases of then: this one is over now. A commit is of the time of the command that made it."""
+def test_ready_at_a_past_commit(past):
+    """With the leases of that time: this one has ended since. A commit has the time of the command that made it."""
     assert git(past.path, "log", "-1", "--format=%ct", f"{REF}~1").strip() == str(ms(h=1) // 1000)
     assert past.ids("ready", "--at", "~2") == ["bd-one", "bd-two"]
     assert past.json("show", "bd-one", "--at", "~1")[0]["assignee_expires"] == stamp(h=1, m=30)
@@ -614,7 +614,7 @@ def test_ready_as_it_was(past):
 @pytest.mark.parametrize("spec, code", [("~7", "not_found"), ("nope", "not_found"), ("2020-01-01", "not_found"),
                                         ("0000000", "not_found"), ("yesterday", "not_found"),
                                         ("", "invalid_argument"), ("x" * 300, "invalid_argument")])
-def test_no_such_time(past, spec, code):
+def test_an_unknown_commit_or_time_is_an_error(past, spec, code):
     error = is_error(past.bd("--json", "list", f"--at={spec}"), code, 1)
     assert "bd sync" not in error["hint"] and "spelling" not in error["hint"]
 
@@ -651,14 +651,14 @@ def test_validate_a_commit(past, remote):
 # --- forgetting ---
 
 @pytest.mark.parametrize("value", ["0", "604799999", "-1", "x", "7d", "1e12", "604800000 "])
-def test_a_time_to_remember_that_is_too_short(repo, value):
+def test_a_tombstone_ttl_that_is_too_short_is_refused(repo, value):
     error = is_error(repo.bd("--json", "sync", env={"BD_TOMBSTONE_TTL_MS": value}), "invalid_argument", 1)
     assert "BD_TOMBSTONE_TTL_MS" in error["message"] and "604800000" in error["hint"]
 
 
 @pytest.fixture
 def deleted(pair, remote):
-    """A deleted bead and a deleted edge, known to two."""
+    """A deleted bead and a deleted edge that two clones have."""
     a, b = pair
     for repo in (a, b):
         repo.env |= at()
@@ -682,7 +682,7 @@ def test_a_wrong_ttl_stops_only_the_sync(repo):
     assert "BD_TOMBSTONE_TTL_MS" in is_error(repo.bd("--json", "sync", env=env), "invalid_argument", 1)["message"]
 
 
-def test_nothing_is_forgotten_unless_asked(deleted, remote):
+def test_deletions_are_kept_by_default(deleted, remote):
     a, _ = deleted
     a.env |= at(d=1000)
     a.bd("sync").ok()
@@ -690,7 +690,7 @@ def test_nothing_is_forgotten_unless_asked(deleted, remote):
 
 
 @pytest.mark.parametrize("days, left", [(6, 1), (8, 0)])
-def test_deletions_are_forgotten_after_that_time(deleted, remote, days, left):
+def test_deletions_are_dropped_after_the_ttl(deleted, remote, days, left):
     a, b = deleted
     for repo in (a, b):
         repo.bd("sync").ok()
@@ -706,8 +706,8 @@ def test_deletions_are_forgotten_after_that_time(deleted, remote, days, left):
         assert sorted(repo.ids("list", "--all")) == ["bd-kept", "bd-other"]
 
 
-def test_one_forgets_and_one_does_not(deleted, remote):
-    """They do not push back and forth, and nothing comes back."""
+def test_one_clone_drops_deletions_and_another_does_not(deleted, remote):
+    """They do not push back and forth, and nothing is restored."""
     a, b = deleted
     b.bd("sync").ok()
     for repo in (a, b):
@@ -729,8 +729,8 @@ def test_one_forgets_and_one_does_not(deleted, remote):
     assert local(a) == local(b) == remote.head()
 
 
-def test_a_sleeper_without_changes_learns_of_it(deleted):
-    """It has never heard of the deletion, and the bead is gone all the same."""
+def test_an_old_clone_without_changes_learns_of_the_deletion(deleted):
+    """It never received the deletion, and still loses the bead."""
     a, b = deleted
     a.env |= at(d=8)
     a.bd("sync", env=TTL).ok()
@@ -744,8 +744,8 @@ def test_a_sleeper_without_changes_learns_of_it(deleted):
 
 
 @pytest.mark.parametrize("published", [False, True], ids=["pending", "committed"])
-def test_a_sleeper_loses_nothing_that_it_wrote(deleted, remote, published):
-    """Pending edits, a note and an edge of a bead that was deleted and forgotten meanwhile."""
+def test_an_old_clone_loses_none_of_its_writes(deleted, remote, published):
+    """Pending edits, a note and an edge of a bead whose deletion was dropped meanwhile."""
     a, b = deleted
     b.env |= at(h=1)
     b.bd("update", "bd-gone", "--description", "what I found").ok()
@@ -769,7 +769,7 @@ def test_a_sleeper_loses_nothing_that_it_wrote(deleted, remote, published):
     assert local(a) == local(b) == remote.head()
 
 
-def test_a_remap_is_never_forgotten(pair, remote):
+def test_a_remap_is_never_dropped(pair, remote):
     """An edit may still arrive under the old id."""
     a, b = pair
     a.env |= at()
@@ -797,7 +797,7 @@ def test_a_remap_is_never_forgotten(pair, remote):
 
 @pytest.fixture
 def damaged(pair, remote):
-    """At the remote: a line that is none, one twice, two out of order, one in other spelling."""
+    """At the remote: an invalid line, a duplicate, two lines in the wrong order, one that is not canonical."""
     a, b = pair
     for n in "abcd":
         a.create(n, "--id", f"bd-{n}")
@@ -822,7 +822,7 @@ def test_a_damaged_remote_stops_the_sync(damaged, remote):
     b.create("more")
 
 
-def test_repair_only_tells(damaged, remote):
+def test_repair_without_apply_only_reports(damaged, remote):
     _, b = damaged
     b.bd("--json", "sync")
     before = refs(b.path), refs(remote.path), b.ids("list")
@@ -840,7 +840,7 @@ def test_repair_only_tells(damaged, remote):
     assert "bd repair --apply" in shown and "state.jsonl:3 set aside" in shown and "{not a line" in shown
 
 
-def test_repair_mends(damaged, remote):
+def test_repair_with_apply_repairs(damaged, remote):
     a, b = damaged
     bad = remote.head()
     reply = b.json("repair", "--apply")
@@ -884,15 +884,15 @@ def test_repair_when_nothing_is_wrong(pair, remote):
 
 # --- json and nothing else ---
 
-def test_json_is_all_there_is(past):
+def test_the_output_is_only_json(past):
     for words in (["sync"], ["sync", "--status"], ["sync", "-n"], ["history", "bd-one"], ["blame", "bd-one"],
                   ["diff", "~1"], ["repair"], ["status"], ["validate", "--at", "~1"], ["init"]):
         done = past.bd(*words, "--json").ok()
         assert done.out.count("\n") == 1 and done.json is not None and done.err == "", words
 
 
-def test_no_stack_of_words(past):
-    """What people read has no empty places in it, and no plural of one."""
+def test_the_text_has_no_gaps_and_no_wrong_plurals(past):
+    """For people."""
     for words in (["sync"], ["sync", "--status"], ["status"], ["history", "bd-one"], ["repair"], ["diff", "~1"]):
         shown = past.bd(*words).ok().out
         assert not re.search(r"\(null\)| \.|\b1 (beads|lines|changes|times)\b|  $", shown), (words, shown)

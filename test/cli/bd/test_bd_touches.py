@@ -1,4 +1,4 @@
-"""bd touches, bd conflicts, bd ready --parallel: which files a bead changes, and which beads collide"""
+"""bd touches, bd conflicts, bd ready --parallel: the files of each bead, and the beads that collide"""
 import json
 
 import pytest
@@ -85,7 +85,7 @@ def test_an_export_and_an_import_keep_the_scopes(repo, tmp_path):
 # --- what it really touched ---
 
 
-def test_commits_that_name_a_bead_teach_its_files(repo):
+def test_the_files_of_commits_that_name_a_bead_are_learned(repo):
     first, second = repo.create("One"), repo.create("Two")
     commit(repo, f"parser: fix ({first})", "src/a.c", "src/b.c")
     commit(repo, f"parser: again\n\nBead: {first}, {second}", "src/a.c")
@@ -119,7 +119,7 @@ def test_rewritten_history_is_read_again_and_more_history_is_continued(repo):
     assert [one["path"] for one in touches(repo, bead)["learned"]] == ["a", "d"]
 
 
-def test_a_damaged_or_missing_history_cache_is_made_again(repo):
+def test_a_damaged_or_missing_history_cache_is_rebuilt(repo):
     bead = repo.create("One")
     commit(repo, f"base {bead}", "a")
     before = touches(repo, bead)
@@ -227,7 +227,7 @@ def test_conflicts_says_when_there_are_none(repo):
 # --- handing out ---
 
 
-def test_parallel_leaves_out_what_collides_by_priority(repo):
+def test_parallel_omits_beads_that_collide_with_more_urgent_ones(repo):
     a = repo.create("A", "--touches", "src/a.c", "-p", "1")
     b = repo.create("B", "--touches", "src", "-p", "0")
     c = repo.create("C", "--touches", "doc")
@@ -253,7 +253,7 @@ def test_parallel_claims_for_several_agents_in_one_step(repo):
                      env={"BD_ACTOR": "birch"})[0]["assignee"] == "birch"
 
 
-def test_parallel_avoids_what_is_in_progress_until_the_lease_ends(repo):
+def test_parallel_avoids_beads_in_progress_until_their_lease_ends(repo):
     held = repo.create("Held", "--touches", "src")
     free = repo.create("Free", "--touches", "src/a.c")
     repo.bd("claim", held, "--lease", "1h", env={"BD_ACTOR": "bob", **at(m=0)}).ok()
