@@ -1,4 +1,4 @@
-"""What all tests share: a project of their own, and the programs to run in it."""
+"""Shared by all tests: a project for each test, and the programs to run in it."""
 import atexit
 import functools
 import json
@@ -18,7 +18,7 @@ sys.path += [str(ROOT / "test" / "helpers")] + sorted({str(file.parent) for file
 
 
 class Result:
-    """What a program did."""
+    """The result of a program: exit status and output."""
 
     def __init__(self, done):
         self.code = done.returncode
@@ -40,7 +40,7 @@ class Result:
 
 
 def environment(**more):
-    """Nothing of the person who runs the tests gets in."""
+    """Contains nothing of the person who runs the tests."""
     keep = {k: os.environ[k] for k in ("PATH", "TMPDIR", "LANG", "ASAN_OPTIONS", "LSAN_OPTIONS") if k in os.environ}
     return {**keep, "HOME": "/nonexistent", "ABACUS_AUTOSYNC": "0", **{k: str(v) for k, v in more.items()}}
 
@@ -102,7 +102,7 @@ class Repo(Project):
         return self.json("show", bead, **kw)[0]
 
     def ids(self, *args, **kw):
-        """The ids of a command that answers with a list."""
+        """The ids in the list that a command returns."""
         return [bead["id"] for bead in self.json(*args, **kw)]
 
     @property
@@ -120,7 +120,7 @@ class Repo(Project):
 
 @functools.cache
 def template():
-    """What `git init` copies: without the sample hooks, which most of a repository would be."""
+    """The template of `git init`, without the sample hooks, which would be most of a repository."""
     path = tempfile.mkdtemp(prefix="abacus-template-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     for name in ("hooks", "info"):
@@ -129,7 +129,7 @@ def template():
 
 
 def git(path, *args):
-    """Git, with nothing of the person who runs the tests."""
+    """Runs Git with nothing of the settings of the person who runs the tests."""
     return subprocess.run(
         ["git", "-c", "user.name=tester", "-c", "user.email=t@example.com", *args], cwd=path,
         check=True, capture_output=True, env=environment(GIT_CONFIG_NOSYSTEM=1, GIT_TEMPLATE_DIR=template())).stdout.decode()
@@ -146,7 +146,7 @@ def plain_repo(tmp_path):
 
 @pytest.fixture(scope="session")
 def repo_with_beads(tmp_path_factory):
-    """Made once: starting programs is what tests wait for."""
+    """Made once, because starting programs takes most of the time."""
     path = tmp_path_factory.mktemp("beads") / "proj"
     path.mkdir()
     git(path, "init", "-q", "-b", "main")

@@ -56,7 +56,7 @@ def scratch():
 # --- histories ---
 
 def history(seed, clones, agents, turns):
-    """The turns of a week; each says all that it needs, so that any part of them can be played."""
+    """The turns of a week. Each contains everything it needs, so that any part of them can be played."""
     chance = random.Random(f"crowd {seed}")
     exclusive = seed % 3 == 0
     skew = [0 if exclusive else chance.choice((0, 0, -3 * HOUR, 2 * HOUR, 20 * HOUR)) for _ in range(clones)]
@@ -119,7 +119,7 @@ class Pipe:
 
 
 class World:
-    """The clones, the remote, and what was acknowledged."""
+    """The clones, the remote, and the acknowledged writes."""
 
     def __init__(self, folder, build, clones):
         self.folder, self.build, self.clones = folder, build, clones
@@ -316,7 +316,7 @@ def present(world, clone, reply, now):
 
 
 def synced(world, clone, now):
-    """After a sync the clone knows what others have done: its view of holders and of closed beads is new."""
+    """After a sync, the clone has the changes of others: its view of holders and of closed beads is reset."""
     pipe = Pipe(world.build, world.path(clone), now)
     rows = present(world, clone, pipe.run("bead list", all=True, full=True, limit=0), now)
     pipe.close()
@@ -350,7 +350,7 @@ def play_lose(world, turn):
 
 
 def play_hostile(world, turn):
-    """Somebody who may push replaces the store by something that is none, or by lines that are not records."""
+    """An attacker who may push replaces the store by something else, or by lines that are not records."""
     remote = world.folder / "remote.git"
     env = environment(GIT_AUTHOR_NAME="x", GIT_AUTHOR_EMAIL="x@x", GIT_COMMITTER_NAME="x", GIT_COMMITTER_EMAIL="x@x")
 
@@ -399,7 +399,7 @@ def play_wait(world, turn):
 
 
 def quiet(world, now):
-    """Everybody is online: after a few rounds all clones have the same bytes."""
+    """All clones are online: after a few rounds they have the same bytes."""
     if world.broken:
         world.command(0, now, "bd", "repair", "--apply", "--json")
         world.broken = False
@@ -427,7 +427,7 @@ PLAYS = {"work": lambda w, t: Turn(w, t).play(), "sync": play_sync, "lose": play
 
 
 class Found(str):
-    """A violation, and the place in the history of the turn that showed it; None: the end did."""
+    """A violation, and the position of the turn that showed it; None: the final check did."""
 
     def __new__(cls, text, at):
         self = super().__new__(cls, text)

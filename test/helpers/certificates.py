@@ -8,7 +8,7 @@ int mbedtls_x509_crt_parse_path(void *chain, const char *path) { return (void)ch
 
 
 def without_certificates(folder):
-    """The environment in which libgit2 parses no certificates when it starts, which is most of what it does then."""
+    """The environment in which libgit2 parses no certificates at its start, which would take most of its time."""
     library = f"{folder}/no_certificates.so"
     made = subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=NONE.encode(), capture_output=True)
     return {"LD_PRELOAD": library} if made.returncode == 0 else {}

@@ -65,7 +65,7 @@ class Demo:
                        capture_output=True, env={**self.env, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when})
 
     def at(self, minutes, *calls):
-        """Runs operations as they would have run so many minutes ago; returns their data."""
+        """Runs operations as if that many minutes ago; returns their data."""
         text = "".join(json.dumps({"op": op, "params": params}) + "\n" for op, params in calls)
         done = subprocess.run([self.program, "pipe"], input=text.encode(), capture_output=True, cwd=self.path, check=True,
                               env={**self.env, "ABACUS_NOW": str(self.now - int(minutes * 60000))})

@@ -68,7 +68,7 @@ def test_undo_of_a_creation_deletes_the_bead_and_undo_again_restores_it_with_its
 @pytest.mark.parametrize("act", [
     ("close", "-r", "done"), ("delete", "--yes", "-r", "why"), ("claim",), ("label", "add"), ("update", "--claim"),
     ("update", "-a", "carol"), ("update", "-s", "in_progress"), ("update", "--external-ref", "gh-1")])
-def test_undo_restores_what_it_was_before(repo, act):
+def test_undo_restores_the_state_before_the_change(repo, act):
     bead = repo.create("x", "-l", "one")
     before = content(repo, bead)
     words = ["label", "add", bead, "two"] if act[0] == "label" else [act[0], bead, *act[1:]]
@@ -80,7 +80,7 @@ def test_undo_restores_what_it_was_before(repo, act):
     assert content(repo, bead) == before
 
 
-def test_undo_of_reopen_closes_it_as_it_was(repo):
+def test_undo_of_reopen_restores_the_closing(repo):
     clock(repo)
     bead = repo.create("x")
     repo.json("close", bead, "-r", "done")
@@ -156,7 +156,7 @@ def test_a_comment_cannot_be_undone_and_nothing_is_written(repo):
     assert repo.journal.read_bytes() == journal
 
 
-def test_a_comment_beside_other_changes_stays_and_a_warning_says_so(repo):
+def test_a_comment_beside_other_changes_stays_with_a_warning(repo):
     bead = repo.create("x")
     repo.json("update", bead, "-p", "0", "--append-notes", "a word")
     done = repo.bd("undo").ok()
@@ -187,7 +187,7 @@ def test_without_a_change_there_is_nothing_to_undo(repo):
     assert "carol" in error["message"]
 
 
-def test_a_field_that_somebody_else_changed_since_is_refused_with_who_and_when(repo):
+def test_a_field_that_another_actor_changed_since_is_refused_with_actor_and_time(repo):
     clock(repo)
     bead = repo.create("x")
     repo.json("update", bead, "-p", "0", "--title", "y")
@@ -202,7 +202,7 @@ def test_a_field_that_somebody_else_changed_since_is_refused_with_who_and_when(r
     assert (repo.show(bead)["priority"], repo.show(bead)["title"]) == (2, "x")
 
 
-def test_another_field_that_somebody_else_changed_since_stays(repo):
+def test_another_field_that_was_changed_since_is_kept(repo):
     bead = repo.create("x")
     repo.json("update", bead, "-p", "0")
     repo.json("update", bead, "--title", "bobs", env={"BD_ACTOR": "bob"})
@@ -212,7 +212,7 @@ def test_another_field_that_somebody_else_changed_since_stays(repo):
 
 @pytest.mark.parametrize("meanwhile", [("update", "{}", "-p", "0"), ("comment", "{}", "mine"), ("claim", "{}"),
                                        ("create", "child", "--parent", "{}"), ("delete", "{}", "--yes")])
-def test_a_created_bead_that_somebody_else_uses_is_not_deleted(repo, meanwhile):
+def test_a_created_bead_that_another_actor_uses_is_not_deleted(repo, meanwhile):
     bead = repo.create("x")
     repo.bd(*(word.format(bead) for word in meanwhile), env={"BD_ACTOR": "bob"}).ok()
     journal = repo.journal.read_bytes()
@@ -267,7 +267,7 @@ def test_undo_needs_no_cache(repo):
 
 
 def test_undo_survives_a_sync_that_shortens_the_journal(repo):
-    """Each actor's last change is carried over, however often the journal is shortened."""
+    """Each actor's last change is kept, however often the journal is shortened."""
     bead, other = repo.create("x"), repo.create("other")
     repo.json("update", bead, "--title", "y")
     repo.json("update", other, "-p", "0", env={"BD_ACTOR": "bob"})
@@ -285,7 +285,7 @@ def test_undo_survives_a_sync_that_shortens_the_journal(repo):
     assert repo.show(other)["description"].startswith("16")
 
 
-def test_a_sync_is_nobodys_change(repo):
+def test_a_sync_is_not_undone(repo):
     bead = repo.create("x")
     repo.bd("sync").ok()
     assert [b["id"] for b in repo.json("undo")["beads"]] == [bead]
@@ -293,8 +293,8 @@ def test_a_sync_is_nobodys_change(repo):
     is_error(repo.bd("--json", "show", bead), "deleted", 1)
 
 
-def test_a_change_that_was_killed_is_undone_as_a_whole_or_not_at_all(repo):
-    """The values before a change are in the record of the change, so neither is there without the other."""
+def test_a_killed_change_is_undone_completely_or_not_at_all(repo):
+    """The values before a change are in the record of the change, so one is never there without the other."""
     bead = repo.create("x")
     for i in range(12):
         child = subprocess.Popen([str(BIN / "bd"), "update", bead, "--title", f"y{i}"], cwd=repo.path,

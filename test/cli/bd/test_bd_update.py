@@ -1,4 +1,4 @@
-"""bd update, bd comment, bd label; what all mutations have in common"""
+"""bd update, bd comment, bd label; rules of all mutations"""
 import json
 
 import pytest
@@ -25,7 +25,7 @@ def test_every_field_can_be_changed_in_one_step(repo):
     assert got["content_hash"] == content_hash(got)
 
 
-def test_update_says_what_it_is_now(repo):
+def test_update_prints_the_new_state(repo):
     bead = repo.create("old")
     out = repo.bd("update", bead, "--title", "new", "-p", "1").ok().out
     assert out.startswith(f"Updated {bead}: new\n")
@@ -74,7 +74,7 @@ def test_labels_all_or_none(repo):
     assert [x["labels"] for x in repo.json("label", "remove", a, b, "l")] == [[], []]
 
 
-def test_empty_text_takes_a_field_back(repo):
+def test_an_empty_text_removes_a_field(repo):
     bead = repo.create("x", "--design", "d", "--acceptance", "a", "--external-ref", "r", "-d", "t", "-a", "bob")
     got, = repo.json("update", bead, "--design", "", "--acceptance", "", "--external-ref", "", "-d", "", "-a", "")
     assert (got["description"], got["assignee"], got["assignee_at"]) == ("", None, None)
@@ -98,7 +98,7 @@ def test_a_new_parent_replaces_the_old_one(repo):
     assert repo.ids("children", two) == []
 
 
-def test_a_parent_that_is_a_part_of_the_bead_is_a_cycle(repo):
+def test_a_descendant_as_parent_is_a_cycle(repo):
     one = repo.create("one")
     two = repo.create("two", "--parent", one)
     journal = repo.journal.read_bytes()
@@ -239,7 +239,7 @@ def test_a_label_is_text(repo, label):
     assert repo.show(bead)["labels"] == []
 
 
-def test_a_comma_parts_labels_wherever_they_are_given(repo):
+def test_commas_separate_labels_in_every_option(repo):
     a, b = repo.create("a", "-l", "p,q"), repo.create("b")
     repo.bd("update", b, "--add-label", "p,q").ok()
     c = repo.create("c")
@@ -311,7 +311,7 @@ def requests(bead, other):
 
 
 @pytest.mark.parametrize("which", range(15))
-def test_the_same_request_gives_the_first_answer_and_one_effect(repo, which):
+def test_a_repeated_request_has_one_effect_and_the_first_reply(repo, which):
     other, bead = prepared(repo, claimed)
     words = [*requests(bead, other)[which], "--request-id", "r-1", "--json"]
     first = repo.bd(*words).ok().bytes
@@ -356,7 +356,7 @@ def test_a_request_id_is_text(repo, word):
     assert repo.json("list") == []
 
 
-def test_the_answer_survives_the_loss_of_the_cache(repo):
+def test_the_reply_survives_the_loss_of_the_cache(repo):
     first = repo.bd("create", "x", "--json", "--request-id", "r").ok().bytes
     for file in repo.home.glob("cache.db*"):
         file.unlink()
@@ -366,7 +366,7 @@ def test_the_answer_survives_the_loss_of_the_cache(repo):
 
 # time
 
-def test_with_a_frozen_clock_the_later_command_wins_whoever_gives_it(repo):
+def test_with_a_frozen_clock_the_later_command_wins(repo):
     clock(repo)
     bead = repo.create("x")
     for i, actor in enumerate(["zoe", "adam", "zoe", "bob", "adam"]):
@@ -392,7 +392,7 @@ def test_a_clock_that_goes_back_a_day_loses_nothing(repo):
     assert repo.show(bead)["status"] == "open"
 
 
-def test_a_bead_stamped_an_hour_ahead_is_changed_all_the_same(repo):
+def test_a_bead_with_a_stamp_an_hour_ahead_can_be_changed(repo):
     clock(repo)
     repo.create("here")
     ahead = [ms(h=1), 7]
@@ -419,7 +419,7 @@ def test_stamps_of_successive_writes_rise(repo):
     assert stamps == sorted(stamps) and len({tuple(s) for s in stamps}) == 6
 
 
-def test_members_that_are_not_known_survive_every_change(repo):
+def test_unknown_members_survive_every_change(repo):
     clock(repo)
     bead = repo.create("x")
     other = repo.create("other")

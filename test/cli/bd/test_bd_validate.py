@@ -1,4 +1,4 @@
-"""bd validate, bd doctor: canonical files, and the store itself"""
+"""bd validate, bd doctor: canonical files, and the store"""
 import hashlib
 import json
 import sqlite3
@@ -57,7 +57,7 @@ def files(repo, tmp_path):
 
 
 def findings(files):
-    """All findings as (code, severity, file, line, id); those about meta.json are not looked at."""
+    """All findings as (code, severity, file, line, id), without those about meta.json."""
     done = files.check()
     reply = done.json
     assert sorted(reply) == ["errors", "findings", "ok", "warnings"]
@@ -102,7 +102,7 @@ def test_sound_files_have_no_findings(files):
     ([canonical(bead("bd-a", labels=["b", "a"])) + "\n"], ("not_canonical", "error", "state.jsonl", 1, "bd-a")),
     ([canonical(bead("bd-a", design=None)) + "\n"], ("not_canonical", "error", "state.jsonl", 1, "bd-a")),
 ], ids=lambda v: v[0] if isinstance(v, tuple) else "")
-def test_each_wrong_thing_in_state(files, state, want):
+def test_each_error_in_state_is_found(files, state, want):
     files.write(state)
     assert want in findings(files)
 
@@ -115,13 +115,13 @@ def test_members_in_another_order_are_not_canonical(files):
 
 
 @pytest.mark.parametrize("text", ["{\n", "not json\n", "[]\n", "7\n", '{"id":"bd-a"\n', '{"a":1,"a":2}\n', "\n", "\ufeff{}\n"])
-def test_a_line_that_is_no_record_is_an_error_with_its_line(files, text):
+def test_a_line_that_is_not_a_record_is_an_error_with_its_number(files, text):
     files.write([bead("bd-0"), text])
     got = [f for f in findings(files) if f[1] == "error"]
     assert ("state.jsonl", 2) in [(f[2], f[3]) for f in got]
 
 
-def test_invalid_utf8_is_an_error_with_its_line(files):
+def test_invalid_utf8_is_an_error_with_its_line_number(files):
     files.write()
     path = files.path / "state.jsonl"
     path.write_bytes(path.read_bytes() + b'{"id":"bd-\xff"}\n')
@@ -140,7 +140,7 @@ def test_a_missing_last_line_end_is_not_canonical(files):
     ([stone("bd-x", deleted_at="now")], ("invalid_field", "error", "tombstones.jsonl", 1, "bd-x")),
     ([stone("bd-x", reason=7)], ("invalid_field", "error", "tombstones.jsonl", 1, "bd-x")),
 ], ids=lambda v: v[0] if isinstance(v, tuple) else "")
-def test_each_wrong_thing_in_tombstones(files, stones, want):
+def test_each_error_in_tombstones_is_found(files, stones, want):
     files.write(tombstones=stones)
     assert want in findings(files)
 
@@ -157,18 +157,18 @@ def test_each_wrong_thing_in_tombstones(files, stones, want):
     ([dep("bd-a", "bd-b", created_at=7)], "invalid_field", "error", 1),
     ([canonical(dep("bd-a", "bd-b")).replace(":", ": ") + "\n"], "not_canonical", "error", 1),
 ], ids=lambda v: str(v) if isinstance(v, str) else "")
-def test_each_wrong_thing_in_dependencies(files, deps, code, severity, line):
+def test_each_error_in_dependencies_is_found(files, deps, code, severity, line):
     files.write(tombstones=[stone("bd-x")], deps=deps)
     got = [(f[0], f[1], f[2], f[3]) for f in findings(files)]
     assert any(f[0].startswith(code) and f[1:] == (severity, "deps.jsonl", line) for f in got), got
 
 
-def test_dangling_and_orphaned_are_no_errors(files):
+def test_dangling_and_orphaned_edges_are_not_errors(files):
     files.write(tombstones=[stone("bd-x")], deps=[dep("bd-a", "bd-none"), dep("bd-a", "bd-x")])
     assert [f[1] for f in findings(files)] == ["warning", "warning"]
 
 
-def test_deleted_edges_neither_dangle_nor_make_circles(files):
+def test_deleted_edges_neither_dangle_nor_form_cycles(files):
     gone = {"deleted_at": [T, 9], "deleted_by": "zoe", "_at": [T, 9]}
     files.write(deps=[dep("bd-a", "bd-b"), dep("bd-b", "bd-a", **gone)])
     assert findings(files) == []
@@ -180,7 +180,7 @@ def test_cycles_are_reported(files):
     assert got and {f[2] for f in got} == {"deps.jsonl"}
 
 
-def test_a_checksum_that_is_wrong_is_reported(files):
+def test_a_wrong_checksum_is_reported(files):
     files.write()
     good = (files.path / "meta.json").read_text()
     done = files.check()
@@ -215,7 +215,7 @@ def test_findings_for_people_say_file_line_and_code(files):
     assert "state.jsonl" in done.out and "unsorted" in done.out and "2" in done.out
 
 
-def test_a_folder_that_is_not_there(repo):
+def test_a_missing_folder_is_an_error(repo):
     is_error(repo.bd("--json", "validate", "--files", repo.path / "absent"), "invalid_argument", 1)
 
 
@@ -247,7 +247,7 @@ def test_an_edge_to_a_deleted_bead_is_orphaned(repo):
     assert a in str(got["findings"]) and b in str(got["findings"])
 
 
-def test_an_edge_to_nothing_is_dangling(repo):
+def test_an_edge_to_an_unknown_bead_is_dangling(repo):
     clock(repo)
     a = repo.create("a")
     append(repo, {"deps": [dep(a, "bd-never", n=90)]})
@@ -264,7 +264,7 @@ def test_a_stamp_more_than_a_day_ahead_is_reported(repo):
     assert repo.json("status")["clock_ahead_ms"] == 2 * 86400000
 
 
-def test_a_cache_that_lies_is_found_out(repo):
+def test_a_wrong_cache_is_found(repo):
     repo.create("a", "--id", "bd-a")
     with sqlite3.connect(repo.cache) as db:
         names = [r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -281,7 +281,7 @@ def test_a_cache_that_lies_is_found_out(repo):
 # what is published, byte for byte
 
 def rows(name, change):
-    """The files with the lines of one of them changed, and the checksums that fit."""
+    """The files with changed lines in one of them, and matching checksums."""
     return lambda files: summed({**files, name: b"".join(change(files[name].splitlines(keepends=True)))})
 
 
@@ -392,8 +392,8 @@ def found(repo, *args):
 
 @pytest.mark.parametrize("journal", ["all of it is published", "a bead is not published"])
 @pytest.mark.parametrize("how", PLANTED)
-def test_what_is_wrong_on_the_ref_is_found(synced, how, journal):
-    """The plain form and --at read the same bytes; neither encodes the store anew."""
+def test_errors_on_the_ref_are_found(synced, how, journal):
+    """The plain command and --at read the same bytes; neither encodes the store again."""
     change, *want = PLANTED[how]
     files = change(published(synced.path))
     assert files != published(synced.path) and found(synced) == []
@@ -438,7 +438,7 @@ def test_a_sound_ref_of_another_history_is_sound(synced):
     assert found(synced) == []
 
 
-def test_what_the_journal_mends_is_not_reported_any_more(synced):
+def test_errors_that_the_journal_corrects_are_not_reported(synced):
     files = PLANTED["a circle"][0](published(synced.path))
     git(synced.path, "update-ref", REF, commit(synced.path, files, at(synced.path)))
     synced.json("sync")
@@ -456,7 +456,7 @@ def test_a_ref_that_cannot_be_read_is_a_finding(synced, content):
 @pytest.mark.parametrize("cache", ["kept", "lost"])
 @pytest.mark.parametrize("name", ["", "deps.jsonl", "state.jsonl"])
 def test_a_commit_that_has_lost_an_object_is_a_finding(synced, name, cache):
-    """The ref is at a commit whose tree, or whose file, the repository does not have any more."""
+    """The repository no longer has the tree, or a file, of the commit that the ref points to."""
     lost = git(synced.path, "rev-parse", f"{REF}:{name}").strip()
     (synced.path / ".git/objects" / lost[:2] / lost[2:]).unlink()
     if cache == "lost":

@@ -1,4 +1,4 @@
-"""What people see: lists, trees, one bead, history, graphs"""
+"""Output for people: lists, trees, one bead, history, graphs"""
 import json
 
 import pytest
@@ -45,7 +45,7 @@ def test_the_total_of_one_state_and_of_one_bead(repo):
     assert repo.bd("list").ok().out.endswith("\n2 beads open\n")
 
 
-def test_a_list_that_was_cut_says_how_many_there_are(repo):
+def test_a_limited_list_shows_the_total(repo):
     for i in range(5):
         repo.create(str(i))
     for command in ("list", "ready"):
@@ -145,7 +145,7 @@ def test_a_graph_of_one_bead_is_its_neighbourhood(repo):
 
 
 @pytest.mark.parametrize("form,arrow", [("mermaid", "bd__b -->|blocked by| bd__a"), ("dot", '"bd-b" -> "bd-a" [label="blocked by"]')])
-def test_an_arrow_says_which_bead_waits(repo, form, arrow):
+def test_an_arrow_points_to_the_blocker(repo, form, arrow):
     repo.create("a", "--id", "bd-a")
     repo.create("b", "--id", "bd-b", "--deps", "bd-a")
     for command in (["graph"], ["dep", "tree", "bd-b"]):
@@ -182,7 +182,7 @@ def test_a_record_without_a_time_has_no_age(repo, tmp_path):
 
 
 def test_a_large_total_is_not_counted_to_the_end(repo):
-    """A list costs no more in a large store."""
+    """So a list costs no more in a large store."""
     lines = "".join(json.dumps({"op": "bead create", "params": {"title": f"bead {n}"}}) + "\n" for n in range(230))
     repo.run("pipe", program="abacus", stdin=lines.encode()).ok()
     for command in "list", "ready":

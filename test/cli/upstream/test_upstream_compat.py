@@ -1,4 +1,4 @@
-"""Every command, alias and option that users of upstream's bd know works, or says what to use instead."""
+"""Every command, alias and option of upstream's bd works, or the error says what to use instead."""
 import json
 import os
 import shlex
@@ -62,7 +62,7 @@ PRINTS = ["q x", "create --silent x", "prime", "prime --hook-json", "prime --mcp
 
 
 @pytest.mark.parametrize("line,shape", WORKS, ids=[line for line, _ in WORKS])
-def test_a_line_that_upstream_teaches(repo, line, shape):
+def test_a_documented_command_line_of_upstream_works(repo, line, shape):
     prepared(repo, some)
     words = shlex.split(line)
     got = repo.bd(*words, "--json", env={"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}).ok()
@@ -86,13 +86,13 @@ def test_history_export_and_import_as_upstream_calls_them(repo):
 
 
 @pytest.mark.parametrize("line", PRINTS)
-def test_a_line_that_prints_for_people_or_hosts(repo, line):
+def test_a_command_line_with_text_output_works(repo, line):
     prepared(repo, some)
     assert repo.bd(*line.split()).ok().err == ""
 
 
 @pytest.mark.parametrize("line", ["mol list", "formula list", "wisp list", "dolt sql -q x"])
-def test_what_this_bd_will_not_have_is_one_sentence_and_what_to_use(repo, line):
+def test_an_unsupported_command_says_what_to_use_instead(repo, line):
     is_error(repo.bd(*line.split(), "--json"), "invalid_argument", 1)
 
 
@@ -110,7 +110,7 @@ def test_a_comment_has_the_author_that_the_option_names(repo):
     assert repo.json("comments", "add", bead, "text", "--author", "Ann Author")["author"] == "Ann Author"
 
 
-def test_list_ready_lists_what_ready_lists(repo):
+def test_list_ready_equals_ready(repo):
     prepared(repo, some)
     assert sorted(repo.ids("list", "--ready", "-n", "0")) == sorted(repo.ids("ready", "-n", "0"))
 
@@ -140,7 +140,7 @@ def test_a_bead_that_is_superseded_is_closed_and_related(repo):
     assert repo.bd("supersede", new, "--with", "bd-none").code == 1
 
 
-def test_duplicates_are_open_beads_that_say_the_same(repo):
+def test_duplicates_are_open_beads_with_the_same_content(repo):
     clock(repo)
     first, _, shut = repo.create("x", "-d", "d"), repo.create("x", "-d", "other"), repo.create("x", "-d", "d")
     clock(repo, h=1)
@@ -172,11 +172,11 @@ def test_a_query_is_an_expression_over_members(repo, text, ids):
 
 
 @pytest.mark.parametrize("text", ["status", "status=", "=x", "(status=open", "status=open priority=1", "AND", "a=b OR", "(" * 100 + "a=b", "!x"])
-def test_a_text_that_is_no_expression_is_refused(repo, text):
+def test_an_invalid_expression_is_refused(repo, text):
     is_error(repo.bd("query", text, "--json"), "invalid_argument", 1)
 
 
-def test_free_settings_are_kept_and_mistakes_in_ours_are_refused(repo):
+def test_unknown_settings_are_kept_and_invalid_ones_refused(repo):
     assert repo.json("config", "set", "jira.url", "https://x/?a=b")["value"] == "https://x/?a=b"
     assert repo.json("config", "get", "jira.url")["value"] == "https://x/?a=b"
     assert "jira.url" in [one["key"] for one in repo.json("config", "list")]
@@ -186,7 +186,7 @@ def test_free_settings_are_kept_and_mistakes_in_ours_are_refused(repo):
     assert repo.bd("config", "set", "jira.url", "a\nsync.auto = false").code == 1
 
 
-def test_admin_says_what_it_would_do_here_and_does_nothing(repo):
+def test_admin_only_explains(repo):
     bead = repo.create("x")
     repo.bd("close", bead).ok()
     journal = repo.journal.read_bytes()

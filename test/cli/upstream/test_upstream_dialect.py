@@ -9,7 +9,7 @@ UPSTREAM = {"BD_JSON_DIALECT": "upstream"}
 
 @pytest.fixture
 def both(repo):
-    """A few beads; upstream(…) answers in upstream's dialect."""
+    """A few beads; upstream(…) prints replies in upstream's dialect."""
     clock(repo)
     repo.create("a", "--id", "bd-a", "--notes", "text of the notes")
     repo.create("epic", "--id", "bd-e", "-t", "epic")
@@ -76,7 +76,7 @@ def test_show_has_the_whole_beads_at_the_other_ends(both):
         ("bd-b", "bd-e", "discovered-from"), ("bd-c", "bd-e", "parent-child")]
 
 
-def test_dependencies_and_labels_answer_as_upstream_does(both):
+def test_dependencies_and_labels_have_the_shapes_of_upstream(both):
     assert both.upstream("dep", "add", "bd-c", "bd-b") == {"status": "added", "issue_id": "bd-c", "depends_on_id": "bd-b", "type": "blocks"}
     assert both.upstream("dep", "remove", "bd-c", "bd-b") == {"status": "removed", "issue_id": "bd-c", "depends_on_id": "bd-b", "type": "blocks"}
     assert both.upstream("label", "add", "bd-a", "bd-b", "x") == [
@@ -101,7 +101,7 @@ def test_stats_have_a_summary(both):
         "tombstone_issues": 0, "deferred_issues": 1, "average_lead_time_hours": 2.0}
 
 
-def test_info_and_version_are_those_that_clients_ask_for(both):
+def test_info_and_version_have_the_members_that_clients_read(both):
     info = both.upstream("info")
     assert (info["issue_count"], info["mode"], info["daemon_connected"]) == (4, "direct", False) and info["database_path"]
     for words in (["version"], ["--version"]):
@@ -109,7 +109,7 @@ def test_info_and_version_are_those_that_clients_ask_for(both):
     assert both.upstream("version")["version"] == "1.0.5"
 
 
-def test_close_with_claim_next_says_what_was_closed_and_claimed(both):
+def test_close_with_claim_next_lists_closed_and_claimed_beads(both):
     got = both.upstream("close", "bd-a", "--claim-next")
     assert [b["id"] for b in got["closed"]] == ["bd-a"] and got["claimed"]["status"] == "in_progress"
     got = both.upstream("close", got["claimed"]["id"], "--suggest-next", "--force")

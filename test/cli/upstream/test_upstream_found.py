@@ -1,4 +1,4 @@
-"""Issues of another tracker are mentioned, with the command that takes them in, until there are beads."""
+"""Issues of another tracker are mentioned, with the command that imports them, until there are beads."""
 import pytest
 
 from conftest import git
@@ -14,13 +14,13 @@ def found(empty):
 
 
 @pytest.mark.parametrize("program", ["bd", "abacus"])
-def test_init_says_what_it_found_and_the_command_that_takes_it_in(found, program):
+def test_init_mentions_other_issues_and_the_command_that_imports_them(found, program):
     assert "in .beads/issues.jsonl; 'bd import'" in found.run("init", program=program).ok().err
     found.run("import", program="bd").ok()
     assert "bd import" not in found.run("init", program=program).ok().err
 
 
-def test_ready_and_doctor_mention_what_is_not_imported(found):
+def test_ready_and_doctor_mention_issues_that_were_not_imported(found):
     found.run("init", "-q", program="bd").ok()
     assert "'bd import'" in found.run("ready", program="bd").ok().err
     checks = {c["code"]: c for c in found.run("doctor", "--json", program="bd").ok().json["checks"]}

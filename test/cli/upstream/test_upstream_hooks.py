@@ -1,4 +1,4 @@
-"""The hooks, the merge driver and the settings that upstream's bd has left behind keep working."""
+"""Hooks, merge driver and settings that upstream's bd has installed keep working."""
 import json
 
 import pytest
@@ -87,7 +87,7 @@ def test_a_hook_never_fails_and_prints_nothing(repo, empty, name):
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_with_a_mirror_a_merge_takes_in_what_others_changed(tmp_path, style):
+def test_with_a_mirror_a_merge_imports_the_changes_of_others(tmp_path, style):
     made = Workspace(tmp_path / "proj", style)
     bd = str(BIN / "bd")
     made.run(bd, "init", "-q")
@@ -104,7 +104,7 @@ def test_with_a_mirror_a_merge_takes_in_what_others_changed(tmp_path, style):
 
 
 @pytest.mark.parametrize("style", ["0.49 hook", "0.49 hooks run", "1.x"])
-def test_with_a_mirror_a_commit_takes_the_changed_beads_along(tmp_path, style):
+def test_with_a_mirror_a_commit_includes_the_changed_beads(tmp_path, style):
     made = Workspace(tmp_path / "proj", style)
     bd = str(BIN / "bd")
     made.quiet("git", "add", ".")
@@ -144,14 +144,14 @@ def test_members_that_one_side_changed_have_that_sides_value(repo):
     assert (got["title"], got["priority"]) == ("ours", 0)
 
 
-def test_of_a_member_that_both_changed_the_later_one_wins(repo):
+def test_the_later_change_of_a_member_wins(repo):
     old, new = issue("a", "old", "2026-01-03T00:00:00Z"), issue("a", "new", "2026-01-03T01:30:00.5+01:00")
     for ours, theirs in ((old, new), (new, old)):
         got = one(merged(repo, lines(issue("a")), lines(ours), lines(theirs)))
         assert (got["title"], got["updated_at"]) == ("new", "2026-01-03T01:30:00.5+01:00")
 
 
-def test_lists_become_their_union_without_what_a_side_removed(repo):
+def test_lists_become_their_union_without_removed_items(repo):
     dep = {"issue_id": "a", "depends_on_id": "b", "type": "blocks"}
     comment = {"id": 1, "issue_id": "a", "author": "ann", "text": "hi", "created_at": "2026-01-01T00:00:00Z"}
     got = one(merged(repo, lines(issue("a", labels=["x", "gone"])), lines(issue("a", labels=["x", "o"], dependencies=[dep])),
@@ -161,7 +161,7 @@ def test_lists_become_their_union_without_what_a_side_removed(repo):
 
 
 @pytest.mark.parametrize("member", ["description", "design", "acceptance_criteria", "notes"])
-def test_of_two_texts_both_are_kept(repo, member):
+def test_both_of_two_changed_texts_are_kept(repo, member):
     got = one(merged(repo, lines(issue("a")), lines(issue("a", **{member: "mine"})), lines(issue("a", **{member: "yours"}))))
     assert "mine" in got[member] and "yours" in got[member]
     assert "<<<<" not in got[member]
@@ -189,7 +189,7 @@ def test_unchanged_lines_keep_their_bytes_and_the_files_stay_sorted(repo):
         lines(issue("a")) + odd + lines(issue("c"), issue("d")))
 
 
-def test_lines_that_are_no_issues_and_second_lines_of_an_id_are_kept(repo):
+def test_lines_that_are_not_issues_and_duplicate_ids_are_kept(repo):
     memory = '{"_type":"memory","key":"k","value":"v"}\n'
     twice = lines(issue("a", "one"), issue("a", "two"))
     got = merged(repo, "", memory + "not json\n" + twice, memory + lines(issue("b")))
@@ -242,13 +242,13 @@ def test_a_daemon_is_not_needed(repo, words):
 
 @pytest.mark.parametrize("words", ["mol pour x --var a=b", "formula list", "wisp create", "dolt sql -q 'select 1'", "dolt start", "migrate --inspect",
                                    "gate list", "jira sync", "sql x"])
-def test_what_does_not_exist_here_is_a_sentence_and_what_to_use_instead(repo, words):
+def test_a_missing_command_says_what_to_use_instead(repo, words):
     done = repo.bd(*words.split())
     assert (done.code, done.out) == (1, "") and len(done.err.splitlines()) == 2 and "bd " in done.err
     assert repo.bd(*words.split(), "--json").error["hint"]
 
 
-def test_sync_flush_only_and_import_only_do_no_harm(repo, empty):
+def test_sync_flush_only_and_import_only_succeed(repo, empty):
     for place in (repo, empty):
         for words in (["--flush-only"], ["--import-only"], ["--flush-only", "--json"]):
             assert place.run("sync", *words, program="bd").ok().err == ""

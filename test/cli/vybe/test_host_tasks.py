@@ -84,6 +84,6 @@ def test_without_the_setting_or_a_current_bead_nothing_is_created(work):
 
 @pytest.mark.parametrize("tool,said", [("TodoWrite", {"todos": "x"}), ("TodoWrite", {"todos": [7, {"content": " "}]}),
                                        ("TaskCreate", {"subject": "x"}), ("TaskUpdate", {"taskId": 7}), ("TodoWrite", {})])
-def test_odd_input_is_ignored(work, tool, said):
+def test_invalid_input_is_ignored(work, tool, said):
     hook(work, tool, **said)
     assert below(work) == {}

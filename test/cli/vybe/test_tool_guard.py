@@ -14,7 +14,7 @@ EVENTS = {"claude": "PreToolUse", "codex": "PreToolUse", "copilot": "PreToolUse"
 
 
 def refusal(host, answer):
-    """The reason in the host's own words; None: the tool may run."""
+    """The reason in the host's own format; None: the tool may run."""
     if not answer or host in ("opencode", "kilo"):
         return answer.rstrip("\n") or None
     said = json.loads(answer)
@@ -43,7 +43,7 @@ def reserved(vybe):
 
 
 @pytest.mark.parametrize("host", EVENTS)
-def test_every_host_is_told_to_refuse_with_the_owner_the_end_and_what_to_do(reserved, host):
+def test_every_host_gets_a_refusal_with_owner_end_and_next_step(reserved, host):
     reason = asks(reserved, "Write", host=host, file_path=str(reserved.path / "src/lex/a.c"))
     assert reason.startswith("src/lex/a.c is reserved by agent amber-otter for b1 until 20")
     assert reason.endswith("ask for it: bb agent send amber-otter 'May I change src/lex/a.c?'; "
@@ -83,7 +83,7 @@ def test_here_documents_groups_quotes_and_many_words_hide_no_write(reserved):
     assert found == HARDER
 
 
-def test_a_huge_command_is_answered_at_once(reserved):
+def test_a_huge_command_is_checked_at_once(reserved):
     for command in HUGE:
         start = time.monotonic()
         assert asks(reserved, "Bash", command=command) is None

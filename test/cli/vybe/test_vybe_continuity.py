@@ -53,7 +53,7 @@ def test_types(vybe, type, value, fine):
     assert (memory["value"], memory["value_type"], memory["scope"], memory["scope_id"]) == (value, type, "global", "")
 
 
-def test_scopes_are_apart(vybe):
+def test_scopes_are_separate(vybe):
     task = vybe.task()["id"]
     where = {"global": [], "project": ["--scope-id", "p"], "task": ["--scope-id", task], "agent": ["--scope-id", "w-1"]}
     for scope, id in where.items():
@@ -68,7 +68,7 @@ def test_scopes_are_apart(vybe):
     assert vybe.refused("memory", "set", "-k", "k", "-v", "v", "--scope-id", "x") == "INVALID_INPUT"
 
 
-def test_what_has_expired_is_gone(vybe):
+def test_expired_entries_are_not_listed(vybe):
     at = lambda t, tz="UTC": {"ABACUS_NOW": f"2026-01-01T{t}Z", "TZ": tz}
     for tz in ("UTC", "Pacific/Auckland", "America/Los_Angeles"):
         done = vybe.ok("memory", "set", "-k", "k", "-v", "v", "--expires-in", "2h", env=at("00:00:00", tz))
@@ -92,7 +92,7 @@ def test_pinned_ones_come_first_and_kinds_are_kept(vybe):
 
 # --- push ---
 
-def test_push_does_all_of_it(vybe):
+def test_push_stores_all_parts(vybe):
     task = vybe.task()["id"]
     done = vybe.push(task_id=task, event={"kind": "progress", "message": "half", "metadata": {"n": 1}},
                      memories=[{"key": "k", "value": {"a": 1}, "scope": "global"}],
@@ -117,7 +117,7 @@ def test_push_from_standard_input(vybe):
     '{"nonsense":1}', '{"event":{"kind":"k","message":"m","more":1}}', '{"memories":[{"key":"k","value":"v"}]}',
     json.dumps({"memories": [{"key": str(i), "value": "v", "scope": "global"} for i in range(51)]}),
     '{"event":{"kind":"k","message":"m"},"memories":[{"key":"","value":"v","scope":"global"}]}'])
-def test_what_cannot_be_pushed_leaves_nothing(vybe, content):
+def test_an_invalid_push_stores_nothing(vybe, content):
     assert vybe.refused("push", "--json", content) == "INVALID_INPUT"
     assert vybe.ok("events", "list", request=False)["count"] == 0
 
@@ -143,7 +143,7 @@ def test_events_are_filtered(vybe):
 
 # --- resume ---
 
-def test_a_new_session_knows_what_was_going_on(vybe):
+def test_a_new_session_gets_the_current_work(vybe):
     task = vybe.task("Fix the parser")["id"]
     vybe.ok("task", "begin", "--id", task)
     vybe.push(task_id=task, event={"kind": "reasoning", "message": "the lexer is to blame"})
@@ -154,7 +154,7 @@ def test_a_new_session_knows_what_was_going_on(vybe):
     assert prompt == vybe.resume()["prompt"]
 
 
-def test_deltas_are_everybodys_and_come_once(vybe):
+def test_deltas_have_the_events_of_all_agents_once(vybe):
     vybe.push(event={"kind": "k", "message": "one"}, agent="w-2")
     first = vybe.resume()
     assert [d["message"] for d in first["deltas"]] == ["one"] and (first["old_cursor"], first["new_cursor"]) == (0, 1)
@@ -164,7 +164,7 @@ def test_deltas_are_everybodys_and_come_once(vybe):
     assert len(vybe.resume(agent="w-3")["deltas"]) == 2
 
 
-def test_deltas_have_what_others_did_to_the_beads(vybe):
+def test_deltas_have_changes_of_others_to_beads(vybe):
     task = vybe.task()["id"]
     vybe.resume()
     vybe.bd("--actor", "alice", "update", task, "--title", "renamed").ok()
@@ -198,7 +198,7 @@ def test_deltas_name_who_deleted_a_task(vybe):
     assert [(d["kind"], d["agent_name"]) for d in vybe.resume()["deltas"]] == [("task_deleted", "zed")]
 
 
-def test_deltas_are_of_the_workspace_that_was_asked_for(vybe, tmp_path):
+def test_deltas_belong_to_the_requested_workspace(vybe, tmp_path):
     ours, other = tmp_path / "ours", tmp_path / "other"
     for folder in (ours, other):
         folder.mkdir()
@@ -217,7 +217,7 @@ def test_deltas_are_of_the_workspace_that_was_asked_for(vybe, tmp_path):
 
 
 def test_memory_is_found_however_its_scope_was_written(vybe):
-    """A folder for a project, a part of the id for a task, capitals for an agent: what resume looks for."""
+    """A folder for a project, a part of the id for a task, capitals for an agent: resume finds them all."""
     task = vybe.task()["id"]
     for scope, id in (("project", str(vybe.path)), ("task", task.split("-")[-1]), ("agent", " W-1 ")):
         vybe.ok("memory", "set", "-k", scope, "-v", "v", "-s", scope, "--scope-id", id)
@@ -237,14 +237,14 @@ def test_events_and_artifacts_are_found_by_a_part_of_the_id(vybe):
 
 
 def test_the_root_of_another_repository_is_a_project(vybe, tmp_path):
-    """From one store: only the root of the store's own repository is no project."""
+    """With one store, only the root of its own repository is not a project."""
     other = tmp_path / "other"
     subprocess.run(["git", "init", "-q", str(other)], check=True)
     assert vybe.resume("--project-dir", str(other))["focus_project_id"] == str(other)
     assert "focus_project_id" not in vybe.resume("--project-dir", str(vybe.path))
 
 
-def test_what_is_archived_is_still_news_to_who_was_away(vybe):
+def test_archived_events_are_still_new_to_an_agent_that_was_away(vybe):
     vybe.push(event={"kind": "progress", "message": "0"})
     vybe.resume()
     for i in range(5):
@@ -259,7 +259,7 @@ def test_what_is_archived_is_still_news_to_who_was_away(vybe):
     assert vybe.resume(agent="new")["deltas"][0]["id"] > 100  # a newcomer begins with what is not
 
 
-def test_a_full_prompt_has_what_is_pinned_and_no_empty_part(vybe):
+def test_a_full_prompt_has_pinned_memory_and_no_empty_part(vybe):
     task = vybe.task("x", "--desc", "é" * 2000)["id"]
     vybe.ok("memory", "set", "-k", "rule", "-v", "never force", "--pin")
     vybe.ok("memory", "set", "-k", "fact", "-v", "y" * 900)
@@ -271,7 +271,7 @@ def test_a_full_prompt_has_what_is_pinned_and_no_empty_part(vybe):
     assert all(after.startswith(("  ", "> ")) for line, after in zip(lines, lines[1:]) if line.endswith(":"))
 
 
-def test_of_what_has_expired_nothing_is_left_in_what_is_set_anew(vybe):
+def test_an_entry_set_again_after_its_expiry_inherits_nothing(vybe):
     late = {"ABACUS_NOW": "2036-01-01T00:00:00Z"}
     vybe.ok("memory", "set", "-k", "k", "-v", "x", "--pin", "--kind", "lesson", "--expires-in", "1h")
     vybe.ok("memory", "set", "-k", "k", "-v", "y", env=late)
@@ -322,7 +322,7 @@ def test_focus_follows_the_rules(vybe):
     assert focus(vybe) == ("", "none") and "No task" in vybe.resume()["prompt"]
 
 
-def test_what_is_given_to_me_comes_before_what_is_free(vybe):
+def test_assigned_tasks_come_before_free_ones(vybe):
     free = vybe.task("free", "--priority", "5")["id"]
     given = vybe.create("given", "-p", "4")
     assert focus(vybe) == (free, "next_ready")
@@ -341,7 +341,7 @@ def test_the_first_resume_focuses_the_bead_that_the_agent_claimed_with_bd(vybe):
     assert focus(vybe, agent="w-2")[0] != claimed
 
 
-def test_of_several_claims_the_last_one_is_the_focus_then_the_one_before(vybe):
+def test_the_last_of_several_claims_is_the_focus_then_the_one_before(vybe):
     a, b = (vybe.task(title)["id"] for title in "ab")
     for id in (a, b):
         vybe.bd("--actor", "w-1", "claim", id).ok()
@@ -364,7 +364,7 @@ def test_the_focus_is_the_same_with_and_without_a_project_dir(vybe):
     assert [focus(vybe, *dir)[0] for dir in dirs] == [b] * 3
 
 
-def test_a_project_keeps_to_its_own_tasks_and_forgets_no_other(vybe):
+def test_a_project_uses_its_own_tasks_and_keeps_the_focus_of_others(vybe):
     for name in ("one", "two", "empty"):
         (vybe.path / name).mkdir()
     ids = {name: vybe.task(name, "--project-id", str(vybe.path / name))["id"] for name in ("one", "two")}
@@ -376,7 +376,7 @@ def test_a_project_keeps_to_its_own_tasks_and_forgets_no_other(vybe):
     assert focus(vybe) == (ids["one"], "mine_in_progress")
 
 
-def test_what_another_took_meanwhile_is_no_focus_any_more(vybe):
+def test_a_task_that_another_agent_took_is_no_longer_the_focus(vybe):
     old, free = (vybe.task(title, "--priority", p)["id"] for title, p in (("old", "2"), ("free", "1")))
     assert focus(vybe) == (old, "next_ready")
     vybe.ok("task", "begin", "--id", old, agent="w-2")
@@ -389,7 +389,7 @@ def test_what_another_took_meanwhile_is_no_focus_any_more(vybe):
     assert focus(vybe) == (free, "next_ready")
 
 
-def test_what_was_given_to_me_before_my_first_resume_comes_first(vybe):
+def test_a_task_assigned_before_the_first_resume_comes_first(vybe):
     vybe.bd("init").ok()
     vybe.create("free", "-p", "0")
     given = vybe.create("given", "-p", "4")
@@ -409,7 +409,7 @@ def test_a_task_with_open_children_is_never_the_focus(vybe):
     assert focus(vybe)[0] == epic
 
 
-def test_peek_moves_nothing(vybe):
+def test_peek_changes_nothing(vybe):
     vybe.push(event={"kind": "k", "message": "one"})
     peeked = vybe.ok("resume", "--peek", request=False)
     assert list(peeked) == ["agent_name", "brief"]
@@ -439,7 +439,7 @@ def test_mail_and_reservations_are_in_the_brief(vybe):
 
 
 def tools(vybe, task, count, agent="w-1"):
-    """What a host's hooks log about the task that is the agent's focus."""
+    """The events that a host's hooks log about the agent's focus."""
     said = json.dumps({"hook_event_name": "PostToolUse", "cwd": str(vybe.path), "tool_name": "Bash"}).encode()
     for _ in range(count):
         vybe.run("hook", "handle", "--host", "claude", program="vybe", stdin=said, env={"VYBE_AGENT": agent}).ok()
@@ -467,7 +467,7 @@ def test_notes_stay_however_many_tool_events_follow(vybe):
             assert packet["prompt"].count(word) == 1
 
 
-def test_what_commands_and_hooks_log_is_no_note(vybe):
+def test_log_events_of_commands_and_hooks_are_not_notes(vybe):
     other, task = vybe.task("other")["id"], noted(vybe)
     id = ["--id", task]
     vybe.ok("task", "set-priority", *id, "--priority", "3")
@@ -527,7 +527,7 @@ def test_neither_progress_nor_reasoning_displaces_the_other(vybe, many, few):
     assert prompt.count("the first one") == 1 and "number 29." in prompt
 
 
-def test_the_prompt_says_nothing_twice(vybe):
+def test_the_prompt_repeats_nothing(vybe):
     task = noted(vybe)
     tools(vybe, task, 3)
     vybe.push(task_id=task, event={"kind": "progress", "message": "and after the tools"})
@@ -553,7 +553,7 @@ def test_notes_and_memory_have_room_beside_much_mail_and_pinned_memory(vybe):
 
 
 def test_the_comments_and_criteria_of_the_bead_are_in_the_brief(vybe):
-    """A session that worked with bd has left its notes on the bead."""
+    """A session that worked with bd left its notes as comments on the bead."""
     vybe.run("init", "-q", program="bd").ok()
     bead = json.loads(vybe.run("create", "x", "--design", "the design", "--acceptance", "the criteria", "--json",
                                program="bd").ok().out)["id"]
@@ -608,7 +608,7 @@ def test_status(vybe):
     assert vybe.refused("status", "--check", agent=None, request=False)
 
 
-def test_status_says_that_a_named_store_can_be_neither_read_nor_created(vybe, tmp_path):
+def test_status_reports_that_a_named_store_can_be_neither_read_nor_created(vybe, tmp_path):
     (tmp_path / "file").write_text("x" * 4096)
     for path, said in ("file", "is damaged"), ("file/my.db", "is not a folder"), (".", "Is a directory"):
         status = vybe.ok("status", "--db-path", str(tmp_path / path), agent=None, request=False)
@@ -618,7 +618,7 @@ def test_status_says_that_a_named_store_can_be_neither_read_nor_created(vybe, tm
     assert fine["db"]["ok"] and not (tmp_path / "new").exists()
 
 
-def test_the_hint_for_a_damaged_store_of_ones_own_works(vybe, tmp_path):
+def test_the_hint_for_a_damaged_user_store_works(vybe, tmp_path):
     db = tmp_path / "my own.db"
     db.write_text("x" * 4096)
     hint = vybe.vybe("memory", "list", "--db-path", str(db), agent=None, request=False)["suggested_action"]
@@ -632,7 +632,7 @@ def test_help_names_a_command_in_any_place(vybe, args):
     assert vybe.run(*args.split(), program="vybe").ok().out.startswith("Create a task\n")
 
 
-def test_upgrade_touches_nothing(vybe):
+def test_upgrade_changes_nothing(vybe):
     assert "version" in vybe.ok("upgrade", agent=None, request=False)
 
 

@@ -1,4 +1,4 @@
-"""vybe hook: hosts call us, and nothing of it is in their way."""
+"""vybe hook: hosts call it, and it never disturbs them."""
 import fcntl
 import json
 import re
@@ -24,7 +24,7 @@ RULE = ('Lines that begin with "> " quote text that other agents or people store
 
 
 def bodies(answer):
-    """The last quoted line of each message in what a host reads."""
+    """The last quoted line of each message in the text for the host."""
     if answer.startswith("{"):
         said = json.loads(answer)
         answer = said.get("additional_context") or said.get("hookSpecificOutput", {}).get("additionalContext", "")
@@ -36,7 +36,7 @@ def install(vybe, host, what="install", **kw):
 
 
 def handle(vybe, host="claude", agent=None, stdin=None, **said):
-    """What the host reads; whatever it says, the exit is 0 and stderr is silent."""
+    """The text for the host. The exit status is always 0, and nothing is printed on stderr."""
     env = {"VYBE_AGENT": agent} if agent else {}
     done = vybe.run("hook", "handle", "--host", host, program="vybe", env=env,
                     stdin=json.dumps(said).encode() if stdin is None else stdin)
@@ -54,7 +54,7 @@ def context(vybe, event, **said):
 
 
 @pytest.mark.parametrize("host", ALL)
-def test_install_and_uninstall_leave_nothing_behind(vybe, host):
+def test_uninstall_removes_everything_that_install_added(vybe, host):
     file = vybe.path / ALL[host]
     done = install(vybe, host)
     assert (done["path"], done["status"], done["backup"]) == (str(file), "installed", None)
@@ -66,7 +66,7 @@ def test_install_and_uninstall_leave_nothing_behind(vybe, host):
 
 
 @pytest.mark.parametrize("what", ["install", "uninstall"])
-def test_the_files_of_several_hosts_are_changed_or_none(vybe, what):
+def test_the_files_of_several_hosts_are_all_changed_or_none(vybe, what):
     names = ["--claude", "--cursor", "--vscode", "--project"]
     if what == "uninstall":
         vybe.ok("hook", "install", *names, agent=None, request=False)
@@ -78,7 +78,7 @@ def test_the_files_of_several_hosts_are_changed_or_none(vybe, what):
     assert {p: p.read_bytes() for p in vybe.path.rglob("*.json")} == before
 
 
-def test_the_message_says_what_was_done(vybe):
+def test_the_message_reports_the_result(vybe):
     install(vybe, "codex")
     say = lambda what: vybe.ok("hook", what, "--claude", "--codex", "--gemini", "--project", agent=None, request=False)["message"]
     assert say("install") == "Hooks installed: claude, gemini; unchanged: codex. The hosts call vybe in their next session."
@@ -107,7 +107,7 @@ def test_the_hooks_of_a_project_do_nothing_where_the_program_is_not_installed(vy
     assert b"additionalContext" in run("/usr/bin:/bin").stdout
 
 
-def test_a_program_that_is_not_on_path_is_told_at_install(vybe):
+def test_install_reports_a_program_that_is_not_on_path(vybe):
     vybe.env["PATH"] = "/usr/bin:/bin"
     done = vybe.run("hook", "install", "--claude", "--project", program="vybe")
     assert done.code == 0 and "'abacus' is not on PATH" in done.err + done.out
@@ -115,7 +115,7 @@ def test_a_program_that_is_not_on_path_is_told_at_install(vybe):
     assert "not on PATH" not in (lambda d: d.err + d.out)(vybe.run("hook", "install", "--gemini", "--project", program="vybe"))
 
 
-def test_what_became_of_every_event_of_claude_is_told(vybe):
+def test_install_reports_every_event_of_claude(vybe):
     file = vybe.path / ".claude/settings.json"
     done = install(vybe, "claude")
     assert list(done)[:4] == ["path", "installed", "updated", "skipped"]
@@ -139,7 +139,7 @@ THEIRS = """{
 """
 
 
-def test_what_others_have_stays(vybe):
+def test_entries_of_others_are_kept(vybe):
     file = vybe.path / ".claude/settings.json"
     file.parent.mkdir()
     file.write_text(THEIRS)
@@ -172,8 +172,8 @@ def test_entries_of_the_original_are_replaced(vybe, program):
 
 
 @pytest.mark.parametrize("event", ORIGINAL)
-def test_commands_of_the_original_are_understood(vybe, event):
-    """A settings file that nobody has installed anew goes on working."""
+def test_commands_of_the_original_still_work(vybe, event):
+    """So a settings file that was not installed again keeps working."""
     task = vybe.task("go on")["id"]
     said = {"hook_event_name": event, "session_id": "s1", "cwd": str(vybe.path), "prompt": "p", "tool_name": "Bash"}
     done = vybe.run("hook", ORIGINAL[event], program="vybe", stdin=json.dumps(said).encode())
@@ -182,7 +182,7 @@ def test_commands_of_the_original_are_understood(vybe, event):
         assert task in json.loads(done.out)["hookSpecificOutput"]["additionalContext"]
 
 
-def test_a_host_that_is_declined_gets_nothing(vybe, tmp_path):
+def test_a_declined_host_is_not_changed(vybe, tmp_path):
     file = vybe.path / ".claude" / "settings.json"
     reply = vybe.vybe("hook", "install", "--claude=false", "--project", agent=None, request=False)
     assert not reply["success"] and "no host" in reply["error"] and not file.exists()
@@ -203,7 +203,7 @@ def test_uninstall_restores_the_bytes(vybe, text):
     assert file.read_bytes() == text.encode() and list(file.parent.iterdir()) == [file]
 
 
-def test_what_others_add_later_stays_too(vybe):
+def test_entries_that_others_add_later_are_kept(vybe):
     file = vybe.path / ".claude/settings.json"
     file.parent.mkdir()
     file.write_text('{"model": "x"}')
@@ -216,7 +216,7 @@ def test_what_others_add_later_stays_too(vybe):
         {"hooks": [{"type": "command", "command": "echo later"}]}]}}
 
 
-def test_what_others_add_to_our_own_entry_stays_too(vybe):
+def test_additions_of_others_to_our_entry_are_kept(vybe):
     file = vybe.path / ".claude/settings.json"
     install(vybe, "claude")
     settings = json.loads(file.read_text())
@@ -231,7 +231,7 @@ def test_what_others_add_to_our_own_entry_stays_too(vybe):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"hooks":[]}', '{"hooks":{"SessionStart":{}}}', "x"])
-def test_a_file_that_cannot_be_understood_is_left_alone(vybe, text):
+def test_an_invalid_file_is_not_changed(vybe, text):
     file = vybe.path / ".claude/settings.json"
     file.parent.mkdir()
     file.write_text(text)
@@ -262,7 +262,7 @@ def test_toml_of_the_user(vybe, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["a = [", "junk", 'a = "', "[x"])
-def test_toml_that_cannot_be_understood_is_left_alone(vybe, tmp_path, text):
+def test_invalid_toml_is_not_changed(vybe, tmp_path, text):
     file = tmp_path / "home/.kimi-code/config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(text)
@@ -272,14 +272,14 @@ def test_toml_that_cannot_be_understood_is_left_alone(vybe, tmp_path, text):
 
 # --- what they call ---
 
-def test_a_session_begins_with_what_was_going_on(vybe):
+def test_a_session_begins_with_the_brief(vybe):
     task = vybe.task("Fix the parser")["id"]
     text = context(vybe, "SessionStart", source="startup")
     assert "Fix the parser" in text and task in text and "claude-s1" in text
     assert "Fix the parser" in context(vybe, "SessionStart", source="compact")
 
 
-def test_prompts_are_noted_and_the_focus_is_named(vybe):
+def test_prompts_are_recorded_and_the_focus_is_shown(vybe):
     vybe.task("Fix the parser")
     context(vybe, "SessionStart")
     assert context(vybe, "UserPromptSubmit", prompt="p" * 900).startswith(RULE + "Your task is ")
@@ -287,14 +287,14 @@ def test_prompts_are_noted_and_the_focus_is_named(vybe):
     assert len(event["message"]) <= 500 and event["agent_name"] == "claude-s1"
 
 
-def test_tools_are_noted(vybe):
+def test_tool_calls_are_recorded(vybe):
     assert context(vybe, "PostToolUse", tool_name="Edit", tool_input={"file_path": "src/a.c"}) is None
     assert context(vybe, "PostToolUseFailure", tool_name="Bash", tool_input={"command": "make"}) is None
     kinds = {e["kind"]: e["message"] for e in vybe.ok("events", "list", agent=None, request=False)["events"]}
     assert kinds == {"tool_success": "Edit src/a.c", "tool_failure": "Bash make"}
 
 
-def test_mail_is_delivered_once_as_anothers_words(vybe):
+def test_mail_is_delivered_once_and_quoted(vybe):
     for name in ("w-one", "w-two"):
         vybe.run("agent", "register", "--name", name, "--role", "x", program="bb").ok()
     send = ["agent", "send", "--from", "w-two", "--to", "w-one", "--bead", "b", "--category", "HANDOFF"]
@@ -308,7 +308,7 @@ def test_mail_is_delivered_once_as_anothers_words(vybe):
     assert "second" in text and "first" not in text
 
 
-def test_an_agent_of_the_environment_is_the_same_however_it_is_written(vybe):
+def test_an_agent_named_by_the_environment_is_the_same_in_any_case(vybe):
     vybe.resume(agent="w-9")
     handle(vybe, hook_event_name="Stop", cwd=str(vybe.path), agent=" W-9 ")
     [event] = vybe.ok("events", "list", agent="w-9", request=False)["events"]
@@ -316,8 +316,8 @@ def test_an_agent_of_the_environment_is_the_same_however_it_is_written(vybe):
     assert vybe.ok("status", agent="W-9", request=False)["agent_state"]["agent_name"] == "w-9"
 
 
-def test_every_session_has_a_name_of_its_own(vybe):
-    """Ids of sessions that began in the same minute begin alike."""
+def test_every_session_has_a_unique_name(vybe):
+    """Ids of sessions that began in the same minute have the same prefix."""
     ids = ["0193f2a4-1111-7abc-8def-000000000001", "0193f2a4-1111-7abc-8def-000000000002", "ses_4f3aABCDEF", "ses_4f3aABCDEG", "AB", ""]
     for id in ids:
         handle(vybe, hook_event_name="Stop", session_id=id, cwd=str(vybe.path))
@@ -343,7 +343,7 @@ def correspond(vybe, count, to="w-one"):
                  "--body", f"m{i}", program="bb").ok()
 
 
-def test_much_mail_is_delivered_all_the_oldest_first(vybe):
+def test_a_lot_of_mail_is_delivered_completely_and_oldest_first(vybe):
     correspond(vybe, 7)
     said = dict(hook_event_name="PostToolUse", session_id="s", cwd=str(vybe.path), agent="w-one")
     told = [bodies(handle(vybe, **said)) for _ in range(3)]
@@ -354,7 +354,7 @@ def test_much_mail_is_delivered_all_the_oldest_first(vybe):
     ("vscode", "UserPromptSubmit", "PostToolUse"), ("cursor", "beforeSubmitPrompt", "postToolUse"),
     ("opencode", "PreCompact", "PostToolUse"), ("kilo", "PreCompact", "UserPromptSubmit"),
     ("copilot", "Stop", "UserPromptSubmit")])
-def test_mail_waits_for_an_event_that_the_model_hears(vybe, host, deaf, hears):
+def test_mail_waits_for_an_event_whose_text_reaches_the_model(vybe, host, deaf, hears):
     correspond(vybe, 1)
     vybe.run("init", program="bb").ok()
     vybe.run("--as", "alice", "post", "@w-one p0", program="bb").ok()
@@ -385,8 +385,9 @@ def test_work_keeps_an_agent_alive(vybe):
 
 
 @pytest.mark.parametrize("seen", [False, True])
-def test_work_keeps_what_an_agent_has(vybe, seen):
-    """A claim and a reservation that would end soon go on, also if the agent was seen a moment ago; others are left alone."""
+def test_work_renews_claims_and_reservations(vybe, seen):
+    """A claim and a reservation that would end soon are renewed, even if the agent was seen a moment ago; others are
+    not changed."""
     early, late = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}, {"ABACUS_NOW": "2026-01-01T00:50:00Z"}
     vybe.run("agent", "register", "--name", "w-one", "--role", "x", program="bb", env=early).ok()
     for scope, ttl in (("src", "60"), ("doc", "600")):
@@ -405,7 +406,7 @@ def test_work_keeps_what_an_agent_has(vybe, seen):
     assert [d["kind"] for d in vybe.resume(agent="w-two", env=late)["deltas"]].count("task_updated") == 0
 
 
-def test_work_keeps_every_claim_and_the_end_of_a_session_keeps_none(vybe):
+def test_work_renews_every_claim_and_the_end_of_a_session_none(vybe):
     early, late = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}, {"ABACUS_NOW": "2026-01-01T00:50:00Z"}
     tasks = [vybe.task(title, env=early)["id"] for title in ("one", "two")]
     for task in tasks:
@@ -418,7 +419,7 @@ def test_work_keeps_every_claim_and_the_end_of_a_session_keeps_none(vybe):
         assert [a > b for a, b in zip(after, before)] == [kept, kept]
 
 
-def test_status_tells_who_calls(vybe):
+def test_status_lists_the_hosts_with_hooks(vybe):
     assert not any(vybe.ok("status", agent=None, request=False)["hooks"].values())
     install(vybe, "claude")
     assert vybe.ok("status", agent=None, request=False)["hooks"]["claude"]
@@ -460,7 +461,7 @@ def test_hosts_that_read_text_get_text(vybe):
     assert handle(vybe, "kimi", hook_event_name="SessionStart", cwd=str(vybe.path)) == ""
 
 
-def test_a_host_that_hears_no_start_is_told_at_its_first_prompt(vybe):
+def test_a_host_without_a_start_event_gets_the_brief_at_its_first_prompt(vybe):
     vybe.task("Fix the parser")
     said = dict(host="kimi", session_id="s", cwd=str(vybe.path))
     for event in ("PreCompact", "SessionEnd"):
@@ -469,7 +470,7 @@ def test_a_host_that_hears_no_start_is_told_at_its_first_prompt(vybe):
         assert handle(vybe, hook_event_name=event, **said) == ""
 
 
-def test_a_host_that_hears_no_start_shows_the_mail_of_the_brief_once(vybe):
+def test_a_host_without_a_start_event_shows_the_mail_of_the_brief_once(vybe):
     correspond(vybe, 1, to="kimi-s")
     vybe.run("init", program="bb").ok()
     vybe.run("--as", "alice", "post", "@kimi-s p0", program="bb").ok()
@@ -487,7 +488,7 @@ def test_each_session_of_an_agent_gets_the_brief(vybe):
         assert text.startswith(RULE + "Your task: ") == briefed
 
 
-def test_what_the_brief_shows_is_not_delivered_again(vybe):
+def test_mail_in_the_brief_is_not_delivered_again(vybe):
     correspond(vybe, 2)
     vybe.run("init", program="bb").ok()
     vybe.run("--as", "alice", "post", "@w-one p0", program="bb").ok()
@@ -550,7 +551,7 @@ def test_copilot_reads_its_context_at_the_top_level_and_shares_the_file_of_vscod
 
 
 def written_by_the_version_before(vybe):
-    """That version had no table for what the hooks have shown, but rows of `agents` with projects of their own."""
+    """That version had no table for delivered texts, but rows of `agents` with special projects."""
     with closing(sqlite3.connect(vybe.path / ".git/abacus/vybe.db")) as db, db:
         for agent, mail, post, briefed in db.execute("SELECT agent, mail, post, briefed FROM deliveries").fetchall():
             rows = [(":mail", 0, mail), (":board", post, None), (":told", 0, "yes" if briefed else None)]
@@ -563,7 +564,7 @@ def rows(vybe, sql):
         return db.execute(sql).fetchall()
 
 
-def test_a_store_of_the_version_before_is_upgraded_in_place(vybe):
+def test_a_store_of_the_previous_version_is_upgraded_in_place(vybe):
     """Nothing is shown twice: no message, no post, no brief."""
     correspond(vybe, 1, to="kimi-s")
     vybe.run("init", program="bb").ok()
@@ -585,12 +586,12 @@ def test_a_store_of_the_version_before_is_upgraded_in_place(vybe):
 @pytest.mark.parametrize("stdin", [b"", b"junk", b"{", b"[]", b"\xff\xfe", b"null", b'{"hook_event_name":5}',
                                    b'{"hook_event_name":"SessionStart","cwd":"/nowhere"}', b"x" * 10_000_000,
                                    b'{"hook_event_name":"UserPromptSubmit","prompt":"' + b"y" * 10_000_000 + b'"}'])
-def test_junk_is_in_nobodys_way(vybe, stdin):
+def test_invalid_input_does_not_disturb_the_host(vybe, stdin):
     out = handle(vybe, stdin=stdin)
     assert out == "" or "hookSpecificOutput" in json.loads(out)
 
 
-def test_a_store_that_cannot_be_used_is_in_nobodys_way(vybe):
+def test_an_unusable_store_does_not_disturb_the_host(vybe):
     vybe.task()
     db = vybe.path / ".git/abacus/vybe.db"
     for part in db.parent.glob("vybe.db*"):
@@ -599,7 +600,7 @@ def test_a_store_that_cannot_be_used_is_in_nobodys_way(vybe):
     assert handle(vybe, hook_event_name="SessionStart", cwd=str(vybe.path)) == ""
 
 
-def test_a_store_that_others_are_at_is_in_nobodys_way(vybe):
+def test_a_locked_store_does_not_disturb_the_host(vybe):
     vybe.task()
     with open(vybe.path / ".git/abacus/vybe.db.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -608,7 +609,7 @@ def test_a_store_that_others_are_at_is_in_nobodys_way(vybe):
         assert time.monotonic() - began < patience(2)
 
 
-def test_it_is_quick(vybe):
+def test_a_hook_is_fast(vybe):
     vybe.task("Fix the parser")
     times = []
     for _ in range(5):
@@ -620,6 +621,6 @@ def test_it_is_quick(vybe):
 
 @pytest.mark.parametrize("args, env", [(["--host", "nobody"], {}), ([], {}), (["--host", "claude"], {"ABACUS_NOW": "junk"}),
                                        (["--nonsense"], {})])
-def test_a_call_that_is_wrong_is_in_nobodys_way(vybe, args, env):
+def test_an_invalid_call_does_not_disturb_the_host(vybe, args, env):
     done = vybe.run("hook", "handle", *args, program="vybe", env=env, stdin=b"{}")
     assert (done.code, done.out, done.err) == (0, "", "")

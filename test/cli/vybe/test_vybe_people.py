@@ -1,4 +1,4 @@
-"""vybe on a terminal: text for people, and a request id that is made for them. Programs get JSON as before."""
+"""vybe on a terminal: text for people, and a generated request id. Programs get JSON as before."""
 import json
 import re
 
@@ -11,7 +11,7 @@ LEE = {"VYBE_AGENT": "lee", "BD_ACTOR": "", "NO_COLOR": "1"}
 
 
 def typed(project, *args, code=0, **env):
-    """What a person sees."""
+    """The output that a person sees."""
     shown, status = on_terminal(project, *args, program="vybe", env={**LEE, **env})
     assert status == code, shown
     return shown.replace("\r\n", "\n")
@@ -36,7 +36,7 @@ def test_a_task_is_shown_as_text(person):
     assert typed(person, "task", "delete", "--id", id).startswith(f"Deleted {id}. To restore it: bd undelete {id}\n")
 
 
-def test_dependencies_are_said_in_words(person):
+def test_dependencies_are_shown_as_text(person):
     one, two = (person.task(title)["id"] for title in ("one", "two"))
     args = ["--id", one, "--depends-on", two]
     assert typed(person, "task", "add-dep", *args).startswith(f"'{one}' depends on '{two}'\n")
@@ -86,7 +86,7 @@ def test_the_index_is_help_on_a_terminal(person):
 
 @pytest.mark.parametrize("args", [["task", "create", "--title", "x"], ["memory", "set", "--key", "k", "--value", "v"],
                                   ["memory", "gc"], ["resume"], ["push", "--json", '{"event":{"kind":"k","message":"m"}}']])
-def test_a_request_id_is_made_on_a_terminal_and_repeats_safely(person, args):
+def test_a_request_id_is_generated_on_a_terminal_and_can_be_repeated(person, args):
     shown = typed(person, *args)
     made = re.search(r"^Request id: (lee_[a-z_]+_\d{13}_[0-9a-f]{6})$", shown, re.M).group(1)
     before = person.ok("events", "list", "--all", agent=None, request=False)["count"]
@@ -95,7 +95,7 @@ def test_a_request_id_is_made_on_a_terminal_and_repeats_safely(person, args):
     assert person.ok("events", "list", "--all", agent=None, request=False)["count"] == before
 
 
-def test_json_on_a_terminal_has_the_request_id_that_was_made(person):
+def test_json_on_a_terminal_has_the_generated_request_id(person):
     reply = json.loads(typed(person, "--json", "memory", "set", "--key", "k", "--value", "v"))
     assert list(reply) == ["schema_version", "success", "data", "request_id"]
     assert reply["request_id"].startswith("lee_memory_set_")

@@ -21,7 +21,7 @@ def test_the_type_of_a_value_is_inferred(vybe, value, type):
     assert (found["value"], found["value_type"]) == (value, type)
 
 
-def test_a_type_that_is_given_is_the_type(vybe):
+def test_a_given_type_overrides_the_inferred_one(vybe):
     vybe.ok("memory", "set", "-k", "k", "-v", "1", "-t", "string")
     assert vybe.ok("memory", "get", "-k", "k", request=False)["value_type"] == "string"
     vybe.push(memories=[{"key": "p", "value": "[1]", "scope": "global"}])
@@ -62,7 +62,7 @@ COMPLETIONS = {
 
 
 @pytest.mark.parametrize("way", COMPLETIONS)
-def test_a_completed_task_has_the_same_close_event_whoever_completes_it(vybe, way):
+def test_a_completed_task_has_the_same_close_event_in_every_program(vybe, way):
     task = vybe.task("t", "--project-id", "p1")["id"]
     vybe.resume()
     COMPLETIONS[way](vybe, task)
@@ -71,7 +71,7 @@ def test_a_completed_task_has_the_same_close_event_whoever_completes_it(vybe, wa
     assert (closed["agent_name"], closed["project_id"], closed["task_id"]) == ("w-1", "p1", task)
 
 
-def test_a_status_that_ends_nothing_has_none(vybe):
+def test_a_status_that_does_not_end_work_has_no_close_event(vybe):
     a, b = vybe.task("a")["id"], vybe.task("b")["id"]
     vybe.ok("task", "add-dep", "--id", a, "--depends-on", b)
     assert vybe.ok("task", "set-status", "--id", a, "--status", "pending")["task"]["status"] == "blocked"  # by b, not for good
@@ -99,7 +99,7 @@ def test_a_duration_may_have_several_units(vybe, text, seconds):
 
 
 @pytest.mark.parametrize("text", ["1m1h", "1h1h", "1h30", "h", "1 h", "", "1.5h", "-1h"])
-def test_what_is_no_duration_is_refused(vybe, text):
+def test_an_invalid_duration_is_refused(vybe, text):
     assert vybe.refused("memory", "set", "-k", "k", "-v", "v", f"--expires-in={text}") == "INVALID_INPUT"
 
 
@@ -117,7 +117,7 @@ def test_the_version_is_an_envelope_for_programs(vybe):
     assert json.loads(done.out) == {"schema_version": "v1", "success": True, "data": {"version": "0.1.0"}}
 
 
-def test_control_characters_in_a_title_are_named(vybe):
+def test_control_characters_in_a_title_are_reported(vybe):
     reply = vybe.vybe("task", "create", "--title", "a\tb")
     assert reply["error_code"] == "INVALID_INPUT" and "control characters" in reply["error"], reply
     assert "title" in reply["suggested_action"]
@@ -134,7 +134,7 @@ def test_the_brief_counts_the_tasks_by_status(vybe):
     assert vybe.ok("status", request=False)["counts"]["tasks"] == {"total": 5, **counts}
 
 
-def test_a_damaged_store_is_named_with_the_command_that_repairs_it(vybe):
+def test_a_damaged_store_is_reported_with_the_command_that_repairs_it(vybe):
     vybe.ok("memory", "set", "-k", "k", "-v", "1")
     [file] = vybe.path.rglob("vybe.db")
     db = sqlite3.connect(file)

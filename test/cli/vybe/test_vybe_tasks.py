@@ -1,4 +1,4 @@
-"""vybe task: beads in the words of tasks (seed 003, the dialect's table)."""
+"""vybe task: beads as tasks (seed 003, the dialect's table)."""
 import json
 
 import pytest
@@ -64,7 +64,7 @@ def test_begin_is_exclusive(vybe):
     assert vybe.bd("--actor", "w-2", "claim", id).code == 1
 
 
-def test_begin_refuses_what_waits(vybe):
+def test_begin_refuses_a_blocked_task(vybe):
     first, second = vybe.task("first")["id"], vybe.task("second")["id"]
     assert "depends on" in vybe.ok("task", "add-dep", "--id", second, "--depends-on", first)["message"]
     task = vybe.get(second)
@@ -107,8 +107,8 @@ def test_any_status_may_follow_any_other(vybe, first, then):
         assert task["status"] == status and ("blocked_reason" in task) == (status == "blocked")
 
 
-def test_what_was_given_up_is_the_next_for_another(vybe):
-    """Its agent died: as for 'bd ready', the end of the lease makes it ready."""
+def test_an_abandoned_task_is_the_next_one_for_another_agent(vybe):
+    """Its agent died. As for 'bd ready', the end of the lease makes it ready."""
     late = {"ABACUS_NOW": "2036-01-01T00:00:00Z"}
     id = vybe.task()["id"]
     vybe.ok("task", "begin", "--id", id)
@@ -119,14 +119,14 @@ def test_what_was_given_up_is_the_next_for_another(vybe):
     assert vybe.ok("task", "begin", "--id", id, agent="w-2", env=late)["task"]["assignee"] == "w-2"
 
 
-def test_what_is_in_progress_has_a_lease_also_after_it_was_completed(vybe):
+def test_a_task_in_progress_has_a_lease_even_if_it_was_completed_before(vybe):
     id = vybe.task()["id"]
     for status in ("completed", "in_progress"):
         vybe.ok("task", "set-status", "--id", id, "--status", status)
     assert vybe.show(id)["assignee"] == "w-1" and vybe.show(id)["assignee_expires"]
 
 
-def test_circles_are_refused_however_long(vybe):
+def test_cycles_of_any_length_are_refused(vybe):
     ids = [vybe.task(str(i))["id"] for i in range(60)]
     for a, b in zip(ids, ids[1:]):
         vybe.ok("task", "add-dep", "--id", a, "--depends-on", b)
@@ -134,7 +134,7 @@ def test_circles_are_refused_however_long(vybe):
     assert vybe.refused("task", "add-dep", "--id", ids[0], "--depends-on", ids[0]) == "SELF_DEPENDENCY"
 
 
-def test_delete_takes_the_artifacts_along(vybe):
+def test_delete_removes_the_artifacts(vybe):
     id = vybe.task()["id"]
     vybe.push(task_id=id, artifacts=[{"file_path": "a.txt"}])
     gone = vybe.ok("task", "delete", "--id", id)
@@ -153,7 +153,7 @@ def test_errors_have_a_code_and_a_next_step(vybe, args, code):
     assert vybe.refused(*args) == code
 
 
-def test_who_and_which_request_have_to_be_said(vybe):
+def test_agent_and_request_id_are_required(vybe):
     assert vybe.refused("task", "create", "--title", "x", agent=None) == "IDENTITY_REQUIRED"
     for words in (["task", "create", "--title", "x"], ["loop"]):
         assert "--agent" in vybe.vybe(*words, agent=None)["suggested_action"]
@@ -179,8 +179,8 @@ def test_index_and_schema(vybe):
     assert vybe.ok("schema", agent=None, request=False)["commands"] == list(schema.values())
 
 
-def test_everything_that_the_schema_says_can_be_said(vybe):
-    """A caller that knows only the schema makes a task."""
+def test_every_field_of_the_schema_can_be_used(vybe):
+    """A caller that knows only the schema creates a task."""
     schema = {c["command"]: c for c in vybe.ok("schema", "commands", agent=None, request=False)["commands"]}
     args = {"title": "x", "agent": "a", "request-id": "r"}
     want = schema["vybe task create"]["args_schema"]["required"]
@@ -203,7 +203,7 @@ def test_outside_of_a_repository(tmp_path, plain_repo):
     assert list(path.iterdir()) == []
 
 
-def test_a_store_of_ones_own(vybe, tmp_path):
+def test_a_store_named_by_the_user(vybe, tmp_path):
     db = str(tmp_path / "own" / "my.db")
     task = vybe.task("elsewhere", "--db-path", db)
     assert vybe.ok("task", "list", "--db-path", db, agent=None, request=False)["count"] == 1
@@ -211,7 +211,7 @@ def test_a_store_of_ones_own(vybe, tmp_path):
     assert vybe.ok("task", "list", agent=None, request=False)["count"] == 0
 
 
-def test_reading_makes_nothing(tmp_path):
+def test_reading_creates_nothing(tmp_path):
     path, home = tmp_path / "nowhere", tmp_path / "home"
     path.mkdir()
     home.mkdir()
@@ -223,7 +223,7 @@ def test_reading_makes_nothing(tmp_path):
     assert outside.refused("task", "list", agent=None, request=False, env={"HOME": ""}) == "INVALID_INPUT"
 
 
-def test_a_task_of_no_project_is_everybodys(vybe):
+def test_a_task_without_a_project_belongs_to_all(vybe):
     (vybe.path / "sub").mkdir()
     task = vybe.task()["id"]
     other = vybe.task("other", "--project-id", "p1", "--priority", "9")["id"]
@@ -231,7 +231,7 @@ def test_a_task_of_no_project_is_everybodys(vybe):
     assert vybe.resume(agent="w-2")["focus_task_id"] == other
 
 
-def test_what_others_did_just_before_is_told_too(vybe):
+def test_changes_of_others_just_before_are_reported_too(vybe):
     task = vybe.task()["id"]
     vybe.resume()
     vybe.bd("--actor", "alice", "close", task).ok()
