@@ -131,7 +131,7 @@ def wait_until(true, what, seconds=10):
 
 
 def open_up(path):
-    """Everybody may go through to this folder, as if it was shared without a thought. Ends at a folder like /tmp."""
+    """Lets every user enter this folder, as if it had been shared carelessly. Stops at a folder like /tmp."""
     while path != path.parent and not path.stat().st_mode & stat.S_ISVTX:
         path.chmod(0o777)
         path = path.parent

@@ -45,5 +45,5 @@ def commands_in(text):
 
 
 def placeholders(command):
-    """The words of a command that stand for something else: ID, NAME."""
+    """The placeholders of a command: ID, NAME."""
     return [word for word in re.findall(r"(?<![\w$-])[A-Z]{2,}(?![\w-])", command)]

@@ -1,6 +1,5 @@
-"""What several machines that share must end with: worked out once, from all facts that were ever published.
-
-Nothing here has an order of arrival. A fact is the parsed line of a log, with "machine" added."""
+"""The expected final state of several machines that share, computed from all facts that were ever published,
+regardless of the order in which they arrived. A fact is the parsed line of a log, with "machine" added."""
 import datetime
 
 
@@ -115,7 +114,7 @@ def artifacts(facts):
 
 
 def posts(facts, names):
-    """Every post with the text that it answers."""
+    """Every post with the text of the post it replies to."""
     text = {f"{f['machine']}:{f['data']['id']}": f["data"]["content"] for f in of(facts, "post")}
     return sorted((names.of(f["machine"], f["data"]["agent"]), f["data"]["content"],
                    text[f["data"]["reply"]] if "reply" in f["data"] else "") for f in of(facts, "post"))

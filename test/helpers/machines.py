@@ -9,7 +9,7 @@ LOGS = "refs/abacus/machines/"
 
 
 class Machine(Repo):
-    """A clone that stands for a machine; `bb`, `vybe` and `abacus` run in it, too."""
+    """A clone that represents a machine; `bb`, `vybe` and `abacus` run in it, too."""
 
     def bb(self, *args, **kw):
         return self.json(*args, program="bb", **kw)
@@ -78,7 +78,7 @@ def copy_machines(made, path):
 
 
 def settle(*machines, rounds=2):
-    """Exchanges until every machine has what every other one has sent."""
+    """Exchanges until every machine has the facts of all others."""
     for _ in range(rounds):
         for one in machines:
             one.exchange()

@@ -57,7 +57,7 @@ def scratch():
 
 @functools.cache
 def first_clone():
-    """A clone of an empty remote. Made once: starting programs is what tests wait for."""
+    """A clone of an empty remote. Made once, because starting programs takes most of the time."""
     path = scratch()
     clone(path / "clone", str(bare(path / "beads.git")))
     return path / "clone"

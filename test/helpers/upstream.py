@@ -1,4 +1,4 @@
-"""What upstream's bd leaves in a repository and in the settings of hosts: hooks, a merge driver, JSONL."""
+"""The files that upstream's bd leaves in a repository and in the settings of hosts: hooks, a merge driver, JSONL."""
 import json
 import os
 import pathlib
@@ -105,7 +105,7 @@ class Workspace:
         return done
 
     def quiet(self, *words):
-        """Runs a command that succeeds and complains of nothing."""
+        """Runs a command that succeeds and prints no error."""
         done = self.run(*words)
         for word in ("error", "warning", "fatal", "unknown", "beads:", "traceback"):
             assert word not in (done.stdout + done.stderr).lower(), done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""What one command writes to several records of the agents is there whole or not at all, whenever it is killed."""
+"""A command that writes to several records of the agents stores all of its lines or none, whenever it is killed."""
 import json
 import pathlib
 import shutil
@@ -22,14 +22,14 @@ CASES = {
 
 
 def seen(project):
-    """What a reader finds: the mail of each agent, the events, what is reserved."""
+    """The state as a reader sees it: the mail of each agent, the events, the reservations."""
     found = look(project)
     return {"mail": found["mail"], "events": found["events"], "reserved": found["status"]["reservations"],
             "unread": found["status"]["counts"]["unread"]}
 
 
 def records(project):
-    """The same by the files alone, as other programs read them."""
+    """The same, read from the files alone, as other programs do."""
     home = project.home / "agent"
     return {str(f.relative_to(home)): len(f.read_text().splitlines()) for f in home.rglob("*.jsonl")
             if f.name != "pending.jsonl" and f.read_text()}
@@ -37,7 +37,7 @@ def records(project):
 
 @pytest.mark.parametrize("name", CASES)
 def test_killed_at_every_step(agents, faulty, tmp_path, name):  # noqa: F811
-    """A reader sees all or nothing at once; the next writer, whoever it is, leaves all or nothing in the files."""
+    """A reader sees all lines or none at once, and the next writer leaves all or none in the files."""
     bb = str(pathlib.Path(faulty).parent / "bb")
     command, kept, counted = ["agent", *CASES[name], "--json"], tmp_path / "kept", tmp_path / "counted"
     before, before_files = seen(agents), records(agents)
@@ -86,7 +86,7 @@ def test_the_next_writer_may_be_killed_as_well(agents, faulty, tmp_path):  # noq
                                    "truncate:error=EIO"])
 @pytest.mark.parametrize("name", ["broadcast", "takeover"])
 def test_disks_that_fail(agents, tmp_path, name, fault):  # noqa: F811
-    """An error means that nobody has it; a success, perhaps with a warning, that everybody does."""
+    """After an error no recipient has the message; after a success, perhaps with a warning, every recipient has it."""
     command, kept = ["agent", *CASES[name], "--json"], tmp_path / "kept"
     before = seen(agents)
     agents.keep(kept)
@@ -105,7 +105,7 @@ def test_disks_that_fail(agents, tmp_path, name, fault):  # noqa: F811
             break
 
 
-def test_a_repeat_with_the_same_id_reaches_everybody_once(agents, faulty, tmp_path):  # noqa: F811
+def test_a_repeat_with_the_same_id_reaches_every_recipient_once(agents, faulty, tmp_path):  # noqa: F811
     bb = str(pathlib.Path(faulty).parent / "bb")
     command = ["agent", *CASES["broadcast"], "--request-id", "once", "--json"]
     kept, counted = tmp_path / "kept", tmp_path / "counted"
@@ -119,8 +119,8 @@ def test_a_repeat_with_the_same_id_reaches_everybody_once(agents, faulty, tmp_pa
         assert seen(agents) == after
 
 
-def test_nor_after_another_sender_wrote_to_the_same_inboxes(agents, faulty, tmp_path):  # noqa: F811
-    """The first process died before its receipt; the second one wrote the snapshots that the first had left."""
+def test_a_repeat_after_another_sender_wrote_to_the_same_inboxes_sends_nothing_twice(agents, faulty, tmp_path):  # noqa: F811
+    """The first process died before its receipt; the second one wrote the snapshots that the first had left out."""
     bb = str(pathlib.Path(faulty).parent / "bb")
     command = ["agent", *CASES["broadcast"], "--request-id", "once", "--json"]
     kept, counted = tmp_path / "kept", tmp_path / "counted"
@@ -140,8 +140,8 @@ def test_nor_after_another_sender_wrote_to_the_same_inboxes(agents, faulty, tmp_
 
 @pytest.mark.parametrize("name", ["../../../evil.jsonl", "/tmp/evil.jsonl", "messages/../../../evil.jsonl", "evil",
                                   "pending.jsonl", "messages//evil.jsonl", ".evil.jsonl", "", "a/../evil.jsonl"])
-def test_what_is_pending_names_records_alone(agents, name):  # noqa: F811
-    """The folder may come from somebody else: completing it writes nowhere outside."""
+def test_pending_lines_can_only_name_records(agents, name):  # noqa: F811
+    """The folder may come from another user: completing a pending line writes nowhere else."""
     pending = agents.home / "agent/pending.jsonl"
     pending.write_text("")
     before = {str(p): p.read_bytes() for p in agents.path.parent.rglob("*") if p.is_file()}
@@ -158,7 +158,7 @@ def test_what_is_pending_names_records_alone(agents, name):  # noqa: F811
 @pytest.mark.parametrize("text", ["{}\n", "nonsense\n", "[]\n", "\n", '{"appends":[1]}\n', '{"appends":[{}]}\n',
                                   '{"appends":[{"file":"events.jsonl","at":-1,"lines":"x\\n"}]}\n',
                                   '{"appends":[{"file":"events.jsonl","at":0,"lines":"x"}]}\n'])
-def test_a_damaged_file_is_said(agents, text):  # noqa: F811
+def test_a_damaged_file_is_reported(agents, text):  # noqa: F811
     (agents.home / "agent/pending.jsonl").write_text(text)
     before = records(agents)
     agents.bb("agent", "list", "--json").ok()
@@ -176,8 +176,8 @@ def test_an_unfinished_line_does_not_count(agents):  # noqa: F811
     assert (agents.home / "agent/pending.jsonl").stat().st_size == 0
 
 
-def test_an_old_line_that_comes_back_changes_nothing(agents, faulty, tmp_path):  # noqa: F811
-    """The power may take back that the file was emptied."""
+def test_an_old_pending_line_that_reappears_changes_nothing(agents, faulty, tmp_path):  # noqa: F811
+    """A power failure can undo that the file was emptied."""
     bb = str(pathlib.Path(faulty).parent / "bb")
     pending = agents.home / "agent/pending.jsonl"
     command, kept = ["agent", *CASES["broadcast"], "--json"], tmp_path / "kept"
@@ -228,8 +228,8 @@ def test_a_broadcast_that_is_too_large_is_refused_before_anything_is_written(tmp
     assert len(send_to_all(project, "short", "--request-id", "r1").ok().json["data"]["recipients"]) == 8
 
 
-def test_a_large_broadcast_that_is_repeated_gets_its_first_answer(tmp_path):
-    """Its receipt is larger than all replies that are kept otherwise."""
+def test_a_repeated_large_broadcast_gets_its_first_reply(tmp_path):
+    """Its receipt is larger than all other stored replies together."""
     project = crowd(tmp_path, 22)
     first = send_to_all(project, "y" * 1_000_000, "--request-id", "r1").ok().json["data"]
     assert send_to_all(project, "y" * 1_000_000, "--request-id", "r1").ok().json["data"] == first
@@ -243,7 +243,7 @@ def test_a_large_broadcast_that_is_repeated_gets_its_first_answer(tmp_path):
 
 
 def test_doctor_completes_a_pending_line_that_writers_do_not_read(agents, faulty, tmp_path):  # noqa: F811
-    """Earlier versions wrote pending lines of any size. Dropping one would leave a broadcast in a part of the inboxes."""
+    """Earlier versions wrote pending lines of any size. Dropping one would leave a broadcast in only some inboxes."""
     bb = str(pathlib.Path(faulty).parent / "bb")
     pending, kept = agents.home / "agent/pending.jsonl", tmp_path / "kept"
     command = ["agent", *CASES["broadcast"], "--json"]

@@ -19,7 +19,7 @@ def crashed(code):
 
 
 def check(world, *args, program, cwd=None):
-    """Whatever comes of it, what is said is UTF-8, what is said as JSON is JSON, and nobody crashes."""
+    """In every case the output is UTF-8, JSON output is valid JSON, and no program crashes."""
     env = {os.fsencode(k): os.fsencode(v) for k, v in environment(**world.env).items()}
     done = subprocess.run([str(BIN / program), *args], cwd=cwd or world.path, env=env, capture_output=True, timeout=60,
                           stdin=subprocess.DEVNULL)
@@ -134,7 +134,7 @@ READERS = {
 
 
 def read_file(world, name):
-    """What shows a file: each command that reads it."""
+    """The commands that read a file."""
     for program, line in next(READERS[part] for part in READERS if part in name):
         args = [world.message if word == "MESSAGE" else word for word in line.split()]
         check(world, *args, program=program)
@@ -166,7 +166,7 @@ def test_a_byte_in_each_string_of_a_file(world, name):
 @pytest.mark.parametrize("value", ["CAST(X'ff61ff' AS TEXT)", "X'00ff'", "NULL", "-1", "9223372036854775807", "1e300", "''"])
 @pytest.mark.parametrize("store", ["board", "continuity"])
 def test_a_database_with_such_values(world, store, value):
-    """In the columns that have text, then in all of them."""
+    """In the text columns, then in all columns."""
     database = world.database if store == "board" else world.continuity
     for types in (("TEXT", "TIMESTAMP"), ("TEXT", "TIMESTAMP", "INTEGER")):
         for table, column in list(texts(database, types)):
@@ -217,7 +217,7 @@ def test_programs_that_answer_lines_of_json(world, tmp_path):
 # --- mail ---
 
 def test_counts_of_mail_are_never_below_zero(world):
-    """Neither if the snapshot says so, nor if the line with which a message was sent is gone."""
+    """Neither if the snapshot has such a count, nor if the line that sent a message is missing."""
     record, box = world.agents / "messages" / "amber-otter.jsonl", world.agents / "messages" / "boxes" / "amber-otter.json"
 
     def unread():

@@ -1,4 +1,4 @@
-"""A database that somebody else made runs none of their SQL, and cannot keep a command busy."""
+"""A database made by another user runs none of its SQL, and cannot keep a command busy."""
 import contextlib
 import os
 import re
@@ -50,7 +50,7 @@ def virtual(table):
 
 
 def disguised(table):
-    """A view that says of itself that it is a table."""
+    """A view that claims to be a table."""
     return [*view(table), "PRAGMA writable_schema = ON",
             f"UPDATE sqlite_schema SET type = 'table', rootpage = 2 WHERE name = '{table}'"]
 
@@ -75,7 +75,7 @@ def test_a_board_whose_table_is_something_else_is_refused(board, make, table):
         assert "blackboard.db" in error["message"]
 
 
-def test_such_a_board_is_kept_aside_and_a_new_one_begun(board):
+def test_such_a_board_is_set_aside_and_a_new_one_created(board):
     change(board.database, *view("messages"))
     board.bb("init").ok()
     assert board.json("log") == []
@@ -100,7 +100,7 @@ def test_a_board_that_lacks_a_column_is_refused(board, table, column):
         assert f"'{column}'" in board.fails(*command)["message"]
 
 
-def test_what_other_programs_have_beside_our_tables_is_fine(board):
+def test_other_tables_beside_ours_are_allowed(board):
     change(board.database,
            "CREATE TABLE theirs (id INTEGER PRIMARY KEY, note TEXT)",
            "CREATE INDEX theirs_too ON messages (content COLLATE NOCASE DESC, priority)",
@@ -137,7 +137,7 @@ DEFINITIONS = {
 
 
 def redefine(path, table, old, new):
-    """Changes a definition behind SQLite's back, so that nothing is computed yet."""
+    """Changes a definition without SQLite, so that nothing is computed yet."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         sql = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
@@ -155,7 +155,7 @@ def test_a_board_whose_table_is_defined_with_other_sql_is_refused_at_once(board,
         assert error["code"] == "INTERNAL_ERROR" and "'messages' has a" in error["message"], error
 
 
-def test_a_new_board_is_made_beside_one_that_would_compute_something(board):
+def test_a_new_board_is_created_beside_one_that_would_run_sql(board):
     redefine(board.database, "messages", *DEFINITIONS["check"])
     board.bb("init", timeout=20).ok()
     assert board.json("log") == []
@@ -171,14 +171,14 @@ def test_a_new_board_is_made_beside_one_that_would_compute_something(board):
     f"CREATE TABLE evil (x, m AS ({SLOW}) REFERENCES messages(id))",
     f"CREATE TABLE evil (x CHECK ({SLOW}), m INTEGER REFERENCES 'MESSAGES'(id))",
 ])
-def test_an_index_or_a_reference_that_makes_sqlite_compute_something_is_refused(board, statement):
+def test_an_index_or_a_reference_that_makes_sqlite_run_an_expression_is_refused(board, statement):
     change(board.database, statement)
     for command in COMMANDS:
         assert "of its own" in board.fails(*command)["message"] or "computed" in board.fails(*command)["message"]
 
 
 def test_the_board_of_the_original_program_is_opened(tmp_path):
-    """Its tables, as the specification writes them; ours are added by the first write."""
+    """It has the tables of the specification; the first write adds ours."""
     path = tmp_path / "theirs"
     (path / ".bb").mkdir(parents=True, mode=0o700)
     with contextlib.closing(sqlite3.connect(path / ".bb" / "blackboard.db", isolation_level=None)) as db:
@@ -199,8 +199,8 @@ def limited(project, *args):
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))))
 
 
-def test_a_log_of_changes_from_elsewhere_is_no_way_around_it(board, tmp_path):
-    """The write-ahead log beside the database brings the view."""
+def test_a_planted_write_ahead_log_does_not_bypass_the_check(board, tmp_path):
+    """The write-ahead log beside the database contains the view."""
     log = f"{board.database}-wal"
     with contextlib.closing(sqlite3.connect(board.database, isolation_level=None)) as db:
         db.execute("PRAGMA wal_autocheckpoint = 0")
@@ -281,7 +281,7 @@ def test_receipts_that_are_defined_with_other_sql_are_refused_at_once(project, o
     ("edges", "active, line", f"active, line DEFAULT ({SLOW})"),
     ("search", "content = ''", "content = 'beads'"),
 ])
-def test_a_cache_that_is_defined_with_other_sql_is_made_anew(repo, table, old, new):
+def test_a_cache_that_is_defined_with_other_sql_is_rebuilt(repo, table, old, new):
     one = repo.create("one")
     redefine(repo.cache, table, old, new)
     assert repo.ids("list", timeout=20) == [one]
@@ -298,7 +298,7 @@ def test_a_cache_that_is_defined_with_other_sql_is_made_anew(repo, table, old, n
     ["DROP TABLE about", f"CREATE VIEW about AS {ENDLESS} SELECT n AS version FROM x"],
     ["DROP TABLE labels", f"CREATE VIEW labels AS {ENDLESS} SELECT n AS label, n FROM x"],
 ])
-def test_a_cache_with_somebody_elses_sql_does_no_harm(repo, statements):
+def test_the_sql_of_a_planted_cache_is_not_run(repo, statements):
     one = repo.create("one", "-l", "x")
     change(repo.cache, *statements)
     two = repo.create("two", "-l", "x")
@@ -312,7 +312,7 @@ MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 def rollback_journal(path, names):
-    """The journal of a transaction that was cut short; `names` is the file that SQLite deletes after the rollback."""
+    """The journal of an interrupted transaction; `names` is the file that SQLite deletes after the rollback."""
     data = path.read_bytes()
     page = int.from_bytes(data[16:18], "big")
     sector, nonce = 512, 12345
@@ -371,7 +371,7 @@ def test_the_error_about_such_a_journal_names_the_command_that_helps(board):
 
 
 def test_a_transaction_that_another_program_left_is_rolled_back(board):
-    """Another program may use the board without a write-ahead log; its journals are SQLite's own affair."""
+    """Another program may use the board without a write-ahead log; SQLite handles its journals."""
     change(board.database, "PRAGMA journal_mode = DELETE")
     with contextlib.closing(sqlite3.connect(board.database, isolation_level=None)) as db:
         db.execute("PRAGMA cache_size = 1")

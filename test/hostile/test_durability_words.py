@@ -1,4 +1,5 @@
-"""What an error says of the disk is true: each system call of a write fails in turn, and a fresh reader is asked."""
+"""Error messages tell the truth about the disk: each system call of a write fails in turn, and a new reader checks
+the store."""
 import os
 import pathlib
 import re
@@ -38,7 +39,7 @@ LATER = {"ABACUS_NOW": "2026-01-01T01:00:00Z"}
 
 
 def test_a_refused_first_write_says_that_nothing_was_changed(plain_repo):
-    """The new database is there, but nothing that the command was asked to store."""
+    """The new database exists, but has none of the data that the command was to store."""
     done = plain_repo.run("memory", "set", "--agent", "a", "--request-id", "r", "--key", "two\nlines", "--value", "v",
                           program="vybe")
     assert done.code == 1 and "stored" not in done.json["suggested_action"], done.out
@@ -47,7 +48,7 @@ def test_a_refused_first_write_says_that_nothing_was_changed(plain_repo):
 
 @pytest.fixture(scope="session")
 def stores(tmp_path_factory):
-    """A repository in which every store is in use; made once, and copied."""
+    """A repository that uses every store; made once, and copied."""
     path = tmp_path_factory.mktemp("stores") / "proj"
     path.mkdir()
     git(path, "init", "-q", "-b", "main")
@@ -91,7 +92,7 @@ KIND = {"first bead": "bead", "import": "bead", "register": "agent", "broadcast"
 
 
 def look(path, name):
-    """What a process that begins now finds; without a cache, which might hide what the record has."""
+    """The state as a new process sees it, without the cache, which might hide the record."""
     if name == "hooks":
         return [p.exists() for p in (path / ".git/hooks/pre-commit", path / ".git/hooks/pre-push")]
     for part in ("", "-wal", "-shm"):
@@ -105,7 +106,7 @@ def look(path, name):
 
 
 def hint_of(done):
-    """The next step, wherever the family of commands puts it."""
+    """The next step, in the place where the family of commands puts it."""
     [hint] = re.findall(r'"(?:hint|next_step|suggested_action)":"((?:[^"\\\\]|\\\\.)*)"', done.out)
     return hint
 
@@ -148,7 +149,7 @@ def test_each_call_fails_in_turn(stores, tmp_path, name, fault):
 
 @needs_strace
 def test_an_open_folder_that_cannot_be_synced_leaves_no_line(stores, tmp_path):
-    """The first line of a new record: the folder is synced before, so that nothing has to be taken back."""
+    """Before the first line of a new record, the folder is synced, so that nothing has to be undone."""
     path = tmp_path / "proj"
     put_back(path, stores, "post")
     shutil.rmtree(path / ".beadboard")
@@ -164,7 +165,7 @@ def test_an_open_folder_that_cannot_be_synced_leaves_no_line(stores, tmp_path):
 
 
 def test_with_a_request_id_the_same_one_is_named(stores, tmp_path):
-    """Without one, there is no 'same --request-id' to repeat."""
+    """Without a request id, the hint does not mention 'same --request-id'."""
     if not STRACE:
         pytest.skip("strace is not at hand")
     path = tmp_path / "proj"
@@ -178,7 +179,7 @@ def test_with_a_request_id_the_same_one_is_named(stores, tmp_path):
 @needs_strace
 @pytest.mark.parametrize("error", ["EMFILE", "EIO"])
 def test_no_line_is_glued_to_an_unfinished_one(stores, tmp_path, error):
-    """Whether the last line has an end cannot be told: then nothing is appended to it."""
+    """If it is unknown whether the last line is complete, nothing is appended to it."""
     path, log = tmp_path / "proj", tmp_path / "log"
     for n in range(1, 40):
         put_back(path, stores, "register")
@@ -201,8 +202,8 @@ def test_no_line_is_glued_to_an_unfinished_one(stores, tmp_path, error):
 @pytest.mark.parametrize("error", ["EACCES", "EIO", "ELOOP", "ENAMETOOLONG", "EPERM"])
 @pytest.mark.parametrize("command", [WRITES["memory"], WRITES["task"], ["vybe", "memory", "list", "--agent", "a"],
                                      ["vybe", "resume", "--agent", "a", "--request-id", "r"]])
-def test_vybe_never_goes_to_another_store_because_a_look_failed(stores, tmp_path, command, error):
-    """Neither is anything written to the user's own store, nor does a reader find nothing."""
+def test_vybe_never_uses_another_store_because_a_check_failed(stores, tmp_path, command, error):
+    """It neither writes to the user's own store, nor does a reader report an empty one."""
     path, home = tmp_path / "proj", tmp_path / "home"
     put_back(path, stores, "memory")
     dot_git = [path / ".git", path / ".git/HEAD"]
@@ -222,7 +223,7 @@ def test_vybe_never_goes_to_another_store_because_a_look_failed(stores, tmp_path
                                      ["bb", "--json", "log"], WRITES["memory"]])
 @pytest.mark.parametrize("folder", [".git", ".git/abacus", ".beadboard", ".beadboard/agent", ".bb"])
 def test_a_folder_that_may_not_be_entered_is_not_empty(stores, tmp_path, command, folder):
-    """Another user may look at the project, but not into one of its folders."""
+    """Another user may read the project, but not enter one of its folders."""
     path = tmp_path / "proj"
     put_back(path, stores, "memory")
     for parent in [path, *path.parents]:

@@ -1,4 +1,4 @@
-"""RLIMIT_FSIZE: a write that it forbids is an error that names the file, not the death of the process."""
+"""RLIMIT_FSIZE: a write beyond the limit is an error that names the file, and does not kill the process."""
 import json
 import os
 import resource
@@ -33,7 +33,7 @@ def limited(repo, command, size, **env):
 
 @pytest.fixture
 def used(repo):
-    """A repository in which every store has something in it."""
+    """A repository with data in every store."""
     repo.create("first")
     repo.run("init", program="bb").ok()
     repo.run("--as", "a", "post", "first", program="bb").ok()
@@ -58,8 +58,8 @@ def test_a_write_beyond_the_limit_is_an_error(used, name, size):
                           stdin=subprocess.DEVNULL, env=environment(**used.env))).ok()
 
 
-def test_a_service_that_cannot_read_a_store_ends_when_it_is_told_to(used):
-    """Its watch is always ready then: the database that it fails to open touches the folder that it watches."""
+def test_a_service_that_cannot_read_a_store_ends_on_sigterm(used):
+    """Its watch is always ready then, because the failed attempt to open the database changes the watched folder."""
     with subprocess.Popen([str(BIN / "abacus"), "serve"], cwd=used.path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, env=environment(**used.env),
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))) as service:
@@ -70,8 +70,8 @@ def test_a_service_that_cannot_read_a_store_ends_when_it_is_told_to(used):
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_too_few_open_files_are_an_error_that_says_so(used, name):
-    """Whatever the number: the write is done, or the reply names the limit."""
+def test_too_few_open_files_is_an_error_that_names_the_limit(used, name):
+    """With any limit, the write succeeds or the reply names the limit."""
     def limit(count):
         return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
 
@@ -88,7 +88,7 @@ def test_too_few_open_files_are_an_error_that_says_so(used, name):
 @pytest.mark.parametrize("words", [["serve", "--port", "0"], ["open", "--print"], ["serve", "--stop"]], ids=" ".join)
 @pytest.mark.parametrize("count", [4, 6, 10, 14, 40])
 def test_a_service_that_may_open_too_few_files_is_not_started(used, words, count):
-    """The limit is named, and no service is left that has no page."""
+    """The error names the limit, and no service without a page is left running."""
     done = Result(subprocess.run([str(BIN / "abacus"), *words], cwd=used.path, capture_output=True, timeout=60,
                                  stdin=subprocess.DEVNULL, env=environment(**used.env),
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))))
@@ -124,8 +124,8 @@ def test_the_service_refuses_to_start_instead_of_dying(used):
     assert done.code > 0 and "too large" in done.err, (done.code, done.out, done.err)
 
 
-def test_what_the_loop_starts_has_the_default_dispositions(used, tmp_path):
-    """SIGPIPE and SIGXFSZ are ignored by us alone, not by the agent's own programs."""
+def test_commands_of_the_loop_have_default_signal_dispositions(used, tmp_path):
+    """Only this program ignores SIGPIPE and SIGXFSZ, not the programs of the agent."""
     used.create("work")
     status = tmp_path / "status"
     used.run("loop", "--agent", "a", "--command", f"cat /proc/self/status >{status}", "--max-tasks", "1", program="vybe")
@@ -136,7 +136,7 @@ def test_what_the_loop_starts_has_the_default_dispositions(used, tmp_path):
 
 
 def test_a_read_without_room_for_the_cache_takes_a_small_multiple_of_the_beads(repo):
-    """The cache is made in memory then. What the failed attempt to write it needed was kept until the end."""
+    """The cache is built in memory then. An earlier version kept the memory of the failed write until the end."""
     size = 12_000_000
     issues = [{"id": f"a-{n}", "title": "t", "description": f"word{n:06} " * (size // 12 // 11)} for n in range(12)]
     (repo.path / "issues.jsonl").write_text("".join(json.dumps(issue) + "\n" for issue in issues))

@@ -1,7 +1,6 @@
-"""Hostile stores that a generator makes: whatever is in them, every command ends in time with an answer that can be read, what was
-acknowledged stays, clones converge, and no file outside of the store is touched.
-
-`ABACUS_THOROUGH=1` tries many more seeds; `ABACUS_SEEDS=100-120` tries those."""
+"""Hostile stores from a generator: whatever they contain, every command ends in time with a readable reply,
+acknowledged writes are kept, clones converge, and no file outside of the store is changed. `ABACUS_THOROUGH=1`
+tries many more seeds; `ABACUS_SEEDS=100-120` tries those."""
 import json
 import os
 import resource
@@ -54,7 +53,7 @@ class Done:
 
 
 def run(world, repo, line, json_too=False):
-    """A command, with its end, what it said and the memory that it took; it may never hang."""
+    """Runs a command: its exit status, output and memory. It must never hang."""
     program, *args = [world.message if word == "MESSAGE" else word for word in line.split()]
     args += ["--json"] if json_too else []
     env = environment(**{**repo.env, "ASAN_OPTIONS": f"log_path={world.path}/asan:detect_leaks=0",
@@ -81,7 +80,7 @@ def run(world, repo, line, json_too=False):
 
 
 def error_of(reply):
-    """Code, sentence and next step of an error, in the words of its face."""
+    """Code, message and next step of an error, in the format of the program."""
     if not isinstance(reply, dict):
         return None
     if "error_code" in reply:
@@ -93,7 +92,7 @@ def error_of(reply):
 
 
 def check(world, repo, line, json_too=False):
-    """Runs a command; whatever comes of it has the form it should have."""
+    """Runs a command; its output must have the right form in every case."""
     done = run(world, repo, line, json_too)
     said = f"'{line}'{' --json' * json_too}: exit {done.code}\n{done.out[-2000:]}\n{done.err[-2000:]}"
     reports = [file.read_text("utf-8", "replace")[:6000] for file in world.path.glob("*san.*")]
@@ -126,7 +125,7 @@ def sync(world, repo):
 
 
 def use(world, repo, lines, seed):
-    """Each command, for people or for programs: which of them is another one with the next seed."""
+    """Runs each command, for people or for programs, which depends on the seed."""
     for n, line in enumerate(lines):
         check(world, repo, line, json_too=(n + seed) % 2 == 0 and not line.startswith("vybe") and line != "bb export")
 
@@ -142,7 +141,7 @@ def answers(world, repo):
 
 
 def has_all(files, honest):
-    """What was acknowledged is there, or something later that was written on top of it: a join with it changes nothing."""
+    """The acknowledged writes are there, or later ones on top of them: joining them again changes nothing."""
     lines = lines_of(files)
     both = joined([lines, honest])
     for kind in both:
@@ -151,7 +150,7 @@ def has_all(files, honest):
 
 
 def settled(world):
-    """Both clones have the same commit, the same bytes and the same beads; the cache is what the truth makes of it."""
+    """Both clones have the same commit, bytes and beads, and the cache matches the journal."""
     assert at(world.anna.path) == at(world.ben.path) == at(world.remote)
     assert published(world.anna.path) == published(world.ben.path) == published(world.remote)
     both = [answers(world, repo) for repo in (world.anna, world.ben)]
@@ -178,7 +177,7 @@ def world(tmp_path, sound):
 
 
 def explained(world, body):
-    """A failure lists what was changed."""
+    """A failure lists the changes."""
     try:
         body()
     except Exception as why:
@@ -186,7 +185,7 @@ def explained(world, body):
 
 
 def settle(world, rounds=2):
-    """Syncs of both clones, one after the other; the last of them."""
+    """Syncs both clones alternately; returns the last result."""
     for _ in range(rounds):
         for repo in (world.anna, world.ben):
             last = sync(world, repo)
@@ -194,8 +193,8 @@ def settle(world, rounds=2):
 
 
 def mended(world, tip):
-    """After what people can do about a commit that cannot be used, both clones sync again. Where Git itself cannot read the
-    commit, that is to put the ref of the remote back."""
+    """After the steps that a person can take against an unusable commit, both clones sync again. If Git itself cannot
+    read the commit, the step is to reset the ref of the remote."""
     for repo in (world.anna, world.ben):
         check(world, repo, "bd repair --apply", json_too=True)
         last = sync(world, repo)

@@ -1,4 +1,4 @@
-"""Many requests with ids cost each what the first ones did: 'make bench-requests' measures a million."""
+"""The cost of a request with an id does not grow with their number: 'make bench-requests' measures a million."""
 import json
 import os
 import shutil
@@ -19,7 +19,7 @@ NOISE = 20  # ms: the system counts the CPU time of a process in ticks of 10 ms
 
 @pytest.fixture
 def quick_folder(tmp_path):
-    """In memory where the system has such a place: a sync of a disk for each of 8,000 requests takes a minute."""
+    """In memory if the system supports it, because 8,000 syncs of a disk take a minute."""
     memory = "/dev/shm"
     folder = tempfile.mkdtemp(prefix="abacus-growth-", dir=memory if os.access(memory, os.W_OK) else tmp_path)
     yield folder
@@ -28,7 +28,8 @@ def quick_folder(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the CPU time of a process from /proc")
 def test_the_8000th_request_costs_what_the_first_ones_did(quick_folder):
-    """CPU time, because the wall clock depends on what else runs. A cut of the journal is in every thousand."""
+    """Measured in CPU time, because the wall clock depends on the load. Every thousand requests include a cut of the
+    journal."""
     store = Store(BIN, quick_folder)
     first, first_slowest = store.update(2000)
     before = store.measure()
@@ -46,7 +47,7 @@ def test_the_8000th_request_costs_what_the_first_ones_did(quick_folder):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the CPU time of a process from /proc")
 def test_the_4000th_message_costs_what_the_first_ones_did(quick_folder):
-    """With a request id, which has to be recognised if the sender died before it stored the receipt."""
+    """With a request id, which has to be recognised even if the sender died before storing the receipt."""
     store = Store(BIN, quick_folder)
     for name in ("amber-otter", "blue-fox"):
         store.call("agent register", name=name, role="x")
@@ -63,7 +64,7 @@ def test_the_4000th_message_costs_what_the_first_ones_did(quick_folder):
 
 
 def test_a_pipe_with_requests_in_its_queue_ends_on_sigterm(plain_repo, tmp_path):
-    """The request at work is finished; those after it are not begun. The pipe cannot answer all: nobody reads."""
+    """It finishes the current request and starts no other. It cannot send all replies, because they are not read."""
     plain_repo.bd("init", "--prefix", "bd").ok()
     lines = tmp_path / "requests"
     lines.write_text("".join(json.dumps({"op": "bead create", "params": {"title": f"bead {i}", "request_id": f"r{i}"}})

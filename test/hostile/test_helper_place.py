@@ -1,4 +1,4 @@
-"""Other programs are found by an absolute path: never in the folder that the user stands in."""
+"""Other programs are found by absolute path, never in the current folder."""
 import os
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ needs_unmount = pytest.mark.skipif(not can_unmount(), reason="unmounting /proc n
 
 @pytest.fixture
 def trap(tmp_path, repo_with_beads):
-    """A repository that brings programs of its own, which note that they were started."""
+    """A repository that contains programs, which record that they were started."""
     path = tmp_path / "proj"
     shutil.copytree(repo_with_beads, path)
     for name in ("libexec/abacus-sync", "libexec/abacus-serve", "bin/abacus", "abacus-sync", "abacus"):
@@ -36,7 +36,7 @@ def trap(tmp_path, repo_with_beads):
 
 
 def run(repo, *args, program=BIN / "bd", name=None, **env):
-    """Runs a program where /proc is not mounted; `name`: what it is told that it is called."""
+    """Runs a program without /proc; `name` is its argv[0]."""
     words = [*WITHOUT_PROC, str(program), *args]
     if name:
         words = [*WITHOUT_PROC, "bash", "-c", f'exec -a "{name}" "$@"', "bash", str(program), *args]
@@ -66,7 +66,7 @@ def test_without_proc_the_automatic_sync_starts_the_installed_program(trap, tmp_
 
 @needs_unmount
 def test_an_installation_without_the_program_is_an_error(trap, tmp_path):
-    """Started by a relative path: what is beside that is looked for, and nothing else."""
+    """Started by a relative path, it looks only beside that path."""
     other = tmp_path / "other" / "bin"
     other.mkdir(parents=True)
     shutil.copy(BIN / "abacus", other / "bd")
@@ -77,7 +77,7 @@ def test_an_installation_without_the_program_is_an_error(trap, tmp_path):
     assert not trap.trapped.exists()
 
 
-def test_with_proc_the_folder_does_not_matter_either(trap, tmp_path):
+def test_with_proc_the_current_folder_is_not_used_either(trap, tmp_path):
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     git(trap.path, "remote", "add", "origin", str(tmp_path / "remote.git"))
     trap.bd("sync", env={"PATH": f".:./bin:./libexec:{os.environ['PATH']}"}).ok()
@@ -91,7 +91,7 @@ RELATIVE = ["./node_modules/.bin:", "node_modules/.bin:", ":", "/nonexistent::",
 
 @pytest.fixture
 def planted(tmp_path, repo_with_beads):
-    """A repository that brings a 'git' and an 'ssh', which note that they were started."""
+    """A repository that contains a 'git' and an 'ssh', which record that they were started."""
     path = tmp_path / "proj"
     shutil.copytree(repo_with_beads, path)
     for folder in (path, path / "node_modules" / ".bin"):

@@ -1,4 +1,4 @@
-"""The command in an error's hint does what it says to the folder that it names, whatever that folder is called."""
+"""The command in an error's hint acts on the folder that it names, whatever the name of the folder is."""
 import os
 import stat
 import subprocess
@@ -49,7 +49,7 @@ shells = pytest.mark.parametrize("shell", SHELLS)
 
 
 def as_shown(name):
-    """The name of which a terminal would show the same: a trap beside the folder."""
+    """The name that a terminal would show for it: a trap beside the folder."""
     text = "".join("\ufffd" if not ch.isprintable() or "\udc80" <= ch <= "\udcff" else ch for ch in os.fsdecode(name))
     return text.encode()
 

@@ -1,4 +1,4 @@
-"""Files of other trackers are data of others: reading and merging them costs in proportion to their size."""
+"""Files of other trackers are untrusted: the cost of reading and merging them is proportional to their size."""
 import json
 
 import pytest
@@ -23,7 +23,7 @@ def merged(world, base, ours, theirs):
 
 @pytest.mark.parametrize("key", ["labels", "comments", "dependencies", "unknown"])
 def test_the_merge_of_two_long_lists_takes_memory_in_proportion_to_them(world, key):
-    """Git starts the merge driver by itself in a pull."""
+    """Git starts the merge driver during a pull."""
     many = range(4000)
     lists = {side: [{"text": f"{side}{i}"} for i in many] for side in "abc"}
     out = merged(world, record("x-1", **{key: lists["a"] + lists["b"]}), record("x-1", **{key: lists["b"] + lists["c"]}),
@@ -83,7 +83,7 @@ LINKED = [  # what the user imports ("": what is found), a file beside the link,
 
 @pytest.mark.parametrize("named, beside, link, name, content", LINKED, ids=[row[2] for row in LINKED])
 def test_an_import_follows_no_link_below_what_was_named(repo, tmp_path, named, beside, link, name, content):
-    """Else the user's notes would become beads, which the next sync publishes."""
+    """Otherwise the user's private files would become beads, which the next sync publishes."""
     private = tmp_path / "private"
     if name:
         private.mkdir()

@@ -1,4 +1,4 @@
-"""A file of a store that is far larger than it can be costs little memory, and is damage as any other."""
+"""A file of a store that is far too large costs little memory, and counts as damage."""
 
 import json
 import resource
@@ -12,7 +12,7 @@ MB = 1 << 20
 
 
 def hole(file, size=HOLE):
-    """The file is as large as that, and takes no room on the disk."""
+    """Makes the file that large without using disk space."""
     with file.open("r+b") as out:
         out.truncate(file.stat().st_size + size)
 
@@ -30,7 +30,7 @@ def test_zeros_after_the_last_record_of_the_journal_are_not_held_in_memory(world
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer needs more memory")
 @pytest.mark.parametrize("line", ["bb agent status", "bb agent inbox --agent amber-otter", "bb agent list", "abacus sessions"])
-def test_a_snapshot_of_the_agents_that_is_too_large_is_made_anew(world, line):
+def test_a_snapshot_of_the_agents_that_is_too_large_is_rebuilt(world, line):
     for name in ("agents/amber-otter.json", f"messages/index/{world.message}.json", "messages/boxes/amber-otter.json", "reservations/active.json"):
         hole(world.agents / name, 1 << 33)
     done = run(world, world, line)
@@ -56,7 +56,7 @@ def checks(world, *args):
 @pytest.mark.parametrize("unit", [b"\n", b"x\n", b"[{},[[\n"], ids=["blank", "text", "json"])
 @pytest.mark.parametrize("name", RECORDS)
 def test_many_damaged_lines_of_a_record_cost_little_and_are_one_warning(world, name, unit):
-    """Blank lines are no damage."""
+    """Blank lines are not damage."""
     record = world.agents / name
     before, many = record.read_bytes(), 200_000
     record.write_bytes(before + unit * many)
@@ -84,8 +84,8 @@ def test_doctor_lists_the_first_hundred_damaged_lines_of_a_record(world, name):
     assert record.read_bytes() == before
 
 
-def test_doctor_looks_once_for_the_line_end_that_two_lines_have_lost(world):
-    """A line in which many places look like the end of one took time by its square."""
+def test_doctor_searches_once_for_a_lost_line_end(world):
+    """A line with many places that look like the end of an object used to take quadratic time."""
     record = world.agents / "messages/amber-otter.jsonl"
     record.write_bytes(record.read_bytes() + b'{"a":"' + b"}{" * 1_000_000 + b'"}\n')
     assert run(world, world, "abacus doctor").code == 1
@@ -93,7 +93,7 @@ def test_doctor_looks_once_for_the_line_end_that_two_lines_have_lost(world):
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_that_is_too_large_is_refused_by_name_and_set_aside_by_doctor(world, name):
-    """It names the limit of this program, not one of the system."""
+    """The error names the limit of this program, not one of the system."""
     record = world.agents / name
     size = 10 * MOST
     hole(record, size - record.stat().st_size)
@@ -117,8 +117,8 @@ def test_a_record_that_is_too_large_is_refused_by_name_and_set_aside_by_doctor(w
     assert world.bb("agent", "status", "--json").ok().json["data"]["reservations"]
 
 
-def test_epochs_of_reservations_go_on_after_their_record_was_set_aside(world):
-    """An epoch that is given twice would let a holder in that has lost its reservation."""
+def test_epochs_of_reservations_continue_after_their_record_was_set_aside(world):
+    """If an epoch were given twice, a holder that has lost its reservation would be accepted."""
     def reserve(scope):
         return world.bb("agent", "reserve", "--agent", "amber-otter", "--scope", scope, "--bead", "bd-b", "--json").ok().json["data"]["epoch"]
     last = reserve("doc/a")
@@ -129,7 +129,7 @@ def test_epochs_of_reservations_go_on_after_their_record_was_set_aside(world):
 
 
 def test_the_scopes_of_a_record_may_come_in_any_order(world):
-    """Every scope was moved aside for the one before it, so a record in descending order took time by its square."""
+    """Scopes used to be inserted one by one, so a record in descending order took quadratic time."""
     record = world.agents / "reservations/history.jsonl"
     many, last = 80_000, json.loads(record.read_text().splitlines()[-1])
 
@@ -194,7 +194,7 @@ def host_file(world, name, text):
 
 
 @pytest.mark.parametrize("name, line", HOSTS)
-def test_a_file_of_a_host_that_is_too_large_is_left_alone_and_named(world, name, line):
+def test_a_file_of_a_host_that_is_too_large_is_not_changed_and_reported(world, name, line):
     text = b"{" + b" " * SETTINGS_MOST + b"}" if name.endswith("json") else b"\n" * (SETTINGS_MOST + 1)
     file = host_file(world, name, text)
     done = run(world, world, line)
@@ -206,7 +206,7 @@ def test_a_file_of_a_host_that_is_too_large_is_left_alone_and_named(world, name,
 
 @pytest.mark.parametrize("name, line", HOSTS)
 def test_a_file_of_a_host_takes_memory_in_proportion_to_its_size(world, name, line):
-    """As many values or lines as are accepted; one more is refused, whatever the size of the file."""
+    """With the maximum number of values or lines; one more is refused, whatever the size of the file."""
     if name.endswith("json"):
         text = b"{" + b",".join(b'"%x":0' % n for n in range(200_000)) + b"}\n"
         more = b'{"x":[' + b"0," * 300_000 + b"0]}"
@@ -224,7 +224,7 @@ def test_a_file_of_a_host_takes_memory_in_proportion_to_its_size(world, name, li
 
 @pytest.mark.parametrize("name, line", HOSTS[1::2])
 def test_a_huge_copy_of_a_file_of_a_host_is_not_read(world, name, line):
-    """It came with the repository, and is named as the copies that an installation leaves."""
+    """It came with the repository, and has the name of a backup that an installation leaves."""
     install = line.replace("uninstall", "install").replace("--remove", "--write")
     host_file(world, name, b"{}" if name.endswith("json") else b"")
     assert run(world, world, install).code == 0

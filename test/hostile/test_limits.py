@@ -1,5 +1,5 @@
-"""Beads at the limits of what can be read. A write that was acknowledged can always be published; a join that would pass
-a limit is refused before anything changes, and `bd repair --apply` keeps both versions."""
+"""Beads at the limits. An acknowledged write can always be published. A join that would exceed a limit is refused
+before anything changes, and `bd repair --apply` keeps both versions."""
 import json
 
 import pytest
@@ -43,7 +43,7 @@ LARGE = {"20,000 notes": notes("p"), "262,144 values": values, "32 MiB": full}
 
 
 class Crowded(World):
-    """With a bead that has nothing but its title, for Mallory to change."""
+    """With a bead that has only a title, for Mallory to change."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -71,7 +71,7 @@ def holders(repo, text):
 
 
 def is_refused(repo, bead):
-    """The sync is refused, with its place, and nothing has changed here."""
+    """The sync is refused, the error names the place, and nothing has changed locally."""
     before, here = journal(repo), at(repo.path)
     error = is_sync_error(repo.run("sync", "--json"), "corrupt")
     assert error["details"]["file"] in ("state.jsonl", "tombstones.jsonl") and error["details"]["line"] > 0, error
@@ -98,8 +98,8 @@ def test_a_join_that_does_not_fit_is_refused_before_anything_changes(world, what
 
 
 @pytest.mark.parametrize("what", ["20,000 notes", "262,144 values"])
-def test_repair_keeps_what_is_known_here_as_another_bead(world, what):
-    """Both clones have comments that no commit has; both end up in the one copy."""
+def test_repair_keeps_the_local_version_as_another_bead(world, what):
+    """Both clones have comments that are in no commit; both are in the one copy afterwards."""
     for repo in (world.anna, world.ben):
         repo.bd("comment", world.bead, f"of {repo.path.name}").ok()
     world.push_third(LARGE[what])
@@ -136,7 +136,7 @@ def test_a_bead_that_was_deleted_here_stays_deleted(world):
 
 
 def test_commits_that_cannot_be_joined_with_each_other_are_repaired_in_every_clone(world):
-    """The second has dropped what the first published."""
+    """The second commit lacks what the first one published."""
     tip = at(world.remote)
     world.push_third(notes("a"))
     sync(world.anna)
@@ -155,7 +155,7 @@ def test_commits_that_cannot_be_joined_with_each_other_are_repaired_in_every_clo
     assert counts[world.bead] == 20000 and sorted(counts.values())[-2] == 20000, counts
 
 
-def test_a_clone_that_took_in_too_much_before_is_repaired(world):
+def test_a_clone_that_joined_too_much_in_the_past_is_repaired(world):
     """Older versions wrote this to the journal, and could never sync again."""
     tip = at(world.remote)
     world.push_third(notes("p"))
@@ -178,7 +178,7 @@ def test_a_clone_that_took_in_too_much_before_is_repaired(world):
 
 
 def test_lines_of_one_commit_that_are_too_large_together_are_set_aside(world, tmp_path):
-    """The bead is in both files, with other notes in each."""
+    """The bead is in both files, with different notes in each."""
     def twice(files):
         lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
         bead = [line for line in lines if line["title"] == "third"][0]
@@ -203,7 +203,7 @@ def test_lines_of_one_commit_that_are_too_large_together_are_set_aside(world, tm
 
 
 def test_a_line_that_is_too_large_in_its_normal_form_is_refused(world):
-    """It says in a few bytes that all members were written by somebody with a long name; one was written later."""
+    """It states in a few bytes that all members were written by an actor with a long name; one was written later."""
     def change(files):
         lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
         bead = [line for line in lines if line["title"] == "third"][0]
@@ -217,7 +217,7 @@ def test_a_line_that_is_too_large_in_its_normal_form_is_refused(world):
     world.converges()
 
 
-def test_members_of_meta_are_never_joined_to_more_than_can_be_read(world):
+def test_joined_members_of_meta_never_exceed_the_limit(world):
     def meta(name):
         def change(files):
             kept = {key: value for key, value in json.loads(files["meta.json"]).items() if not key.startswith("x")}

@@ -1,4 +1,4 @@
-"""A cloned repository cannot lead this program to other files: links, odd files and tracked folders are refused."""
+"""A cloned repository cannot lead this program to other files: links, special files and tracked folders are refused."""
 import json
 import os
 import pathlib
@@ -25,7 +25,7 @@ def secret(tmp_path):
 
 @pytest.fixture
 def agents(tmp_path):
-    """A project, outside of any repository, in which agents work."""
+    """A project with agents, outside of any repository."""
     path = tmp_path / "project"
     path.mkdir()
     project = Project(path)
@@ -40,7 +40,7 @@ def home(project):
 
 
 def clone_of(tmp_path, fill):
-    """A clone of a repository that somebody else has filled."""
+    """A clone of a repository that another user has filled."""
     source = tmp_path / "source"
     source.mkdir()
     git(source, "init", "-q", "-b", "main")
@@ -80,7 +80,7 @@ def test_a_link_in_the_place_of_a_record_is_refused(agents, secret, name):
     assert "do not tell" not in done.out + done.err
 
 
-def test_a_link_in_the_place_of_a_message_does_not_tell_what_it_leads_to(agents, secret):
+def test_a_link_in_the_place_of_a_message_does_not_reveal_its_target(agents, secret):
     for file in (home(agents) / "messages" / "index").iterdir():
         file.unlink()
         file.symlink_to(secret)
@@ -144,7 +144,7 @@ def test_beads_are_not_kept_through_a_link(repo, tmp_path, name):
     assert other.read_bytes() == before
 
 
-def test_a_cache_that_is_a_link_is_made_anew_in_its_place(repo, tmp_path):
+def test_a_cache_that_is_a_link_is_replaced_by_a_new_one(repo, tmp_path):
     bead = repo.create("one")
     repo.cache.rename(tmp_path / "other")
     before = (tmp_path / "other").read_bytes()
@@ -282,17 +282,17 @@ def fill_agents(path):
 
 
 def readable(path):
-    """The files that other users can read, if they can enter the folders that they are in."""
+    """The files that other users can read, if they can enter the folders above them."""
     return [f for f in path.rglob("*") if f.is_file() and f.stat().st_mode & 0o044]
 
 
-def test_what_is_in_no_commit_yet_is_readable_for_nobody_else(repo):
+def test_unpublished_data_is_readable_only_for_its_user(repo):
     repo.create("a title that is kept")
     assert not [f for f in readable(repo.path / ".git") if b"a title that is kept" in f.read_bytes()]
     assert not readable(repo.home)
 
 
-def test_a_sync_makes_objects_for_its_user_alone_where_the_umask_says_so(repo):
+def test_a_sync_writes_private_objects_if_the_umask_requires_it(repo):
     """As the limits say, together with a Git directory that nobody else can enter."""
     (repo.path / ".git").chmod(0o700)
     before = set(repo.path.glob(".git/objects/??/*"))
@@ -309,7 +309,7 @@ SHARED = [(None, 0o022), ("group", 0o002), ("true", 0o002), ("all", 0o002), ("06
 
 
 @pytest.mark.parametrize("remote,local", [(None, None), ("group", None), (None, "group"), *[(v, v) for v, _ in SHARED]])
-def test_what_is_created_in_a_git_directory_is_not_writable_for_others_whatever_the_umask_is(tmp_path, remote, local):
+def test_files_created_in_a_git_directory_are_not_writable_for_others_with_any_umask(tmp_path, remote, local):
     """Except for those that core.sharedRepository names."""
     masks = dict(SHARED)
     trees = {tmp_path / "r.git": remote, tmp_path / "proj" / ".git": local}
@@ -370,7 +370,7 @@ def test_the_folder_of_the_agents_that_git_tracks_is_refused(tmp_path, secret):
 
 @pytest.mark.parametrize("kind", ["link", "folder"])
 def test_the_doctor_opens_nothing_in_a_board_that_is_refused(tmp_path, kind):
-    """Its settings are no TOML: whoever reads them says so."""
+    """Its settings are not valid TOML, so reading them would be reported."""
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "config.toml").write_text("do not tell")
@@ -387,8 +387,8 @@ def test_the_doctor_opens_nothing_in_a_board_that_is_refused(tmp_path, kind):
     assert "config.toml" not in done.out + done.err
 
 
-def test_what_a_killed_destroy_left_is_removed_but_not_what_git_tracks_or_another_user_owns(tmp_path):
-    """`bb init` and `bb destroy` go by the name, and whose the folder is."""
+def test_the_rest_of_a_killed_destroy_is_removed_unless_git_tracks_it_or_another_user_owns_it(tmp_path):
+    """`bb init` and `bb destroy` check the name and the owner of the folder."""
     tracked, left, foreign, file = (f".bb.destroyed-{c * 16}" for c in "abcd")
 
     def fill(path):
@@ -412,7 +412,7 @@ def test_what_a_killed_destroy_left_is_removed_but_not_what_git_tracks_or_anothe
 
 
 def test_a_folder_that_git_began_to_track_later_is_refused(tmp_path):
-    """Git overwrites what is ignored without asking, so a pull can replace the board."""
+    """Git overwrites ignored files without asking, so a pull can replace the board."""
     clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
     clone.bb("init").ok()
     clone.bb("post", "mine").ok()
@@ -424,7 +424,7 @@ def test_a_folder_that_git_began_to_track_later_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("config", ["core.splitIndex", "index.sparse", "feature.manyFiles"])
-def test_every_kind_of_index_is_understood(tmp_path, config):
+def test_every_version_of_the_index_is_read(tmp_path, config):
     clone = clone_of(tmp_path, fill_board)
     git(clone.path, "config", config, "true")
     for n in range(50):
@@ -436,7 +436,7 @@ def test_every_kind_of_index_is_understood(tmp_path, config):
 
 @pytest.mark.parametrize("head", ["link", "folder"])
 def test_a_board_is_not_trusted_without_an_index_whose_head_cannot_be_read(tmp_path, head):
-    """Nobody can tell then whether there was a checkout."""
+    """It is unknown then whether there was a checkout."""
     clone = clone_of(tmp_path, fill_board)
     (clone.path / ".git" / "index").unlink()
     (clone.path / ".git" / "HEAD").rename(clone.path / ".git" / "old")
@@ -469,7 +469,7 @@ def test_a_split_index_whose_other_file_is_missing_is_not_trusted(tmp_path, chan
 
 @pytest.mark.parametrize("files", [1, 900])
 def test_an_index_that_was_read_to_its_end_needs_no_git(tmp_path, files):
-    """Also where a split index that is no longer used has left its second file."""
+    """Even if a split index that is no longer used has left its second file."""
     project = Project(tmp_path)
     git(tmp_path, "init", "-q")
     for n in range(files):
@@ -491,7 +491,7 @@ def test_a_variable_that_names_another_repository_does_not_hide_it(tmp_path, spl
     assert error["code"] == "UNSAFE_PATH"
 
 
-def test_an_index_with_longer_object_ids_is_understood(tmp_path):
+def test_an_index_with_sha256_object_ids_is_read(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
     git(source, "init", "-q", "--object-format=sha256")
@@ -503,7 +503,7 @@ def test_an_index_with_longer_object_ids_is_understood(tmp_path):
     assert Project(source).fails("log")["code"] == "UNSAFE_PATH"
 
 
-def test_another_spelling_and_a_project_in_a_folder_are_understood(tmp_path):
+def test_another_spelling_and_a_project_in_a_subfolder_are_found(tmp_path):
     def fill(path):
         for name in ("Deep/er", "last"):
             (path / name / "x").mkdir(parents=True)
@@ -552,8 +552,8 @@ def test_a_large_index_is_read_in_full_for_a_project_in_a_folder(tmp_path):
 
 @pytest.mark.parametrize("damage", [None, b"", b"DIRC", b"DIRC\0\0\0\x09\0\0\0\x01",
                                     b"DIRC\0\0\0\x02\xff\xff\xff\xff" + b"\xff" * 99])
-def test_where_git_cannot_say_what_it_tracks_the_folder_is_not_trusted(tmp_path, damage):
-    """A checkout that failed leaves files, and no index that names them."""
+def test_a_folder_is_not_trusted_if_git_cannot_list_its_tracked_files(tmp_path, damage):
+    """A failed checkout leaves files, and no index that lists them."""
     clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
     clone.bb("init").ok()
     index = clone.path / ".git" / "index"
@@ -566,7 +566,7 @@ def test_where_git_cannot_say_what_it_tracks_the_folder_is_not_trusted(tmp_path,
 
 
 def test_a_clone_that_failed_on_the_way_brings_no_board(tmp_path):
-    """One name that cannot be checked out: Git writes the other files, and no index."""
+    """One file cannot be checked out: Git writes the other files, but no index."""
     source = Project(tmp_path / "source")
     source.path.mkdir()
     git(source.path, "init", "-q")
@@ -613,7 +613,7 @@ def test_a_hosts_file_in_the_project_that_leads_out_of_it_is_refused(repo, tmp_p
 
 @pytest.fixture(params=["a;touch PWN;b", "it's $(touch PWN) `touch PWN`", "two  words & touch PWN"])
 def odd(request, tmp_path):
-    """A clone in a folder whose name would do something in a shell."""
+    """A clone in a folder whose name a shell would interpret."""
     clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
     clone.path = clone.path.rename(tmp_path / request.param)
     clone.bb("init").ok()
