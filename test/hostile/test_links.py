@@ -656,7 +656,7 @@ def test_the_path_in_a_command_of_a_hint_is_one_word(odd):
 
 
 def moved(project, name=".bb"):
-    """Where a folder is that was moved away."""
+    """The path of a folder that was moved away."""
     folder, = [path for path in project.path.glob(f"{name}.theirs-*") if not path.is_symlink()]
     return folder
 
@@ -751,7 +751,7 @@ def test_the_scope_in_a_command_of_a_hint_is_one_word(agents):
     assert f" {scope}" not in done.out + done.err
 
 
-def test_where_says_of_a_store_that_is_refused_why(tmp_path, evil):
+def test_where_explains_why_a_store_is_refused(tmp_path, evil):
     git(tmp_path, "clone", "-q", str(evil), str(tmp_path / "clone"))
     clone = Project(tmp_path / "clone")
     stores = {s["store"]: s for s in json.loads(clone.run("--json", "where", program="abacus").ok().out)}
@@ -766,7 +766,7 @@ def test_where_says_of_a_store_that_is_refused_why(tmp_path, evil):
     assert "other users may write" in stores["beads"]["why"]
 
 
-def test_where_one_store_would_be_refused_init_makes_none(tmp_path, evil):
+def test_init_creates_nothing_if_one_store_would_be_refused(tmp_path, evil):
     git(tmp_path, "clone", "-q", str(evil), str(tmp_path / "clone"))
     clone = Project(tmp_path / "clone")
     for folder in (".bb", ".beadboard"):
@@ -782,7 +782,7 @@ def test_where_one_store_would_be_refused_init_makes_none(tmp_path, evil):
 
 @pytest.fixture
 def evil(tmp_path):
-    """A repository of somebody else that tracks a board and agents."""
+    """A repository of another user that tracks a board and agents."""
     path = tmp_path / "evil"
     path.mkdir()
     git(path, "init", "-q", "-b", "main")
@@ -810,7 +810,7 @@ def submodules(tmp_path, *modules):
 
 
 def refused(project, *folder):
-    """What is said where the board and the agents of a folder are not used."""
+    """The errors if the board and the agents of a folder are refused."""
     here = Project(project.path.joinpath(*folder))
     for command in (["log"], ["post", "x"], ["init"]):
         error = here.fails(*command)
@@ -825,7 +825,7 @@ def test_a_submodule_whose_name_ends_in_a_blank_is_found_as_git_finds_it(tmp_pat
     assert "Git tracks" in refused(clone, "m")
 
 
-def test_of_two_submodules_whose_names_differ_in_a_blank_the_right_one_is_used(tmp_path, evil):
+def test_two_submodules_whose_names_differ_in_a_blank_are_not_confused(tmp_path, evil):
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q")
@@ -835,7 +835,7 @@ def test_of_two_submodules_whose_names_differ_in_a_blank_the_right_one_is_used(t
     Project(clone.path / "n").bb("init").ok()
 
 
-def test_a_submodule_whose_git_directory_is_gone_is_not_trusted(tmp_path, evil):
+def test_a_submodule_without_its_git_directory_is_not_trusted(tmp_path, evil):
     clone = submodules(tmp_path, ("m", evil))
     shutil.rmtree(clone.path / ".git" / "modules" / "m")
     assert "not one that Git can use" in refused(clone, "m")
@@ -911,7 +911,7 @@ def test_a_board_that_was_a_submodule_is_refused_after_the_submodule_is_dropped(
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A clone with a board of its own, and what Git leaves while it works."""
+    """A clone with its own board, and the files that Git has during a checkout."""
     clone = clone_of(tmp_path, lambda path: (path / "file").write_text("x"))
     clone.bb("init").ok()
     clone.lock = clone.path / ".git" / "index.lock"
@@ -938,7 +938,7 @@ def test_a_board_that_is_older_than_the_checkout_is_used_at_once(checkout):
 
 
 def test_the_end_of_a_checkout_is_awaited(checkout):
-    """What is asked while Git works is answered after it, with what the index says then."""
+    """A command that is started during a checkout waits, and uses the index afterwards."""
     checkout.lock.touch()
     (checkout.path / ".bb" / "new").write_text("x")
     with subprocess.Popen([BIN / "bb", "--json", "log"], cwd=checkout.path, env=environment(), stdout=subprocess.PIPE) as asked:
@@ -946,7 +946,7 @@ def test_the_end_of_a_checkout_is_awaited(checkout):
         assert asked.wait(20) == 0
 
 
-def test_a_split_index_that_is_about_to_be_used_counts_already(checkout):
+def test_a_split_index_that_is_being_written_counts(checkout):
     index = checkout.path / ".git" / "index"
     git(checkout.path, "update-index", "--split-index")
     before = index.read_bytes()
@@ -960,7 +960,7 @@ def test_a_split_index_that_is_about_to_be_used_counts_already(checkout):
     assert checkout.fails("log")["code"] == "UNSAFE_PATH"
 
 
-def test_an_index_that_is_about_to_be_used_counts_already(checkout):
+def test_an_index_that_is_being_written_counts(checkout):
     index = checkout.path / ".git" / "index"
     before = index.read_bytes()
     git(checkout.path, "add", "-f", ".bb/blackboard.db")
@@ -1006,7 +1006,7 @@ def tracked_in(project, env, **kw):
     assert "Git tracks" in error_of(json.loads(project.bb("agent", "list", "--json", env=env, **kw).out))["message"]
 
 
-def test_the_worktree_that_variables_name_is_asked_what_it_tracks(dotfiles, tmp_path):
+def test_the_tracked_files_of_a_worktree_named_by_variables_are_checked(dotfiles, tmp_path):
     home = dotfiles.path
     tracked_in(dotfiles, {"GIT_DIR": ".dot", "GIT_WORK_TREE": "."})
     tracked_in(dotfiles, {"GIT_DIR": home / ".dot", "GIT_WORK_TREE": home})
@@ -1023,7 +1023,7 @@ def test_the_worktree_that_variables_name_is_asked_what_it_tracks(dotfiles, tmp_
 
 
 @pytest.mark.parametrize("file", ["config", "config.worktree"])
-def test_the_worktree_that_the_configuration_names_is_asked_what_it_tracks(dotfiles, file):
+def test_the_tracked_files_of_a_worktree_named_by_the_configuration_are_checked(dotfiles, file):
     settings = dotfiles.path / ".dot" / "config"
     text = f"[core]\n\tbare = false\n\tworktree = {dotfiles.path}\n"
     if file != "config":
@@ -1039,7 +1039,7 @@ def test_the_worktree_that_the_configuration_names_is_asked_what_it_tracks(dotfi
     assert error["code"] == "UNSAFE_PATH" and "Git tracks" in error["message"], error
 
 
-def test_the_worktree_that_git_work_tree_alone_names_is_asked_what_it_tracks(dotfiles, tmp_path):
+def test_the_tracked_files_of_a_worktree_named_by_git_work_tree_alone_are_checked(dotfiles, tmp_path):
     place = tmp_path / "place"
     place.mkdir()
     (dotfiles.path / ".dot").rename(place / ".git")
@@ -1047,7 +1047,7 @@ def test_the_worktree_that_git_work_tree_alone_names_is_asked_what_it_tracks(dot
     assert error["code"] == "UNSAFE_PATH" and "Git tracks" in error["message"], error
 
 
-def test_a_board_beside_what_variables_name_is_used(dotfiles, tmp_path):
+def test_a_board_outside_of_the_worktree_named_by_variables_is_used(dotfiles, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     mine = Project(other)
@@ -1085,7 +1085,7 @@ INSTALLERS = [
 
 
 def linked(repo, file, target):
-    """A file of a host in the project that is a link, as a commit can carry it."""
+    """A file of a host in the project that is a link, as a commit can contain it."""
     link = repo.path / file
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(os.path.relpath(target, link.parent.resolve()))
@@ -1248,7 +1248,7 @@ def test_a_hook_that_is_a_link_inside_of_the_repository_stays_one(tmp_path):
     assert "abacus guard" in (clone.path / "hook").read_text()
 
 
-def test_a_backup_that_is_a_link_is_not_put_back(tmp_path, secret):
+def test_a_backup_that_is_a_link_is_not_restored(tmp_path, secret):
     project = Project(tmp_path)
     settings = tmp_path / ".mcp.json"
     settings.write_text("{}\n")
@@ -1301,7 +1301,7 @@ def test_an_export_does_not_replace_a_file_through_a_link_of_the_repository(repo
     assert (repo.path / ".git/config").read_text() == config and not (repo.path / ".git/hooks/post-commit").exists()
 
 
-def test_an_export_follows_a_link_inside_of_the_worktree_and_what_the_user_names(repo, tmp_path):
+def test_an_export_follows_links_inside_of_the_worktree_and_paths_that_the_user_names(repo, tmp_path):
     repo.create("One")
     (repo.path / "data").mkdir()
     (repo.path / "link").symlink_to("data/issues.jsonl")

@@ -1,4 +1,4 @@
-"""Projects in folders whose path has hundreds or thousands of bytes: commands work, or say that it is too long."""
+"""Projects in folders whose path has hundreds or thousands of bytes: commands work, or report that it is too long."""
 import os
 import subprocess
 
@@ -13,7 +13,7 @@ LETTER = ["--bead", "b-1", "--subject", "s", "--body", "b"]
 
 
 class Deep:
-    """A folder that can only be reached step by step: its path may be longer than the system takes."""
+    """A folder that can only be reached step by step: its path may be longer than the system accepts."""
 
     def __init__(self, top, length):
         self.env = environment(BD_ACTOR="alice", GIT_CONFIG_NOSYSTEM=1, HOME=top / "home",
@@ -121,8 +121,8 @@ def test_a_named_store(deep, length):
 
 
 @pytest.mark.parametrize("length", TOO_LONG)
-def test_what_is_too_long_is_said(deep, length):
-    """From a folder deep in a repository: no command takes another store, or finds nothing."""
+def test_a_path_that_is_too_long_is_reported(deep, length):
+    """From a folder deep in a repository, no command uses another store or reports an empty one."""
     d = deep(length)
     for command in (["git", "init", "-q"], ["bd", "init"], ["bb", "init"],
                     ["bb", "agent", "register", "--name", "amber-otter", "--role", "ui"],

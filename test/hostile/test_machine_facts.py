@@ -1,5 +1,5 @@
-"""Facts that a machine signs, but that no honest machine would write: their cost grows with their number, and none is
-taken for more than it is."""
+"""Facts that a machine signs, but that no honest machine would write: their cost is proportional to their number, and
+none has more effect than it should."""
 import json
 import sqlite3
 import subprocess
@@ -41,7 +41,7 @@ def subject(machine_id, kind, data):
 
 
 def plant(one, facts, at=(1, 0)):
-    """Puts facts into the log of a machine, which signs and publishes them."""
+    """Adds facts to the log of a machine, which signs and publishes them."""
     with sqlite3.connect(one.home / "machines" / "machines.db") as db:
         me, seq, segment = db.execute("SELECT id, count, segment FROM self").fetchone()
         size = 60000
@@ -123,7 +123,7 @@ def test_many_values_of_one_register(pair, fact):
 
 
 def test_a_reservation_of_times_that_no_machine_could_give_does_not_count(pair):
-    """One for days or for ever; one that was made for an hour counts."""
+    """One for days or for ever does not count; one for an hour does."""
     a, b = pair
     plant(b, [reservation(1, "src/1", expires=NOW + 9 * DAY), reservation(2, "src/2", expires=2**53 - 1)])
     plant(b, [reservation(3, "src/3", expires=NOW + 10 * DAY)], at=(NOW + 9 * DAY, 0))
@@ -165,7 +165,7 @@ def test_a_fact_about_a_message_leaves_other_facts_alone(pair):
 
 
 def test_one_machine_cannot_fill_a_mailbox(pair):
-    """What it adds is bounded, and the exchange goes on: for its other facts, and for mail of this machine."""
+    """Its messages are bounded, and its other facts and the mail of this machine still arrive."""
     a, b = pair
     mailbox = a.agents / "messages" / "agent-a.jsonl"
     plant(b, [message(i, body="x" * 1_000_000) for i in range(40)])
@@ -184,7 +184,7 @@ def test_one_machine_cannot_fill_a_mailbox(pair):
 
 @needs_strace
 def test_a_batch_of_messages_waits_for_the_disk_once(pair, tmp_path):
-    """A command that sends waits for the lock meanwhile; each message took two syncs before."""
+    """A command that sends waits for the lock meanwhile; each message used to take two syncs."""
     a, b = pair
     plant(b, [message(i) for i in range(150)] + [("message.acked", {"id": minted("msg", i), "when": 2}) for i in range(99)])
     trace = tmp_path / "trace"
@@ -197,7 +197,7 @@ def test_a_batch_of_messages_waits_for_the_disk_once(pair, tmp_path):
 
 def test_old_posts_leave_a_large_log_so_that_others_can_read_it(pair):
     """A log of 64 MB is refused. The posts stay on every board that has them; a new machine gets the newest ones, and
-    those that have a reply."""
+    those with a reply."""
     a, b = pair
     plant(b, [post(n, content=f"{n:06d}" + "x" * 999_000, **({"reply": f"{b.id}:2"} if n == 20 else {}))
               for n in range(1, 21)], at=(NOW - 40 * DAY, 0))
@@ -227,7 +227,7 @@ def remembered(one):
 
 @pytest.mark.parametrize("at", [LAST, [LAST[0], LAST[1] - 1]], ids=["last", "last but one"])
 def test_a_value_with_the_last_stamp_can_be_changed_everywhere(pair, at, tmp_path):
-    """No stamp is later: the change names the fact that it replaces."""
+    """No stamp is later, so the change names the fact that it replaces."""
     a, b = pair
     (a.path / "x").write_text("x")
     remember(a, "first")
@@ -264,7 +264,7 @@ def test_a_machine_cannot_give_another_one_an_agent(pair):
 
 @pytest.mark.parametrize("at", [1, NOW, LAST[0]])
 def test_a_machine_cannot_take_another_ones_agent(pair, at):
-    """The same name and time, at any time: that is another agent. Its mail is its own, too."""
+    """An agent with the same name and time on another machine is a different agent, with its own mail."""
     a, b = pair
     plant(b, [registered("agent-a", NOW, role="theirs")], [at, 0])
     settle(a, b)

@@ -1,5 +1,5 @@
-"""Logs of machines that were forged, altered, set back, blown up, or written by a later version: they are not applied,
-that is said once, and everything else goes on."""
+"""Logs of machines that were forged, altered, set back, inflated, or written by a later version: they are not
+applied, one warning reports them, and everything else works."""
 import base64
 import json
 import os
@@ -46,7 +46,7 @@ def problem(one, name):
 
 
 def commit(remote, files):
-    """A commit of these files, without a parent, as anybody with push access can make it."""
+    """A commit of these files without a parent, as anybody with push access can make it."""
     def git_in(*args, data=None):
         return subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", *args], input=data, cwd=remote,
                               check=True, capture_output=True, env=environment()).stdout.decode().strip()
@@ -130,7 +130,7 @@ def test_a_log_with_another_key_waits_until_it_is_trusted(three):
 
 
 def inject(one, kind, line):
-    """A fact that another version of the program might write."""
+    """Adds a fact that another version of the program might write."""
     with sqlite3.connect(one.home / "machines" / "machines.db") as db:
         seq = db.execute("SELECT count + 1 FROM self").fetchone()[0]
         db.execute("INSERT INTO facts VALUES ((SELECT id FROM self), ?, 1, 0, 'x', ?, 'x', ?, 1, 1)",
@@ -143,7 +143,7 @@ def fact(kind, data):
                                   separators=(",", ":"))
 
 
-def test_facts_of_a_later_version_are_left_out(three):
+def test_facts_of_a_later_version_are_skipped(three):
     remote, a, b, c = three
     inject(b, "future.kind", fact("future.kind", {"x": 1}))
     send(b, "agent-a", "after it")
@@ -184,9 +184,9 @@ def test_a_log_of_a_gigabyte_is_not_read(three):
 
 
 @pytest.mark.skipif(not THOROUGH, reason="ABACUS_THOROUGH=1 makes and sends a gigabyte")
-def test_nor_is_it_read_over_http(tmp_path):
-    """The gigabyte arrives as a megabyte; the process that takes it in may be killed for its memory, and the next one
-    leaves that log out."""
+def test_a_log_of_a_gigabyte_is_not_read_over_http(tmp_path):
+    """The gigabyte arrives as a megabyte. The process that receives it may be killed for its memory, and the next one
+    skips that log."""
     remote = bare(tmp_path / "hub.git")
     with http_remote(tmp_path) as server:
         made = [machine(tmp_path / name, f"{server.url}/{remote.name}", f"host-{name}") for name in "abc"]
@@ -224,7 +224,7 @@ def test_a_line_that_is_too_long_stops_its_log_alone(three):
      "subject": "s", "bead_id": "b", "category": "INFO", "created": 1},
     {"id": 7, "to": [], "created": -1},
 ])
-def test_a_message_that_could_not_have_been_sent_here_is_left_out(three, data):
+def test_a_message_that_could_not_have_been_sent_here_is_skipped(three, data):
     remote, a, b, c = three
     inject(b, "message.sent", fact("message.sent", data))
     send(b, "agent-a", "after it")
@@ -245,7 +245,8 @@ def test_other_refs_below_the_folder_of_logs_are_ignored(three):
 
 
 def test_segments_that_are_not_taken_are_not_read_beyond_the_size_that_they_claim(three):
-    """A log with a new segment is read whole, to see what has left it: here one large blob under many names."""
+    """A log with a new segment is read completely, to see which facts were removed: here one large blob under many
+    names."""
     ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     remote, a, b, c = three
     files = files_of(remote, b.ref)

@@ -1,4 +1,4 @@
-"""Text of others becomes a tree of known elements, and nothing else; whatever it says."""
+"""Any text of others becomes a tree of known elements, and nothing else."""
 import json
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""A store that --db-path names: what others have put beside the file is not used."""
+"""A store that --db-path names: files that others have put beside it are not used."""
 import json
 import os
 import pathlib
@@ -68,7 +68,7 @@ def test_a_link_to_a_repository_is_not_followed(tmp_path, words):
 
 
 def unpacked(tmp_path, more="", mode=0o700):
-    """What an archive brought, which no Git knows."""
+    """The files of an archive, outside of any repository."""
     project = Project(tmp_path / "unpacked")
     bare_repository(project.path / "v.db.git", more)
     (project.path / "v.db.git").chmod(mode)
@@ -121,7 +121,7 @@ def test_a_named_store_is_used_again_and_never_synced(tmp_path):
 
 @pytest.mark.parametrize("side", ["-wal", "-shm", "-journal", ".lock"])
 def test_a_file_beside_it_that_git_tracks_is_refused(tmp_path, side):
-    """SQLite would play a log of somebody else's into the user's own database."""
+    """SQLite would apply a planted log to the user's database."""
     project = clone_of(tmp_path, lambda path: (path / f"v.db{side}").write_text("x"))
     for words in (READ, WRITE):
         assert f"v.db{side}' comes from the repository" in is_refused(project, *words)["error"]
@@ -129,7 +129,7 @@ def test_a_file_beside_it_that_git_tracks_is_refused(tmp_path, side):
 
 @needs_root
 @pytest.mark.parametrize("name", ["v.db", "v.db-wal", "v.db-shm", "v.db-journal", "v.db.lock", "v.db.git"])
-def test_what_another_user_made_is_refused(tmp_path, name):
+def test_files_of_another_user_are_refused(tmp_path, name):
     """In a folder like /tmp, where everybody may create files."""
     project = Project(tmp_path / "shared")
     project.path.mkdir()
@@ -158,7 +158,7 @@ def test_a_file_that_others_may_write_to_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("kind", ["folder", "text", "database", "fifo"])
-def test_a_file_that_is_refused_stays_alone(tmp_path, kind):
+def test_nothing_is_created_beside_a_refused_file(tmp_path, kind):
     """Neither a repository nor a lock is created beside it."""
     project = Project(tmp_path / "other")
     project.path.mkdir()

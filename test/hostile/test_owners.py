@@ -1,4 +1,4 @@
-"""Whose folders are used: another user's repository, board or agents' folder is refused, as Git refuses it."""
+"""Owners of folders: another user's repository, board or agents' folder is refused, as Git refuses it."""
 import os
 import pathlib
 import shlex
@@ -29,7 +29,7 @@ def give_all(path, uid=NOBODY):
 
 
 def is_refused(error, path, safe):
-    """The path, its owner, and the command that would allow it."""
+    """The error names the path, its owner, and the command that would allow it."""
     assert error["code"].upper() == "DUBIOUS_OWNERSHIP", error
     assert f"'{path}'" in error["message"] and str(NOBODY) in error["message"]
     step = error["hint"] if "hint" in error else error["details"]["next_step"]
@@ -38,14 +38,14 @@ def is_refused(error, path, safe):
 
 
 def accepts(repo, **env):
-    """Whether commands use the repository; reading and writing alike."""
+    """Do commands use the repository, for reading and for writing?"""
     codes = {repo.bd(*words, env=env).code for words in (["list"], ["create", "x"], ["info"])}
     assert codes in ({0}, {1})
     return codes == {0}
 
 
 def git_accepts(repo, **env):
-    """What Git itself says."""
+    """Does Git itself use the repository?"""
     done = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=repo.path, capture_output=True, env=environment(**env))
     return done.returncode == 0
 
@@ -70,14 +70,14 @@ def test_an_owner_without_a_name_is_given_by_number(repo):
     assert repo.bd("--json", "list").error["message"] == f"'{repo.path}' belongs to another user (uid 1234567)"
 
 
-def test_a_folder_inside_of_it_may_be_anybodys(repo):
+def test_a_subfolder_may_belong_to_any_user(repo):
     (repo.path / "docs").mkdir()
     give(repo.path / "docs", repo.path / ".git" / "HEAD", repo.path / ".git" / "objects")
     assert git_accepts(repo) and accepts(repo)
 
 
 def test_discovery_stops_at_another_users_repository(repo):
-    """A repository of one's own further up is not used in its place."""
+    """The user's own repository further up is not used instead."""
     inner = repo.path / "inner"
     inner.mkdir()
     git(inner, "init", "-q")
@@ -85,7 +85,7 @@ def test_discovery_stops_at_another_users_repository(repo):
     is_refused(repo.bd("--json", "list", cwd=inner).error, inner / ".git", inner)
 
 
-def test_what_is_no_repository_is_passed_over_as_git_does(repo):
+def test_a_git_folder_that_is_not_a_repository_is_skipped_as_git_does(repo):
     inner = repo.path / "inner"
     (inner / ".git").mkdir(parents=True)
     give_all(inner)
@@ -187,7 +187,7 @@ def places(tmp_path):
     ]
 
 
-def test_it_is_read_where_git_reads_protected_configuration(repo, tmp_path):
+def test_safe_directory_is_read_only_from_protected_configuration(repo, tmp_path):
     give_all(repo.path)
     for env, safe in places(tmp_path):
         assert accepts(repo, **env) == git_accepts(repo, **env) == safe, env
@@ -205,7 +205,7 @@ def test_a_git_directory_that_every_user_may_write_to_is_refused(repo, part):
 
 
 def test_a_store_that_another_user_put_into_a_shared_git_directory_is_refused(repo):
-    """Members of a group may write to .git, and can make the folder first."""
+    """Members of a group may write to .git, and can create the folder first."""
     git_dir = repo.path / ".git"
     git_dir.chmod(0o2775)
     give_all(git_dir / "abacus")
@@ -241,7 +241,7 @@ def test_no_repository_lists_itself(repo):
     assert not git_accepts(repo) and not accepts(repo)
 
 
-def test_files_that_include_themselves_end(repo, tmp_path):
+def test_configuration_files_that_include_themselves_are_read_once(repo, tmp_path):
     give_all(repo.path)
     places(tmp_path)
     repo.bd("list", env={"GIT_CONFIG_GLOBAL": tmp_path / "loop"}, timeout=20)
@@ -265,7 +265,7 @@ def test_the_command_of_the_hint_works_when_pasted(tmp_path):
 
 @pytest.fixture
 def published(repo, tmp_path):
-    """A path remote that somebody else owns, and what a sync with it answers with a given safe.directory."""
+    """A path remote that another user owns, and the result of a sync with a given safe.directory."""
     def make(kind):
         path = tmp_path / "remote"
         path.mkdir()
@@ -317,7 +317,7 @@ def test_a_git_file_of_ones_own_does_not_lead_to_another_users_remote(published,
 
 @pytest.mark.parametrize("sudo,safe", [(NOBODY, True), (OTHER, False), ("", False), ("x", False), (f"{NOBODY}x", False),
                                        (-1, False), (NOBODY + 2**32, False)])
-def test_root_is_the_one_who_ran_sudo(repo, sudo, safe):
+def test_root_counts_as_the_user_who_ran_sudo(repo, sudo, safe):
     give_all(repo.path)
     assert accepts(repo, SUDO_UID=sudo) == safe
 
@@ -345,8 +345,8 @@ def as_nobody(base, program, *args, cwd, **env):
                                  env=environment(**env)))
 
 
-def test_only_root_may_say_who_ran_sudo(shared):
-    """A user who is not root gains nothing by the variable."""
+def test_sudo_uid_is_ignored_for_other_users(shared):
+    """A user who is not root gains nothing by setting the variable."""
     repo = Repo(shared / "repo")
     repo.path.mkdir()
     git(repo.path, "init", "-q")
@@ -355,8 +355,8 @@ def test_only_root_may_say_who_ran_sudo(shared):
     assert error["code"] == "dubious_ownership" and "root (uid 0)" in error["message"]
 
 
-def test_what_another_user_left_in_a_shared_folder_is_not_used(shared):
-    """As in /tmp: a .git, a .bb and a .beadboard that lie in wait for whoever works below."""
+def test_stores_of_another_user_in_a_shared_folder_are_not_used(shared):
+    """As in /tmp: a planted .git, .bb and .beadboard above the current folder."""
     git(shared, "init", "-q")
     Project(shared).run("init", program="abacus").ok()
     mine = shared / "mine"
@@ -375,8 +375,8 @@ def test_what_another_user_left_in_a_shared_folder_is_not_used(shared):
     as_nobody(shared, "bd", "init", "--prefix", "bd", cwd=mine / "repo").ok()
 
 
-def test_what_root_has_made_among_ones_own_files_is_given_back_not_moved_away(shared):
-    """After 'sudo vybe …' the file has the user's memory in it."""
+def test_files_that_root_made_in_a_user_store_get_a_chown_hint(shared):
+    """After 'sudo vybe …' the file contains the user's memory, so it must not be moved away."""
     path = shared / "mine"
     path.mkdir()
     give(path)
@@ -399,7 +399,7 @@ def test_what_root_has_made_among_ones_own_files_is_given_back_not_moved_away(sh
 
 @pytest.fixture
 def full(repo):
-    """A project that has all of it."""
+    """A project with all stores."""
     project = Project(repo.path)
     project.run("init", program="abacus").ok()
     return project
@@ -436,7 +436,7 @@ def test_a_link_does_not_hide_the_owner(full, name, tmp_path):
 
 
 def test_discovery_stops_at_another_users_board(full):
-    """A board of one's own further up is not used in its place."""
+    """The user's own board further up is not used instead."""
     inner = full.path / "inner" / "deep"
     inner.mkdir(parents=True)
     (inner.parent / ".bb").mkdir()
@@ -445,7 +445,7 @@ def test_discovery_stops_at_another_users_board(full):
 
 
 def test_ones_own_board_in_another_users_repository_is_used(full):
-    """Nothing of the repository is needed for it."""
+    """The board needs nothing of the repository."""
     give(full.path / ".git")
     below = full.path / "a"
     below.mkdir()
@@ -459,7 +459,7 @@ def test_ones_own_board_in_another_users_repository_is_used(full):
 # --- explaining it ---
 
 
-def test_where_explains_instead_of_failing(full):
+def test_where_explains_a_refusal_instead_of_failing(full):
     give(full.path / ".git", full.path / ".bb", full.path / ".beadboard")
     stores = {s["store"]: s for s in full.json("where", program="abacus")}
     for store, name in (("beads", ".git"), ("board", ".bb"), ("agents", ".beadboard")):

@@ -1,4 +1,4 @@
-"""The pre-push guard counts every commit that the remote lacks: no date and no merge gets past a reservation."""
+"""The pre-push guard checks every commit that the remote lacks: no date and no merge bypasses a reservation."""
 import pytest
 
 from conftest import git as plain_git
@@ -35,7 +35,7 @@ def commit(repo, *names, text="x\n", **env):
 
 
 def push(repo, *what, who=OTHER, **env):
-    """The first line that the guard says; absent if the push went through."""
+    """The first line of the guard's output; absent if the push succeeded."""
     done = repo.git("push", "-q", "origin", *(what or ("main",)), who=who, ok=False, **env)
     assert done.returncode in (0, 1), done.stderr
     return done.stderr.splitlines()[0] if done.returncode else None
@@ -59,7 +59,7 @@ def test_a_commit_that_is_dated_far_ahead(repo):
 
 
 def test_a_commit_that_was_made_before_the_reservation(repo):
-    """When a commit was made is its committer's word: whoever is honest has to ask, too."""
+    """The date of a commit is chosen by its committer, so it cannot be trusted."""
     data(repo, "release", "--agent", ME, "--scope", "src")
     commit(repo, "src/b")
     reserve(repo, ME, "src/*")
@@ -68,7 +68,7 @@ def test_a_commit_that_was_made_before_the_reservation(repo):
     assert push(repo) is None
 
 
-def test_what_comes_by_a_merge(repo):
+def test_commits_that_a_merge_brings_are_checked(repo):
     repo.git("checkout", "-qb", "side")
     commit(repo, "src/b")
     repo.git("checkout", "-q", "main")
@@ -77,7 +77,7 @@ def test_what_comes_by_a_merge(repo):
     refuses(repo, "src/b")
 
 
-def test_what_the_remote_has_passes_in_a_merge(repo):
+def test_commits_of_the_remote_pass_in_a_merge(repo):
     repo.git("checkout", "-qb", "side")
     commit(repo, "src/b")
     assert push(repo, "side", who=ME) is None
@@ -87,7 +87,7 @@ def test_what_the_remote_has_passes_in_a_merge(repo):
     assert push(repo) is None
 
 
-def test_what_a_merge_changes_by_itself(repo):
+def test_changes_made_by_the_merge_itself_are_checked(repo):
     repo.git("checkout", "-qb", "side")
     commit(repo, "doc/c")
     repo.git("checkout", "-q", "main")
@@ -99,7 +99,7 @@ def test_what_a_merge_changes_by_itself(repo):
     refuses(repo, "src/a")
 
 
-def test_a_merge_that_undoes_what_the_remote_has(repo):
+def test_a_merge_that_undoes_changes_of_the_remote_is_checked(repo):
     """`-s ours` takes over a history without its content: no commit of the push names the file."""
     repo.git("branch", "old")
     commit(repo, "src/a", text="by the owner\n")
@@ -123,7 +123,7 @@ def test_a_merge_of_more_than_two(repo):
     refuses(repo, "src/a")
 
 
-def test_a_forced_push_that_takes_commits_away(repo):
+def test_a_forced_push_that_removes_commits_is_checked(repo):
     commit(repo, "src/a", text="by the owner\n")
     assert push(repo, who=ME) is None
     repo.git("reset", "-q", "--hard", "HEAD~1")
@@ -133,8 +133,8 @@ def test_a_forced_push_that_takes_commits_away(repo):
     assert push(repo, "--force", "main", who=ME) is None
 
 
-def test_a_remote_that_is_ahead_of_what_is_known(repo, tmp_path):
-    """What a forced push would take away cannot be told: fetch first."""
+def test_a_remote_that_is_ahead_of_the_last_fetch(repo, tmp_path):
+    """It is unknown then which commits a forced push would remove: fetch first."""
     other = tmp_path / "other"
     plain_git(tmp_path, "clone", "-q", "bare", "other")
     plain_git(other, "checkout", "-q", "main")
@@ -172,7 +172,7 @@ def test_a_submodule_that_diff_would_not_show(repo):
     refuses(repo, "src/module")
 
 
-def test_what_is_nobodys_passes(repo):
+def test_unreserved_files_pass(repo):
     commit(repo, "doc/b", **ENV)
     repo.git("tag", "-a", "v1", "-m", "v1")
     assert push(repo, "main", "v1", "main:refs/heads/new") is None

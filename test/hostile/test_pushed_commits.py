@@ -1,5 +1,5 @@
-"""What anybody who can push to the remote can put into a commit: it never bricks a clone, loses nothing that was
-acknowledged, and costs no more than its size."""
+"""Commits that anybody with push access can make: they never make a clone unusable, lose no acknowledged write, and
+cost no more than their size."""
 import hashlib
 import json
 import resource
@@ -21,7 +21,7 @@ MB = 1 << 20
 
 
 class World:
-    """A remote and two clones; Mallory writes commits by hand."""
+    """A remote and two clones; Mallory writes commits directly."""
 
     def __init__(self, path):
         self.remote = bare(path / "beads.git")
@@ -35,7 +35,7 @@ class World:
         sync(self.ben)
 
     def push(self, change, extra=None, parent=None):
-        """A commit on top of the remote's whose files `change` has changed; its checksums are right."""
+        """A commit on top of the remote's with files changed by `change`, and correct checksums."""
         files = {name: text.decode() for name, text in published(self.remote).items()}
         files = change(files) or files
         made = commit(self.remote, summed({**{name: text.encode() for name, text in files.items()}, **(extra or {})}),
@@ -48,7 +48,7 @@ class World:
         return self.push(each(lambda line: line["title"] == title and change(line)))
 
     def usable(self, *repos):
-        """Reads and writes go on, also without the cache."""
+        """Reads and writes still work, even without the cache."""
         for repo in repos or (self.anna, self.ben):
             for _ in range(2):
                 repo.create("more")
@@ -84,7 +84,7 @@ OWN = {"_at", "_by", "_v", "id", "created_at", "created_by", "notes", "closed_at
 
 
 def spelled(line):
-    """The line with its marks as they are written: `_at` is the last of them, `_v` has those that differ."""
+    """The line with its marks in canonical form: `_at` is the last of them, `_v` has those that differ."""
     last, others = [line["_at"], line["_by"]], line.get("_v", {})
     marks = {key: others.get(key, last) for key in (*REGISTERS, *(set(line) - OWN), *others)}
     top = max([*marks.values(), *([note["at"], note["author"]] for note in line.get("notes", []))])
@@ -94,13 +94,13 @@ def spelled(line):
 
 
 def later(line):
-    """All of it was written again, a millisecond later."""
+    """Everything was written again, a millisecond later."""
     line["_at"] = [line["_at"][0] + 1, 0]
     line.pop("_v", None)
 
 
 def each(change):
-    """Every bead of the store changed."""
+    """Changes every bead of the store."""
     def edit(files):
         lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
         for line in lines:
@@ -110,7 +110,7 @@ def each(change):
 
 
 def usage(repo, *args):
-    """A command, the seconds it took and the most memory that it or its children had."""
+    """The result of a command, its duration in seconds, and the peak memory of it and its children."""
     script = ("import resource, subprocess, sys\n"
               "done = subprocess.run(sys.argv[1:])\n"
               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
@@ -132,7 +132,7 @@ def test_a_member_that_is_nested_too_deep_is_refused_with_file_and_line(world, d
     world.usable()
 
 
-def test_a_member_at_the_limit_of_depth_goes_everywhere(world):
+def test_a_member_at_the_limit_of_depth_works_in_every_command(world):
     """Published, journalled, deleted, restored, listed: every envelope has room for it."""
     world.push_bead(lambda line: line.update(weird=nested(64)) or later(line))
     sync(world.anna)
@@ -190,7 +190,7 @@ def test_a_prefix_that_cannot_begin_an_id_never_reaches_the_maker_of_ids(world, 
 
 
 def test_members_of_meta_and_files_that_are_not_ours_are_kept(world):
-    """Another program, or a later version of this one, has put something beside our files."""
+    """Another program, or a later version of this one, has put them beside our files."""
     tip = at(world.remote)
 
     def edit(files):
@@ -206,7 +206,7 @@ def test_members_of_meta_and_files_that_are_not_ours_are_kept(world):
 
 
 def foreign(world, notes="", **meta):
-    """A commit as another program writes it: meta.json without checksums, notes in a file of their own."""
+    """A commit as another program writes it: meta.json without checksums, notes in a separate file."""
     files = {**published(world.remote), "notes.jsonl": notes.encode(),
              "meta.json": (canonical({"format_version": 1, **meta}) + "\n").encode()}
     git(world.remote, "update-ref", REF, commit(world.remote, files, at(world.remote)))
@@ -233,8 +233,8 @@ def test_many_notes_of_another_program_are_linear(world):
     assert len(world.anna.show(world.first)["notes"]) == 19001
 
 
-def test_an_entry_that_git_would_not_write_is_left_out(world):
-    """Entries such as ".." cannot be written again, so they would keep everybody from publishing."""
+def test_an_entry_that_git_would_not_write_is_dropped(world):
+    """Entries such as ".." cannot be written again, so they would keep all clones from publishing."""
     tip, blob = at(world.remote), git(world.remote, "rev-parse", f"{REF}:meta.json").strip()
     old = subprocess.run(["git", "cat-file", "tree", REF], cwd=world.remote, check=True, capture_output=True,
                          env=environment()).stdout
@@ -273,7 +273,7 @@ LOSSES = {
 
 
 def acknowledged(repo):
-    """What people were told is safe: the beads with their notes, the edges, the deletions."""
+    """The acknowledged data: beads with their notes, edges, deletions."""
     beads = {bead["id"]: (bead["title"], len(bead["notes"])) for bead in repo.json("list", "--all", "-n", "0")
              if bead["created_by"] != "mallory"}
     return beads, repo.json("dep", "list", next(iter(beads))), [
@@ -281,7 +281,7 @@ def acknowledged(repo):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_what_a_commit_on_top_of_ours_has_lost_is_joined_again_and_said(world, loss):
+def test_data_lost_in_a_commit_on_top_of_ours_is_restored_and_reported(world, loss):
     before = acknowledged(world.anna)
     world.push(LOSSES[loss])
     replies = [sync(world.anna), sync(world.ben)]
@@ -302,8 +302,8 @@ def rewritten(change):
 
 @pytest.mark.parametrize("change", [{"content": "zzz, approved"}, {"content": "0, approved"}, {"author": "zoe"},
                                     {"content": "approved", "at": [1, 0]}], ids=str)
-def test_a_note_that_was_changed_is_a_second_note_and_said(world, change):
-    """Whether the new version is later, or greater, or neither: nobody can say it was the only one."""
+def test_a_changed_note_becomes_a_second_note_and_is_reported(world, change):
+    """Whether the new version is later, greater or neither: both versions are kept."""
     [before] = world.anna.show(world.first)["notes"]
     world.push(rewritten(change))
     replies = [sync(world.anna), sync(world.ben)]
@@ -318,7 +318,7 @@ def test_a_note_that_was_changed_is_a_second_note_and_said(world, change):
 
 
 def test_the_name_of_a_second_note_cannot_be_taken_in_advance(world):
-    """Whoever knows both versions can tell what the second one will be called."""
+    """An attacker who knows both versions can compute the name of the second one."""
     [note] = world.anna.show(world.first)["notes"]
     second = {"at": note["at"], "author": note["author"], "content": "zzz"}
     name = hashlib.sha256(canonical([second["at"], second["author"], "zzz"]).encode()).hexdigest()[:32]
@@ -337,7 +337,7 @@ def test_the_name_of_a_second_note_cannot_be_taken_in_advance(world):
 
 
 def test_an_edge_whose_end_became_another_bead_is_in_the_cache_too(world):
-    """The line of the edge is the same in both commits, but the bead that had the id took its own edge along."""
+    """The line of the edge is the same in both commits, but the bead that had the id took its edge with it."""
     def edit(files):
         lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
         for line in lines:
@@ -351,8 +351,8 @@ def test_an_edge_whose_end_became_another_bead_is_in_the_cache_too(world):
     assert len(world.anna.json("dep", "list", world.second)) == 2
 
 
-def test_a_commit_that_only_adds_is_taken_as_it_is(world):
-    """No commit of ours on top of it, no warning."""
+def test_a_commit_that_only_adds_is_taken_unchanged(world):
+    """We add no commit on top of it, and there is no warning."""
     made = world.push_bead(later)
     reply = sync(world.anna)
     assert (reply["warning"], reply["commit"], at(world.remote)) == (None, made, made)
@@ -379,7 +379,7 @@ ALLOWED = {"9,900 members": many_members, "5,000 marks": many_marks, "20,000 not
 
 
 @pytest.mark.parametrize("what", ALLOWED)
-def test_a_large_bead_costs_as_much_as_it_is_large(world, what):
+def test_the_cost_of_a_large_bead_is_proportional_to_its_size(world, what):
     world.push_bead(lambda line: later(line) or ALLOWED[what](line), title="second")
     done, seconds, memory = usage(world.anna, "sync", "--json")
     assert done.code == 0, done.out
@@ -402,7 +402,7 @@ REFUSED = {"20,000 labels": (lambda line: line.update(labels=sorted(f"l{i:05}" f
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_over_a_limit_is_refused_with_file_and_line(world, what):
+def test_lines_over_a_limit_are_refused_with_file_and_line(world, what):
     change, word = REFUSED[what]
     world.push_bead(change, title="second")
     done, seconds, memory = usage(world.anna, "sync", "--json")
@@ -428,7 +428,7 @@ def test_a_file_that_is_too_large_is_not_even_inflated(world):
 
 
 def push_zeros(world, size, name="zeros"):
-    """A commit with a file of zeros beside the sound files of the store: a thousandth of it in Git."""
+    """A commit with a file of zeros beside the valid files of the store; Git compresses it to a thousandth."""
     with (world.remote / "zeros").open("wb") as file:
         file.truncate(size)
     blob = git(world.remote, "-c", "core.bigFileThreshold=1m", "hash-object", "-w", file.name).strip()
@@ -506,7 +506,7 @@ def test_a_new_clone_of_an_unusable_commit_replaces_nothing(world, tmp_path):
 
 
 def test_many_edges_at_one_bead_and_long_chains_are_linear(world):
-    """20,000 blockers of one bead, a chain of 10,000 parents, and a circle of as many; for every view of them."""
+    """20,000 blockers of one bead, a chain of 10,000 parents, and a cycle of as many, in every view."""
     stamp = [1, 0]
 
     def edge(a, b, kind):
@@ -538,7 +538,7 @@ def test_many_edges_at_one_bead_and_long_chains_are_linear(world):
 
 
 def test_an_id_that_cannot_grow_still_has_somewhere_to_go(world):
-    """Two lineages of an id of 200 bytes: the one that has to leave gets an id that can be read."""
+    """Two lineages of an id of 200 bytes: the one that has to move gets a valid id."""
     long = "bd-" + "x" * 197
 
     def bead(created, by):
@@ -579,7 +579,7 @@ def test_a_command_refuses_to_make_a_bead_larger_than_others_would_read(world):
 # --- the same in the other stores ---
 
 @pytest.mark.parametrize("depth, fits", [(63, True), (64, False), (97, False)])
-def test_what_a_caller_stores_in_vybe_is_nested_no_deeper_than_every_reader_takes(plain_repo, depth, fits):
+def test_metadata_in_vybe_is_nested_no_deeper_than_readers_accept(plain_repo, depth, fits):
     plain_repo.__class__ = Vybe
     done = plain_repo.vybe("push", "--json", json.dumps(
         {"event": {"kind": "progress", "message": "m", "metadata": {"x": nested(depth)}}}))
@@ -593,7 +593,7 @@ def test_what_a_caller_stores_in_vybe_is_nested_no_deeper_than_every_reader_take
 # --- checks ---
 
 def chain(count):
-    """Many beads, each of which waits for the next one."""
+    """Many beads, each blocked by the next one."""
     def edit(files):
         edges = [canonical({"_at": [5, 0], "_by": "m", "created_at": [5, 0], "created_by": "m", "from": f"zz-{n:07}",
                             "kind": "blocks", "to": f"zz-{n + 1:07}"}) + "\n" for n in range(count - 1)]
@@ -622,7 +622,7 @@ def test_a_list_takes_little_more_memory_than_its_text(world):
 
 
 def test_a_dense_graph_of_parents_costs_a_writer_as_much_as_it_has_edges(world):
-    """A parent edge between every two of 250 beads: 31,000 edges. Each was read once per bead."""
+    """A parent edge between every two of 250 beads: 31,000 edges. Each used to be read once per bead."""
     def edit(files):
         beads = [json.loads(text) for text in files["state.jsonl"].splitlines()]
         ids = [world.first] + [f"zz-{n:03}" for n in range(250)]
@@ -671,7 +671,7 @@ def test_a_sync_of_many_large_lines_takes_a_small_multiple_of_the_file(world):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
-def test_a_command_without_memory_says_so_and_ends_with_a_status(world):
+def test_a_command_without_memory_reports_it_and_exits_normally(world):
     world.push(chain(30_000))
     sync(world.anna)
     script = ("import os, resource, sys\n"
@@ -683,8 +683,8 @@ def test_a_command_without_memory_says_so_and_ends_with_a_status(world):
 
 
 @pytest.mark.skipif(sys.platform != "linux" or "asan" in str(BIN), reason="the limit is one of Linux, and of ASan's")
-def test_a_sync_without_memory_says_so_and_ends_with_a_status(world):
-    """Also where the program that syncs cannot even be started."""
+def test_a_sync_without_memory_reports_it_and_exits_normally(world):
+    """Even if the sync program cannot be started."""
     world.anna.create("x")
     seen = set()
     for kilobytes in range(6000, 16000, 2000):
@@ -716,12 +716,12 @@ def plain(name, **more):
 
 
 def with_lines(lines):
-    """Lines that sort behind all others."""
+    """Lines that sort after all others."""
     return lambda files: {**files, "state.jsonl": files["state.jsonl"] + "".join(lines)}
 
 
 def repaired(world):
-    """What repair tells, the memory that it took, and a clone that goes on."""
+    """The report of a repair, its memory, and a clone that still works."""
     is_sync_error(world.anna.run("sync", "--json"), "corrupt")
     done, _, memory = usage(world.anna, "repair", "--json")
     assert done.code == 0 and not done.json["applied"], done.out[:200]
@@ -762,7 +762,7 @@ def test_repair_sorts_lines_and_keeps_every_bead_that_was_given_one_id(world):
     assert {("zz-1", "t"), ("zz-2", "t"), ("zz-3", "t")} < set(mine) and len(mine) == 4, mine
 
 
-def test_repair_lists_a_meta_that_was_written_anew(world):
+def test_repair_lists_a_rewritten_meta_json(world):
     files = published(world.remote)
     meta = {**json.loads(files["meta.json"]), "checksums": {"state.jsonl": "0" * 64}}
     git(world.remote, "update-ref", REF, commit(world.remote, {**files, "meta.json": canonical(meta).encode() + b"\n"},
@@ -773,7 +773,7 @@ def test_repair_lists_a_meta_that_was_written_anew(world):
     world.converges()
 
 
-def test_repair_leaves_a_format_alone_that_only_a_later_version_knows(world):
+def test_repair_does_not_change_a_later_format(world):
     files = published(world.remote)
     meta = {**json.loads(files["meta.json"]), "format_version": 2}
     later_version = commit(world.remote, {**files, "meta.json": canonical(meta).encode() + b"\n"}, at(world.remote))
@@ -785,8 +785,8 @@ def test_repair_leaves_a_format_alone_that_only_a_later_version_knows(world):
     world.usable(world.anna)
 
 
-def test_two_commits_that_cannot_be_joined_stop_the_sync_and_leave_the_clone_as_it_was(world):
-    """Each can be read; together they are a line that nobody would read."""
+def test_two_commits_that_cannot_be_joined_stop_the_sync_and_do_not_change_the_clone(world):
+    """Each can be read alone; joined, they make a line that no clone could read."""
     def notes(name):
         return lambda line: later(line) or line.update(notes=[
             {"at": [1, i], "author": "m", "content": "x" * (3 * MB), "id": f"{name}{i}"} for i in range(9)])
@@ -819,8 +819,9 @@ def test_repair_of_a_clone_never_replaces_the_history_of_a_sound_remote(world):
 
 
 @pytest.mark.parametrize("damaged", [1, 3])
-def test_repair_keeps_what_was_published_before_the_damage_and_never_fetched(world, damaged):
-    """A damaged commit that drops a line made a repair lose it, if the repairing clone had not fetched it before."""
+def test_repair_keeps_lines_published_before_the_damage_and_never_fetched(world, damaged):
+    """A damaged commit that dropped a line used to make a repair lose it, if the repairing clone had not fetched the
+    line before."""
     new = world.ben.create("of ben")
     world.ben.bd("claim", new).ok()
     sync(world.ben)
@@ -835,7 +836,8 @@ def test_repair_keeps_what_was_published_before_the_damage_and_never_fetched(wor
 
 
 def test_an_undo_that_force_cannot_help_names_a_command_that_does(world):
-    """Somebody deleted the bead, or took its id: the hint was 'bd undo --force', which failed with the same hint."""
+    """Another actor deleted the bead, or its id was reused: the hint used to be 'bd undo --force', which failed with
+    the same hint."""
     anna = world.anna
     anna.bd("update", world.first, "--title", "mine").ok()
     sync(anna)

@@ -1,4 +1,4 @@
-"""Receipts of request ids: they do not grow without bound, and are not forgotten while somebody may still repeat."""
+"""Receipts of request ids: their size is bounded, and they are kept as long as a request may be repeated."""
 import hashlib
 import json
 import sqlite3
@@ -22,7 +22,7 @@ def journal_bytes(repo):
 
 
 def pipe(repo, operations):
-    """All of them in one process; their answers."""
+    """Runs all requests in one process; returns the replies."""
     lines = "".join(json.dumps({"op": op, "params": params}) + "\n" for op, params in operations)
     done = subprocess.run([str(BIN / "abacus"), "pipe"], input=lines.encode(), cwd=repo.path, capture_output=True,
                           check=True, timeout=120, env=environment(**repo.env))
@@ -44,7 +44,7 @@ def repo(plain_repo):
 # --- growth ---
 
 def test_the_journal_is_cut_without_a_sync(repo):
-    """4,000 requests leave no more than 2,000; every one is recognised, nothing is done twice."""
+    """4,000 requests leave at most 2,000 records; every request is recognised, and nothing is done twice."""
     ids = [repo.create(f"bead {i}") for i in range(5)]
     sizes, asked = [], updates(ids, 4000)
     first = pipe(repo, asked[:2000])
@@ -82,8 +82,8 @@ def test_pending_changes_are_counted_and_published_after_a_cut(tmp_path):
     assert_sound(repo)
 
 
-def test_old_answers_are_shortened_and_still_nothing_is_done_twice(repo):
-    """More than 16 MB of answers: the oldest is answered with the bead as it is now, with a warning."""
+def test_old_replies_are_shortened_and_still_nothing_is_done_twice(repo):
+    """With more than 16 MB of replies, the oldest request gets the bead's present state, with a warning."""
     bead = repo.create("large")
     asked = updates([bead], 60, size=500_000)
     pipe(repo, asked)
@@ -98,7 +98,7 @@ def test_old_answers_are_shortened_and_still_nothing_is_done_twice(repo):
     assert pipe(repo, [asked[59]])[0]["data"][0]["description"] == asked[59][1]["description"]
 
 
-def test_an_answer_that_is_too_large_for_a_receipt_is_refused_before_anything_is_written(repo):
+def test_a_reply_too_large_for_a_receipt_is_refused_before_anything_is_written(repo):
     answers = pipe(repo, [("bead create", {"title": f"bead {i}", "description": "d" * 1_000_000}) for i in range(65)])
     ids = [answer["data"]["id"] for answer in answers]
     error = pipe(repo, [("bead update", {"ids": ids, "priority": 0, "request_id": "r"})])[0]["error"]
@@ -114,8 +114,8 @@ def whole_answers(database):
         return db.execute("SELECT count(*), sum(length(reply)) FROM receipt_replies").fetchone()
 
 
-def test_whole_answers_of_vybe_are_bounded(plain_repo):
-    """Each answer of 'vybe resume' has all memories."""
+def test_stored_replies_of_vybe_are_bounded(plain_repo):
+    """Each reply of 'vybe resume' has all memories."""
     plain_repo.__class__ = Vybe
     vybe = plain_repo
     pipe(vybe, [("vybe memory set", {"key": "big", "value": "v" * 400_000, "agent": "w-1", "request_id": "m"})])
@@ -147,7 +147,7 @@ def test_a_receipt_has_a_short_digest_of_the_arguments_and_earlier_ones_are_unde
     assert "was used for another" in other["error"]["message"]
 
 
-def test_whole_answers_of_the_board_are_bounded(project):
+def test_stored_replies_of_the_board_are_bounded(project):
     asked = [("board post", {"content": f"{i} " + "y" * 60_000, "agent": "kimi-01", "request_id": f"r{i}"})
              for i in range(400)]
     answers = pipe(project, asked)
@@ -166,8 +166,8 @@ OLD_LEDGER = """CREATE TABLE ledger (    agent TEXT, request TEXT, op TEXT NOT N
 CREATE UNIQUE INDEX ledger_key ON ledger (agent, request);CREATE INDEX ledger_created ON ledger (created);"""
 
 
-def test_receipts_of_an_earlier_vybe_are_taken_over(plain_repo):
-    """A few at a time; each is recognised before and after it was moved."""
+def test_receipts_of_an_earlier_vybe_are_migrated(plain_repo):
+    """A few at a time; each is recognised before and after it was migrated."""
     plain_repo.__class__ = Vybe
     vybe = plain_repo
     memory = lambda i: ("vybe memory set",  # noqa: E731
@@ -188,7 +188,7 @@ def test_receipts_of_an_earlier_vybe_are_taken_over(plain_repo):
     assert left == [344, 88, 0, None, None], left
 
 
-def test_a_database_of_receipts_that_is_damaged_is_named(repo):
+def test_a_damaged_database_of_receipts_is_reported(repo):
     bead = repo.create("a bead")
     pipe(repo, updates([bead], 1500))
     (repo.home / "receipts.db").write_bytes(b"noise" * 1000)
@@ -200,7 +200,7 @@ def test_a_database_of_receipts_that_is_damaged_is_named(repo):
     assert repo.show(bead)["title"] == "without an id"
 
 
-def test_the_receipts_of_agents_are_indexed_and_those_of_before_are_taken_over(plain_repo):
+def test_receipts_of_agents_are_indexed_and_earlier_ones_migrated(plain_repo):
     repo = plain_repo
     agent = lambda *args: repo.run("agent", *args, "--json", program="bb").ok().json["data"]  # noqa: E731
     agent("register", "--name", "amber-otter", "--role", "x")
@@ -226,7 +226,7 @@ def test_the_receipts_of_agents_are_indexed_and_those_of_before_are_taken_over(p
 
 # --- clocks that are months apart on one machine ---
 
-def test_a_clock_that_is_two_months_ahead_forgets_no_receipt_of_beads(repo):
+def test_a_clock_two_months_ahead_drops_no_receipt_of_beads(repo):
     first = repo.json("create", "once", "--request-id", "r1", env=THEN)
     for i in range(3):
         repo.json("create", f"later {i}", "--request-id", f"later{i}", env=LATER)
@@ -236,7 +236,7 @@ def test_a_clock_that_is_two_months_ahead_forgets_no_receipt_of_beads(repo):
     assert titles(repo).count("once") == 1
 
 
-def test_nor_one_of_the_board(project):
+def test_a_clock_two_months_ahead_drops_no_receipt_of_the_board(project):
     board = project
     board.json("--as", "kimi-01", "post", "once", "--request-id", "r1", env=THEN)
     for i in range(130):  # now and then, old ones are swept
@@ -247,7 +247,7 @@ def test_nor_one_of_the_board(project):
         assert db.execute("SELECT count(*) FROM messages WHERE content = 'once'").fetchone() == (1,)
 
 
-def test_nor_one_of_vybe(plain_repo):
+def test_a_clock_two_months_ahead_drops_no_receipt_of_vybe(plain_repo):
     plain_repo.__class__ = Vybe
     vybe = plain_repo
     first = vybe.task("once", request="mine", env=THEN)
@@ -275,7 +275,7 @@ def test_a_request_that_created_a_bead_in_another_clone_is_recognised_after_the_
 # --- killed while the journal is cut ---
 
 def test_killed_at_every_step_of_a_cut(repo, faulty, tmp_path):  # noqa: F811
-    """The request that cuts the journal, and those before it, are done once, whenever it died."""
+    """The request that cuts the journal, and those before it, take effect once, whenever it is killed."""
     ids = [repo.create(f"bead {i}") for i in range(3)]
     asked, answers = updates(ids, 2000), []
     while journal_bytes(repo) < CUT - 20000:
@@ -306,8 +306,8 @@ def test_killed_at_every_step_of_a_cut(repo, faulty, tmp_path):  # noqa: F811
 # --- what was only begun ---
 
 @needs_strace
-def test_a_store_of_vybe_that_was_only_begun_is_made_by_the_next(plain_repo):
-    """Killed, or out of space, before the tables were there."""
+def test_an_incomplete_store_of_vybe_is_completed_by_the_next_command(plain_repo):
+    """The process was killed, or ran out of space, before the tables existed."""
     plain_repo.__class__ = Vybe
     vybe = plain_repo
     vybe.bd("init").ok()
@@ -331,7 +331,7 @@ def test_a_session_that_begins_twice_with_one_request_id_is_one_agent(empty):
 
 
 def at_once(project, *args):
-    """What ten programs answer that are all started with the same arguments."""
+    """The replies of ten programs that are started at once with the same arguments."""
     programs = [subprocess.Popen([str(BIN / "bb"), "agent", *args, "--request-id", "same", "--json"], cwd=project.path,
                                  env=environment(**project.env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE) for _ in range(10)]
@@ -353,7 +353,7 @@ def test_ten_equal_requests_at_once_register_one_agent(empty, args, before):
 
 
 def left_work(repo):
-    """The agent amber-otter, which has a bead in progress."""
+    """The agent amber-otter, with a bead in progress."""
     agent = {"BB_AGENT_ID": "amber-otter", **THEN}
     repo.run("agent", "register", "--name", "amber-otter", "--role", "x", program="bb", env=agent).ok()
     bead = repo.create("a bead")
@@ -373,7 +373,7 @@ def test_ten_equal_requests_at_once_adopt_an_agent_once(repo):
 
 
 def test_an_adoption_whose_receipt_was_lost_is_not_recorded_again(repo):
-    """The process was killed after the event and before the receipt; the work is finished meanwhile."""
+    """The process was killed after the event and before the receipt; the work was finished meanwhile."""
     left_work(repo)
     adopt = lambda: repo.run("agent", "init", "--adopt", "amber-otter", "--request-id", "same", "--json",  # noqa: E731
                              program="bb").ok()
@@ -388,7 +388,7 @@ def test_an_adoption_whose_receipt_was_lost_is_not_recorded_again(repo):
     assert again.json["data"]["resumed"]["evidence"] == first["resumed"]["evidence"]
 
 
-def test_the_database_of_receipts_is_nobody_elses_business(repo, empty):
+def test_the_database_of_receipts_is_private(repo, empty):
     empty.run("agent", "init", "--role", "x", "--request-id", "same", "--json").ok()
     pipe(repo, updates([repo.create("a")], 1500))
     for folder in (empty.path / ".beadboard" / "agent", repo.home):

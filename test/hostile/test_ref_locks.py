@@ -1,4 +1,4 @@
-"""Lock files of Git: those that the dead left are removed, those of the living are not."""
+"""Lock files of Git: those of dead processes are removed, those of live processes are not."""
 import fcntl
 import os
 import pathlib
@@ -22,20 +22,20 @@ def gitdir(path):
 
 
 def locks(path):
-    """The lock files of Git in a repository; those of the store are not Git's."""
+    """The lock files of Git in a repository, without those of the store."""
     top = gitdir(path)
     return {str(f.relative_to(top)) for f in top.rglob("*.lock") if f.parent != top / "abacus"}
 
 
 def own(path):
-    """The file beside a lock that tells whose it is."""
+    """The file beside a lock that names its owner."""
     found = [f for f in path.parent.iterdir() if f.name.startswith(f"{path.name}.abacus-")]
     assert len(found) == 1, found
     return found[0]
 
 
 def left(world):
-    """Locks that keep others from moving a ref."""
+    """Locks that keep other programs from moving a ref."""
     return {(path.name, name) for path in (world.a.path, world.b.path, world.remote) for name in locks(path)
             if ".abacus-" not in name}
 
@@ -48,7 +48,7 @@ def world(folder):  # noqa: F811
 
 
 def left_by_a_kill(world, program, lock):
-    """Kills a sync of `a` at one step after the other, until it leaves this lock behind."""
+    """Kills a sync of `a` at one step after another, until it leaves this lock behind."""
     for n in range(1, 400):
         world.put_back()
         done = run_sync(world.a, program=program, ABACUS_FAULT_AT=n)
@@ -62,7 +62,7 @@ def left_by_a_kill(world, program, lock):
 
 
 class Kills:
-    """Syncs that are killed, and the next one that has to succeed without help."""
+    """Syncs that are killed, and the next one, which must succeed without help."""
 
     def __init__(self, world, program):
         self.world, self.program, self.known, self.seen = world, program, ids(world.a), {}
@@ -83,7 +83,7 @@ class Kills:
 
 
 def test_a_sync_that_was_killed_at_any_step_does_not_stop_the_next_one(world, faulty):  # noqa: F811
-    """Every step once, and then those that leave a lock, in two clones in turn."""
+    """Every step once, then those that leave a lock, alternating between two clones."""
     kills, window, step = Kills(world, helper_of(faulty)), [], 1
     while (found := kills.at(world.a, step)) is not None:
         window += [step] if found else []
@@ -107,8 +107,8 @@ def test_a_sync_that_was_killed_at_any_step_does_not_stop_the_next_one(world, fa
         git(path, "fsck", "--full")
 
 
-def test_a_lock_that_a_killed_sync_left_can_be_opened_by_nobody_else(folder, faulty):  # noqa: F811
-    """Whoever can open it, if only to read, can hold flock() on it, and looks like a sync that lives."""
+def test_the_lock_of_a_killed_sync_can_be_opened_only_by_its_user(folder, faulty):  # noqa: F811
+    """A user who can open it, even only to read, can hold flock() on it, and looks like a running sync."""
     w = World(folder)
     both(w)
     w.keep()
@@ -134,8 +134,8 @@ def test_a_lock_that_a_killed_sync_left_can_be_opened_by_nobody_else(folder, fau
 
 
 @pytest.mark.parametrize("where", ["clone", "remote"])
-def test_a_reader_who_holds_an_old_lock_of_git_stops_no_sync(world, where):
-    """Git does not use flock(), so a process that holds it is not the one that made the lock."""
+def test_a_process_that_flocks_an_old_lock_of_git_stops_no_sync(world, where):
+    """Git does not use flock(), so a process that holds it did not make the lock."""
     ref = (gitdir(world.a.path) if where == "clone" else world.remote) / REF
     lock = pathlib.Path(f"{ref}.lock")
     lock.touch()
@@ -151,7 +151,7 @@ def test_a_reader_who_holds_an_old_lock_of_git_stops_no_sync(world, where):
 
 @pytest.mark.parametrize("where", ["clone", "remote"])
 def test_a_lock_from_before_a_power_loss_is_removed(folder, faulty, where):  # noqa: F811
-    """It is of another run of the machine, so nobody can tell whether its maker lives; it does not change."""
+    """It is from another boot, so its owner cannot be checked; it is removed because it does not change."""
     w = World(folder)
     both(w)
     known = ids(w.a)
@@ -169,7 +169,7 @@ def test_a_lock_from_before_a_power_loss_is_removed(folder, faulty, where):  # n
 
 
 def test_a_lock_of_all_packed_refs_is_removed_only_if_it_is_ours(folder, faulty):  # noqa: F811
-    """Old backups are dropped from packed-refs, where the refs of the user are, too."""
+    """Old backups are dropped from packed-refs, which also has the refs of the user."""
     w = World(folder)
     a, b = w.begin()
     tree = git(a.path, "rev-parse", f"{REF}^{{tree}}").strip()
@@ -213,7 +213,7 @@ def test_temporary_objects_that_are_a_day_old_are_removed(world):
 
 
 class Touching(threading.Thread):
-    """A program that is slow with a ref: its lock changes all the time."""
+    """A program that is slow with a ref: its lock keeps changing."""
 
     def __init__(self, lock):
         super().__init__(daemon=True)
@@ -241,7 +241,7 @@ class Touching(threading.Thread):
 
 
 def hold_like_a_sync(world, ref, program):
-    """A lock of ours whose maker lives: it has flock()."""
+    """A lock of ours whose owner is alive and holds flock()."""
     lock = pathlib.Path(f"{ref}.lock")
     left_by_a_kill(world, program, lock)
     held = open(lock, "r+")
@@ -250,8 +250,8 @@ def hold_like_a_sync(world, ref, program):
 
 
 def test_a_lock_of_a_living_program_is_not_removed(folder, faulty):  # noqa: F811
-    """In the clone, at the remote, one that a stopped sync of ours has, and one of a Git that waits for a hook and
-    leaves it as it is: all at once, since each takes long."""
+    """In the clone, at the remote, one of a stopped sync, and one of a Git that waits for a hook and does not change
+    it: all at once, because each takes long."""
     worlds = []
     for name in ("foreign-clone", "foreign-remote", "ours", "hook-clone", "hook-remote"):
         (folder / name).mkdir()
@@ -283,8 +283,8 @@ def test_a_lock_of_a_living_program_is_not_removed(folder, faulty):  # noqa: F81
 
 
 @needs_strace
-def test_where_there_are_no_hard_links_a_sync_works(world):
-    """The lock is an ordinary one of Git then."""
+def test_a_sync_works_without_hard_links(world):
+    """The lock is an ordinary lock of Git then."""
     world.a.create("new", "--id", "bd-new")
     done = subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-e", "inject=link,linkat:error=EPERM", SYNC, "sync",
                            str(gitdir(world.a.path))], capture_output=True, timeout=60, env=environment(**world.a.env))

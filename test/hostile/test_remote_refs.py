@@ -1,4 +1,4 @@
-"""A ref that is not at a commit is named at once, at the remote and here, and nothing is lost by it."""
+"""A ref that is not at a commit is reported at once, at the remote and locally, and nothing is lost."""
 import contextlib
 import os
 import pathlib
@@ -55,14 +55,14 @@ class World:
         return git(self.remote, "hash-object", "-t", kind, "-w", "--literally", self.path / "object").strip()
 
     def commit(self, signatures, tree=None, parents=None, message="x"):
-        """One that Git takes and passes on; its author need not be as Git writes them."""
+        """A commit that Git accepts and passes on, although its author may be invalid."""
         parents = [at(self.remote)] if parents is None else parents
         tree = tree or git(self.remote, "rev-parse", REF + "^{tree}").strip()
         return self.object("commit", (f"tree {tree}\n" + "".join(f"parent {parent}\n" for parent in parents) +
                                       f"{signatures}\n{message}\n").encode())
 
     def tree_with(self, mode, name, entry=None):
-        """The tree of the remote's commit with one entry more, which is its meta.json otherwise."""
+        """The tree of the remote's commit with one more entry, by default its meta.json."""
         entry = entry or git(self.remote, "rev-parse", f"{REF}:meta.json").strip()
         old = subprocess.run(["git", "cat-file", "tree", REF], cwd=self.remote, check=True, capture_output=True,
                              env=environment()).stdout
@@ -91,7 +91,7 @@ PUSHED = {what: WORDS[what] for what in ("tree", "blob", "tag")} | UNREADABLE
 
 
 @pytest.mark.parametrize("what", WORDS)
-def test_of_a_folder(world, what):
+def test_a_bad_ref_of_a_folder_is_reported(world, what):
     tip = at(world.remote)
     (world.remote / REF).write_text(world.content(what))
     error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
@@ -103,7 +103,7 @@ def test_of_a_folder(world, what):
 
 
 @pytest.mark.parametrize("what", ["text", "missing", "tree", "blob", "tag"])
-def test_of_a_server(world, what):
+def test_a_bad_ref_of_a_server_is_reported(world, what):
     tip = at(world.remote)
     (world.remote / REF).write_text(world.content(what))
     with http_remote(world.path) as server:
@@ -118,7 +118,7 @@ def test_of_a_server(world, what):
 
 @pytest.mark.parametrize("over", ["folder", "http"])
 @pytest.mark.parametrize("what", PUSHED)
-def test_the_step_that_is_named_mends_what_somebody_pushed(world, what, over):
+def test_the_named_next_step_repairs_a_pushed_ref(world, what, over):
     tip, wrong = at(world.remote), world.content(what)
     git(world.remote, "update-ref", "-d", "refs/tags/x")
     with http_remote(world.path) as server:
@@ -140,8 +140,8 @@ def test_the_step_that_is_named_mends_what_somebody_pushed(world, what, over):
 
 @pytest.mark.parametrize("over", ["folder", "http"])
 @pytest.mark.parametrize("what", PUSHED)
-def test_a_new_clone_can_publish_though_the_ref_cannot_be_used(world, what, over):
-    """It has never synced: all that can be used of what was published is kept, and its own bead joins it."""
+def test_a_new_clone_can_publish_although_the_ref_is_unusable(world, what, over):
+    """It has never synced: all usable published data is kept, and its own bead is added."""
     (world.remote / REF).write_text(world.content(what))
     git(world.remote, "update-ref", "-d", "refs/tags/x")
     with http_remote(world.path) as server:
@@ -183,7 +183,8 @@ def test_an_object_that_the_server_has_lost_is_named_with_a_command_that_works(w
 @pytest.mark.parametrize("over", ["folder", "http"])
 @pytest.mark.parametrize("there", [True, False], ids=["at a branch", "at a new branch"])
 def test_a_repair_does_not_write_through_a_symbolic_ref(world, over, there):
-    """Over a wire nobody says that the ref is symbolic; that it is where a branch is has to be enough."""
+    """Over the network it is unknown that the ref is symbolic; that it points to the same commit as a branch has to
+    be enough."""
     main = git(world.remote, "commit-tree", "-m", "x", git(world.remote, "mktree").strip()).strip()
     git(world.remote, "update-ref", "refs/heads/main", main)
     git(world.remote, "symbolic-ref", REF, "refs/heads/main") if there else (world.remote / REF).write_text(main + "\n")
@@ -202,8 +203,8 @@ def test_a_repair_does_not_write_through_a_symbolic_ref(world, over, there):
         assert at(world.remote, "refs/heads/main") == main
 
 
-def test_a_server_that_calls_everything_a_race_is_not_asked_until_the_deadline(world):
-    """A lock that a dead program left at the server: nobody moves the ref, and yet the push is refused."""
+def test_a_server_that_always_reports_a_race_is_not_retried_until_the_deadline(world):
+    """A dead program left a lock at the server: the ref never moves, and yet the push is refused."""
     (world.remote / f"{REF}.lock").touch()
     with http_remote(world.path) as server:
         point(world.anna, f"{server.url}/beads.git")
@@ -230,8 +231,8 @@ def test_a_fifo_in_a_folder_is_not_waited_for(world, name):
     assert sync(world.anna)["durability"] == "remote"
 
 
-def test_a_git_process_that_dies_is_not_called_badly_installed(world):
-    """libgit2 reads beyond the end of a pack's index that is garbage; versions that do not die of it pass as well."""
+def test_a_crashed_git_process_is_not_reported_as_missing(world):
+    """libgit2 reads beyond the end of a damaged pack index; versions that do not crash pass as well."""
     pack = world.remote / "objects/pack" / ("pack-" + "a" * 40)
     pack.with_suffix(".idx").write_bytes(b"\xfftOc\0\0\0\2" + b"\xff" * 2000)
     pack.with_suffix(".pack").write_bytes(b"PACK\0\0\0\2" + b"\xff" * 2000)
@@ -275,7 +276,7 @@ def nested_folders(world, depth):
 
 
 def poison(world, what):
-    """A good commit on top of one that cannot be read, pushed to the remote; the one that cannot be read."""
+    """A valid commit on top of an unreadable one, pushed to the remote; returns the unreadable one."""
     wrong = ANCESTORS[what](world)
     git(world.remote, "update-ref", REF, world.commit(signed(1800000000), parents=[wrong]))
     return wrong
@@ -287,7 +288,7 @@ def git_works(repo):
 
 
 def past_works(repo):
-    """What the commands that read the history say beside their answers."""
+    """The warnings of the commands that read the history."""
     bead = repo.ids("list", "--all")[0]
     said = [repo.run(*command.split()) for command in ("commits", f"history {bead}", f"blame {bead}", "diff 2000-01-01")]
     assert [done.code for done in said[:3]] == [0, 0, 0], [done.err for done in said]
@@ -306,7 +307,7 @@ def reached(world, over):
 
 
 def mends(world, *others):
-    """Repair makes all well again, for everybody."""
+    """Repair makes the store usable again for all clones."""
     told = world.anna.json("repair", "--apply")
     assert told["applied"] and told["damaged"], told
     assert world.anna.json("repair")["damaged"] == 0
@@ -320,7 +321,7 @@ def mends(world, *others):
 
 
 @pytest.mark.parametrize("what, over", [*((what, "folder") for what in ANCESTORS), *((what, "http") for what in SOME)])
-def test_a_history_that_cannot_be_read_is_not_taken_in(world, what, over):
+def test_an_unreadable_history_is_not_joined(world, what, over):
     before = git(world.anna.path, "for-each-ref")
     wrong = poison(world, what)
     with reached(world, over):
@@ -335,8 +336,8 @@ def test_a_history_that_cannot_be_read_is_not_taken_in(world, what, over):
 
 @pytest.mark.parametrize("over", ["folder", "http"])
 @pytest.mark.parametrize("what", SOME)
-def test_a_clone_that_has_such_a_history_already_has_a_way_out(world, what, over):
-    """Programs of before took it in; here the user's own Git does."""
+def test_a_clone_with_an_unreadable_history_can_be_repaired(world, what, over):
+    """Earlier versions joined it; here the user's own Git fetched it."""
     ben = clone(world.path / "ben", world.remote)
     ben.create("of ben")
     sync(ben)
@@ -355,14 +356,14 @@ def test_a_clone_that_has_such_a_history_already_has_a_way_out(world, what, over
         assert not any(wrong in git(repo.path, "rev-list", "--all") for repo in (world.anna, ben))
 
 
-def test_a_date_that_is_only_far_ahead_is_taken_in(world):
+def test_a_commit_dated_far_ahead_is_accepted(world):
     git(world.remote, "update-ref", REF, world.commit(signed(1800000000), parents=[world.commit(signed(2 ** 34 - 1))]))
     assert sync(world.anna)["durability"] == "remote"
     assert not past_works(world.anna).count("warning")
     git_works(world.anna)
 
 
-def test_a_ref_of_ours_that_git_has_moved_to_such_a_history_is_not_followed(world):
+def test_a_local_ref_moved_to_an_unreadable_history_is_not_followed(world):
     wrong = poison(world, "no author")
     git(world.anna.path, "fetch", "-q", world.remote, f"+{REF}:{REF}")
     git(world.remote, "update-ref", REF, at(world.anna.path, TRACKING))
@@ -384,7 +385,7 @@ def test_a_backup_that_cannot_be_read_is_removed(world):
 
 @pytest.mark.parametrize("over", ["folder", "http"])
 def test_a_branch_with_a_commit_that_cannot_be_read_does_not_stop_the_sync(world, over):
-    """Branches have nothing to do with beads, neither those of the remote nor those that were fetched."""
+    """Branches do not concern beads, neither those of the remote nor those that were fetched."""
     ben = clone(world.path / "ben", world.remote)
     tip, wrong = at(world.remote), ANCESTORS["no author"](world)
     for name, commit in (("evil", world.commit(signed(1), parents=[wrong])), ("worse", wrong)):
@@ -398,8 +399,8 @@ def test_a_branch_with_a_commit_that_cannot_be_read_does_not_stop_the_sync(world
     same_everywhere(world.remote, world.anna, ben)
 
 
-def test_folders_that_are_many_only_by_name_cost_little(world):
-    """Ten folders that are the same one, nine times: a thousand million paths, and ten objects."""
+def test_many_names_for_the_same_folder_cost_little(world):
+    """Ten names for the same folder, nine levels deep: a thousand million paths, and ten objects."""
     tree = world.object("tree", b"")
     for _ in range(9):
         tree = world.object("tree", b"".join(b"40000 %d\0" % i + bytes.fromhex(tree) for i in range(10)))
@@ -419,7 +420,7 @@ def person(who, name="m <m@example.com>", date="1800000000 +0000"):
 
 
 def by(**author):
-    """The signatures of a commit whose author is not as Git wants it."""
+    """The signatures of a commit whose author is not valid for Git."""
     return person("author", **author) + person("committer")
 
 
@@ -466,14 +467,14 @@ def objects(repo):
 
 
 def is_clean(repo):
-    """Git itself finds nothing wrong, and nothing of a fetch lies around."""
+    """Git itself finds no error, and a fetch has left no files."""
     git(repo.path, "fsck", "--no-dangling")
     git_works(repo)
     assert not [file for file in (repo.path / ".git/objects").rglob("*") if "git2" in file.name or "tmp" in file.name]
 
 
 @pytest.mark.parametrize("what, over", [*((what, "folder") for what in MALFORMED), *((what, "http") for what in SENT)])
-def test_what_git_fsck_refuses_never_gets_into_the_clone(world, what, over):
+def test_objects_that_git_fsck_refuses_never_get_into_the_clone(world, what, over):
     wrong, before = MALFORMED[what](world), objects(world.anna)
     (world.remote / REF).write_text(wrong + "\n")
     with reached(world, over):
@@ -490,7 +491,7 @@ def test_what_git_fsck_refuses_never_gets_into_the_clone(world, what, over):
 
 @pytest.mark.parametrize("over", ["folder", "http"])
 def test_the_last_sound_commit_is_kept_of_a_history_that_git_fsck_refuses(world, over):
-    """Somebody worked on after a sound commit, and then pushed a malformed one."""
+    """After a valid commit, a malformed one was pushed."""
     ben = clone(world.path / "ben", world.remote)
     ben.create("of ben")
     sync(ben)
@@ -503,8 +504,8 @@ def test_the_last_sound_commit_is_kept_of_a_history_that_git_fsck_refuses(world,
     assert sound in git(world.remote, "rev-list", REF) and titles(world.anna) == ["of ben", "published", "waiting"]
 
 
-def test_a_clone_that_has_taken_in_such_a_commit_has_a_way_out(world):
-    """Earlier versions took it in: a server that checks what it gets did not take the history from then on."""
+def test_a_clone_with_a_commit_that_fsck_refuses_can_be_repaired(world):
+    """Earlier versions joined it; a server that checks objects then refused the history."""
     wrong = MALFORMED["two authors"](world)
     (world.remote / REF).write_text(wrong + "\n")
     for ref in (REF, TRACKING):
@@ -515,7 +516,7 @@ def test_a_clone_that_has_taken_in_such_a_commit_has_a_way_out(world):
     git(world.remote, "fsck", "--connectivity-only", REF)
 
 
-def test_what_is_beside_the_files_of_a_store_is_taken_in(world):
+def test_other_files_beside_a_store_are_accepted(world):
     """Folders, attributes and names that sort in surprising ways are no reason to refuse a commit."""
     make = with_files((b"100644", b".gitattributes", b"* -text\n"), (b"100644", b"a", b"1"), (b"100644", b"a-b", b"2"),
                       (b"40000", b"a.d", None), (b"100644", b"a0", b"3"), (b"120000", b"link", b"../x"))
@@ -526,7 +527,7 @@ def test_what_is_beside_the_files_of_a_store_is_taken_in(world):
 
 
 @pytest.mark.parametrize("name, email", [("A <B>", "b@x"), ("A\\nB", "b\\n@x"), ("<>", "<>")])
-def test_our_own_commits_are_as_git_wants_them_whatever_the_user_is_called(world, name, email):
+def test_our_commits_are_valid_for_any_user_name(world, name, email):
     with open(world.anna.path / ".git/config", "a") as config:
         config.write(f'[user]\n\tname = "{name}"\n\temail = "{email}"\n')
     assert sync(world.anna)["durability"] == "remote"
@@ -539,7 +540,7 @@ MISSING = "f" * 39 + "e"
 
 
 class Incomplete:
-    """Speaks Git's protocol, and sends the objects that it was told to, whatever else they need."""
+    """Speaks Git's protocol, and sends the given objects, even if they need others."""
 
     def __init__(self, world, what):
         self.world, self.repo, head = world, world.remote, at(world.remote)
@@ -583,7 +584,7 @@ class Incomplete:
 
 
 class Generous(Incomplete):
-    """Sends a good commit, and objects that nobody has asked for."""
+    """Sends a valid commit, and objects that were not requested."""
 
     def __init__(self, world):
         self.world, self.repo = world, world.remote
@@ -602,8 +603,9 @@ def test_objects_that_belong_to_no_commit_are_not_kept(world):
 
 
 @pytest.mark.parametrize("over", ["folder", "http"])
-def test_a_shallow_clone_goes_on_from_where_its_history_ends(world, over):
-    """'git fetch --depth' has left out the parents; the remote goes on from the first commit that is here, not the last."""
+def test_a_shallow_clone_continues_from_the_end_of_its_history(world, over):
+    """'git fetch --depth' has left out the parents; the remote continues from the first commit that is here, not the
+    last."""
     sync(world.anna)
     first = at(world.remote)
     with http_remote(world.path) as server:
@@ -621,7 +623,7 @@ def test_a_shallow_clone_goes_on_from_where_its_history_ends(world, over):
 
 
 class Stalling(Incomplete):
-    """Sends one half of a pack, and then nothing."""
+    """Sends half of a pack, and then nothing."""
 
     def __init__(self, world):
         self.repo, self.tip = world.remote, "a" * 40
@@ -634,7 +636,7 @@ class Stalling(Incomplete):
         stop.wait(60)
 
 
-def test_fetches_that_do_not_end_leave_at_most_one_half(world):
+def test_interrupted_fetches_leave_at_most_one_partial_pack(world):
     before = objects(world.anna)
     with tcp_server(Stalling(world).talk) as port:
         point(world.anna, f"git://127.0.0.1:{port}/beads.git")
@@ -673,7 +675,7 @@ def test_no_ref_of_ours_is_at_objects_that_the_server_left_out(world, what):
 
 
 def mend_here(world, hint):
-    """Does what the hint says about a ref of this clone."""
+    """Runs the steps of the hint about a ref of this clone."""
     file = re.search(r"Move the file '([^']+)' aside", hint)
     if file:
         pathlib.Path(file[1]).rename(world.path / "aside")
@@ -689,8 +691,8 @@ def follow(world, hint):
 
 @pytest.mark.parametrize("ref", [REF, TRACKING])
 @pytest.mark.parametrize("what", WORDS)
-def test_here(world, what, ref):
-    """The next step that is shown brings everything back."""
+def test_a_bad_local_ref_is_reported_and_repaired(world, what, ref):
+    """The named next step restores everything."""
     file = world.anna.path / ".git" / ref
     file.write_text(world.content(what))
     done = world.anna.run("sync", "--json", "--timeout", "60s")
@@ -704,7 +706,7 @@ def test_here(world, what, ref):
     assert at(world.anna.path) == at(world.anna.path, TRACKING) == at(world.remote)
 
 
-def test_here_without_a_remote(world):
+def test_a_bad_local_ref_without_a_remote(world):
     git(world.anna.path, "remote", "remove", "origin")
     sync(world.anna)
     world.anna.create("later")
@@ -719,7 +721,7 @@ def test_here_without_a_remote(world):
 
 @pytest.mark.parametrize("remote", ["origin", "none"])
 @pytest.mark.parametrize("what", WORDS)
-def test_no_store_begins_beside_a_ref_that_cannot_be_read(world, what, remote):
+def test_no_store_is_created_beside_an_unreadable_ref(world, what, remote):
     """The beads are on that ref: an empty store would look as if they were lost."""
     anna, file = world.anna, world.anna.path / ".git" / REF
     content = world.content(what)
@@ -739,7 +741,7 @@ def test_no_store_begins_beside_a_ref_that_cannot_be_read(world, what, remote):
     assert titles(anna) == ["published"]  # from the remote, or from where it was last seen
 
 
-def test_no_store_begins_where_the_commit_of_the_ref_has_lost_its_files(world):
+def test_no_store_is_created_if_the_commit_of_the_ref_has_lost_its_files(world):
     anna = world.anna
     git(anna.path, "remote", "remove", "origin")
     tree = git(anna.path, "rev-parse", f"{REF}^{{tree}}").strip()
@@ -750,7 +752,7 @@ def test_no_store_begins_where_the_commit_of_the_ref_has_lost_its_files(world):
         assert done.code == 3 and tree in done.error["message"], (command, done.out)
 
 
-def test_init_takes_what_is_on_the_ref_though_the_remote_cannot_be_reached(world):
+def test_init_uses_the_local_ref_if_the_remote_is_unreachable(world):
     shutil.rmtree(world.anna.home)
     point(world.anna, "http://127.0.0.1:1/x.git")
     done = world.anna.bd("init").ok()
@@ -758,8 +760,8 @@ def test_init_takes_what_is_on_the_ref_though_the_remote_cannot_be_reached(world
 
 
 @pytest.mark.parametrize("over", ["folder", "http"])
-def test_refs_that_leave_no_room_for_ours(world, over):
-    """Git allows no ref below another one; that is no race either."""
+def test_refs_at_the_remote_that_conflict_with_the_name_of_ours(world, over):
+    """Git allows no ref below another one; that is not a race."""
     with reached(world, over):
         makes_room(world)
 
@@ -775,7 +777,7 @@ def makes_room(world):
     assert sync(world.anna)["durability"] == "remote" and titles(world.anna) == ["published", "waiting"]
 
 
-def test_a_ref_here_that_leaves_no_room_for_ours(world):
+def test_a_local_ref_that_conflicts_with_the_name_of_ours(world):
     git(world.anna.path, "update-ref", "-d", REF)
     git(world.anna.path, "update-ref", f"{REF}/below", at(world.remote))
     done = world.anna.run("sync", "--json", "--timeout", "60s")
@@ -823,7 +825,7 @@ def mirror(world, how):
 
 @pytest.mark.parametrize("how", ["mirror", "fetch"])
 @pytest.mark.parametrize("what", ["tree", "blob", "tag", "unsigned", "dated", "code"])
-def test_a_clone_whose_ref_is_no_store_has_a_way_out(world, what, how):
+def test_a_clone_whose_ref_is_not_a_store_can_be_repaired(world, what, how):
     """'code' is the history of a program, which has nothing to do with beads."""
     code = git(world.remote, "commit-tree", "-m", "x", git(world.remote, "mktree").strip())
     content = code if what == "code" else world.content(what)
@@ -848,8 +850,8 @@ def test_a_clone_whose_ref_is_no_store_has_a_way_out(world, what, how):
     git_works(ben)
 
 
-def test_the_command_that_is_named_works_in_a_mirror_clone_too(world):
-    """'git push' takes no refs for the remote of such a clone, unless it is told otherwise."""
+def test_the_named_command_works_in_a_mirror_clone_too(world):
+    """By default, 'git push' accepts no refs for the remote of such a clone."""
     git(world.anna.path, "config", "remote.origin.mirror", "true")
     tip = at(world.remote)
     (world.remote / REF).write_text(world.commit(signed(1800000000), world.tree_with(b"100644", b"zz", "2" * 40)) + "\n")
@@ -864,20 +866,20 @@ def test_the_command_that_is_named_works_in_a_mirror_clone_too(world):
 
 
 def problems(repo):
-    """What bd doctor says is wrong: its code, its message and the command that mends it."""
+    """The problems that bd doctor reports: code, message and the command that repairs it."""
     done = repo.bd("doctor", "--json")
     assert done.code == (0 if done.json["ok"] else 1), done.out
     return [(check["code"], check["message"], check["fix"]) for check in done.json["checks"] if check["status"] == "error"]
 
 
 def obey(repo, command):
-    """The command as a shell runs it, with `bd` on its path."""
+    """Runs the command in a shell, with `bd` on its path."""
     run_command(repo, command).ok()
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
 @pytest.mark.parametrize("place,ref", [("anna/.git", REF), ("anna/.git", TRACKING), ("beads.git", REF)])
-def test_doctor_names_a_lock_that_was_left_and_the_command_that_removes_it(world, place, ref, kind):
+def test_doctor_reports_a_stale_lock_and_the_command_that_removes_it(world, place, ref, kind):
     lock = world.path / place / f"{ref}.lock"
     {"file": lock.touch, "folder": lock.mkdir, "link": lambda: lock.symlink_to("nowhere")}[kind]()
     if kind == "file":
@@ -904,7 +906,7 @@ def test_a_sync_that_waits_for_such_a_lock_names_the_command_too(world):
 
 @pytest.mark.parametrize("ref", [REF, TRACKING])
 @pytest.mark.parametrize("what", WORDS)
-def test_doctor_names_a_ref_that_cannot_be_read_here(world, what, ref):
+def test_doctor_reports_an_unreadable_local_ref(world, what, ref):
     file = world.anna.path / ".git" / ref
     file.write_text(world.content(what))
     told = [(message, fix) for code, message, fix in problems(world.anna) if code == "ref"]
@@ -915,19 +917,19 @@ def test_doctor_names_a_ref_that_cannot_be_read_here(world, what, ref):
 
 
 @pytest.mark.parametrize("what", WORDS)
-def test_doctor_names_a_ref_that_cannot_be_read_in_a_folder(world, what):
+def test_doctor_reports_an_unreadable_ref_of_a_folder(world, what):
     (world.remote / REF).write_text(world.content(what))
     (code, message, fix), = problems(world.anna)
     assert code == "remote" and f"the ref '{REF}' at 'origin'" in message and WORDS[what] in message and fix, message
 
 
-def test_doctor_names_a_remote_that_is_not_there(world):
+def test_doctor_reports_a_missing_remote(world):
     shutil.rmtree(world.remote)
     (code, message, fix), = problems(world.anna)
     assert code == "remote" and str(world.remote) in message and fix, message
 
 
-def test_doctor_names_objects_that_are_gone_and_the_command_that_fetches_them(world):
+def test_doctor_reports_missing_objects_and_the_command_that_fetches_them(world):
     sync(world.anna)
     blob = git(world.anna.path, "rev-parse", f"{REF}:state.jsonl").strip()
     (world.anna.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
@@ -937,7 +939,7 @@ def test_doctor_names_objects_that_are_gone_and_the_command_that_fetches_them(wo
     assert problems(world.anna) == [] and sync(world.anna)["durability"] == "remote"
 
 
-def test_doctor_says_how_the_last_sync_ended(world):
+def test_doctor_reports_the_result_of_the_last_sync(world):
     point(world.anna, "http://127.0.0.1:1/x.git")
     is_sync_error(world.anna.run("sync", "--json"), "sync_failed")
     check = next(check for check in world.anna.json("doctor")["checks"] if check["code"] == "sync")

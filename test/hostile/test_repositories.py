@@ -1,4 +1,4 @@
-"""Which repository is used: what a checkout carries never chooses it, nor adds settings that run programs."""
+"""Which repository is used: files of a checkout never choose it, nor add settings that run programs."""
 import contextlib
 import http.server
 import os
@@ -14,7 +14,7 @@ from conftest import Project, Repo, git
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):
-    """Wants a password for everything, and remembers that it was asked."""
+    """Requires a password for everything, and records the requests."""
 
     def do_GET(self):
         self.server.seen.append(self.path)
@@ -42,7 +42,7 @@ def listener():
 
 
 def plant(folder, marker, url="http://127.0.0.1:1/x.git"):
-    """A bare repository made of plain files, as a commit can carry them, with settings that run programs."""
+    """A bare repository made of plain files, as a commit can contain them, with settings that run programs."""
     for name in ("objects/info", "refs/heads", "hooks"):
         (folder / name).mkdir(parents=True)
         (folder / name / "keep").write_text("")
