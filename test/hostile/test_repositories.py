@@ -73,7 +73,7 @@ def marker(tmp_path):
 
 @pytest.fixture
 def real(repo):
-    """`git` can be found, so that everything it would run can run."""
+    """`git` is on PATH, so that everything it would run can run."""
     repo.env["PATH"] = os.environ["PATH"]
     return repo
 
@@ -119,7 +119,7 @@ def test_agents_and_continuity_use_the_worktree_around_it_too(real, marker):
 
 
 def test_the_password_helper_is_the_one_of_the_repository_that_was_chosen(real, marker, tmp_path):
-    """Also where the user stands in a planted one."""
+    """Even if the current folder is in a planted repository."""
     asked = tmp_path / "asked"
     with listener() as server:
         git(real.path, "remote", "add", "origin", f"http://127.0.0.1:{server.server_port}/mine.git")
@@ -156,7 +156,7 @@ def test_a_link_to_a_planted_repository_leads_to_the_worktree_around_it(real, ma
 
 
 @pytest.mark.parametrize("broken", ["gitdir: /nonexistent\n", "", None])
-def test_a_damaged_repository_does_not_give_way_to_a_planted_one(real, marker, broken):
+def test_a_damaged_repository_is_not_replaced_by_a_planted_one(real, marker, broken):
     docs = plant(real.path / "docs", marker)
     if broken is None:
         (real.path / ".git" / "HEAD").unlink()
@@ -194,7 +194,7 @@ def test_a_bare_repository_outside_of_a_worktree_is_used(bare):
 
 
 @pytest.mark.parametrize("value,allowed", [("all", True), ("explicit", False), ("other", True)])
-def test_safe_bare_repository_is_obeyed(bare, tmp_path, value, allowed):
+def test_safe_bare_repository_is_respected(bare, tmp_path, value, allowed):
     env = settings(tmp_path / "gitconfig", f"[safe]\n\tbareRepository = {value}\n")
     done = bare.bd("init", "--prefix", "bd", "--json", env=env)
     assert (done.code == 0) == allowed
@@ -215,15 +215,15 @@ def test_no_repository_sets_safe_bare_repository(bare, tmp_path):
     assert bare.bd("list", "--json", env=env).error["code"] == "not_a_repository"
 
 
-def test_inside_of_a_git_directory_nothing_changes(real, tmp_path):
+def test_inside_of_a_git_directory_the_same_repository_is_used(real, tmp_path):
     env = settings(tmp_path / "gitconfig", "[safe]\n\tbareRepository = explicit\n")
     bead = real.create("x")
     for folder in (".git", ".git/refs", ".git/objects"):
         assert real.ids("list", cwd=real.path / folder, env=env) == [bead]
 
 
-def test_stores_of_continuity_are_used_though_a_worktree_is_around_them(real, tmp_path):
-    """The user's store outside of repositories, and one named by --db-path, are no part of that repository."""
+def test_stores_of_continuity_inside_a_worktree_are_used(real, tmp_path):
+    """The user's store outside of repositories, and one named by --db-path, are not part of that repository."""
     env = {"XDG_DATA_HOME": real.path / "data", "GIT_CONFIG_GLOBAL": tmp_path / "gitconfig"}
     settings(tmp_path / "gitconfig", "[safe]\n\tbareRepository = explicit\n")
     out = tmp_path / "out"
@@ -254,7 +254,7 @@ def test_git_dir_names_the_repository(real, bare, marker):
 
 
 def test_git_dir_of_a_linked_worktree_and_of_a_submodule(real, tmp_path):
-    """As hooks of Git have it in their environment."""
+    """As in the environment of Git hooks."""
     git(real.path, "commit", "-q", "--allow-empty", "-m", "first")
     tree = tmp_path / "tree"
     git(real.path, "worktree", "add", "-q", str(tree), "-b", "topic")
@@ -286,7 +286,7 @@ def test_a_git_file_that_is_a_pipe_does_not_block(real):
 
 
 def test_the_git_process_opens_exactly_the_repository_that_was_chosen(real, bare, tmp_path):
-    """Its store, its remote, its refs: whatever the variables and the folder say."""
+    """Its store, its remote and its refs, regardless of variables and of the current folder."""
     git(real.path, "remote", "add", "origin", str(bare.path))
     other = tmp_path / "other"
     other.mkdir()
@@ -306,7 +306,7 @@ def agents_of(repo):
     repo.run("agent", "reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", "b-1", program="bb").ok()
 
 
-def test_a_search_for_changed_files_that_never_ends_is_given_up(real):
+def test_an_endless_search_for_changed_files_is_aborted(real):
     agents_of(real)
     os.mkfifo(real.path / ".gitignore")  # nobody writes to it, so Git waits
     done = real.run(program="bb-init", timeout=60)
@@ -316,7 +316,7 @@ def test_a_search_for_changed_files_that_never_ends_is_given_up(real):
 
 @pytest.fixture
 def endless(tmp_path):
-    """A folder for PATH with a 'git' that tells that it runs, in the pipe with this number, and never ends."""
+    """A folder for PATH with a 'git' that reports in this pipe that it runs, and never ends."""
     folder = tmp_path / "endless"
     folder.mkdir()
     tell, hold = os.pipe()
@@ -327,7 +327,7 @@ def endless(tmp_path):
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_a_git_that_still_runs_ends_with_the_command_that_asked_it(real, endless, end):
+def test_a_running_git_is_killed_with_the_command_that_started_it(real, endless, end):
     agents_of(real)
     folder, tell, hold = endless
     with real.spawn("agent", "init", program="bb", env={"PATH": f"{folder}:{os.environ['PATH']}"}, pass_fds=[hold],

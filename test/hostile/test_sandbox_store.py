@@ -1,5 +1,4 @@
-"""A program in a sandbox that may write to the store, and to nothing else: what later commands outside of the sandbox make
-of it."""
+"""A program in a sandbox that may write only to the store: its effect on later commands outside of the sandbox."""
 import json
 
 import pytest
@@ -14,7 +13,7 @@ AMBER = {"ABACUS_AGENT": "amber-otter"}
                                   "sync.ref = refs/HEADS/main", "sync.ref = refs/beads/../heads/main",
                                   "sync.remote = {evil}", "sync.remote = ext::sh -c touch% pwned",
                                   "sync.remote = --upload-pack=x", "sync.remote = ../evil.git"])
-def test_settings_lead_to_no_ref_of_the_user_and_to_no_remote_that_git_does_not_know(repo, tmp_path, line):
+def test_settings_can_name_only_our_refs_and_remotes_known_to_git(repo, tmp_path, line):
     remote, evil = bare(tmp_path / "hub.git"), bare(tmp_path / "evil.git")
     git(repo.path, "remote", "add", "origin", str(remote))
     git(repo.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "one")
@@ -29,7 +28,7 @@ def test_settings_lead_to_no_ref_of_the_user_and_to_no_remote_that_git_does_not_
     assert not list(tmp_path.rglob("pwned"))
 
 
-def test_the_current_bead_puts_one_line_into_commit_messages(repo):
+def test_the_current_bead_adds_one_line_to_commit_messages(repo):
     bead = json.loads(repo.bd("create", "One", "--json", env=AMBER).ok().out)["id"]
     repo.bd("config", "set", "commit.trailer", "true", env=AMBER).ok()
     git(repo.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "one")
@@ -45,7 +44,7 @@ def test_the_current_bead_puts_one_line_into_commit_messages(repo):
 
 
 def outside(tmp_path):
-    """A folder of the user's that no command may change."""
+    """A folder of the user that no command may change."""
     folder = tmp_path / "outside"
     (folder / "objects" / "pack").mkdir(parents=True)
     for name in ("key", "on", "machines.db", "objects/pack/pack-1.pack"):
@@ -59,7 +58,7 @@ def contents(folder):
 
 @pytest.mark.parametrize("name", ["machines", "machines/objects", "machines/objects/pack", "machines/leases", "work"])
 def test_a_folder_of_the_store_that_leads_elsewhere_is_not_used(repo, tmp_path, name):
-    """Commands outside of the sandbox would write there, and remove packs that they take for their own."""
+    """Otherwise commands outside of the sandbox would write there, and remove files as their own packs."""
     git(repo.path, "remote", "add", "origin", str(bare(tmp_path / "hub.git")))
     git(repo.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "one")
     bead = repo.create("One")

@@ -21,7 +21,7 @@ needs_proc = pytest.mark.skipif(not pathlib.Path("/proc/self/cmdline").exists(),
 
 
 def running():
-    """The words of every process of this machine."""
+    """The arguments of every process of this machine."""
     found = []
     for file in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -32,7 +32,7 @@ def running():
 
 
 def said_nowhere(repo, *commands, secret=SECRET):
-    """No output and no file of ours has it; Git's own configuration is the user's."""
+    """No output and no file of ours contains it; Git's own configuration belongs to the user."""
     for program, *words in commands:
         done = repo.run(*words, program=program, timeout=120)
         assert secret not in done.out + done.err, (program, words, done.out, done.err)
@@ -67,8 +67,8 @@ def point_by(repo, how, url):
 
 @needs_proc
 @pytest.mark.parametrize("how", ["url", "insteadOf"])
-def test_no_argument_list_has_it_while_a_server_is_slow(anna, remote, how):
-    """The server looks at all processes whenever it is asked for something."""
+def test_no_argument_list_has_the_password_while_a_server_is_slow(anna, remote, how):
+    """The server checks all processes at every request."""
     seen = []
     with http_remote(remote.parent, user=("anna", SECRET)) as server:
         answer = server.RequestHandlerClass.do_GET
@@ -90,8 +90,8 @@ def test_no_argument_list_has_it_while_a_server_is_slow(anna, remote, how):
 
 @needs_proc
 @pytest.mark.parametrize("user", [f"anna:{SECRET}", SECRET], ids=["password", "token"])
-def test_no_argument_list_has_it_while_a_credential_helper_is_asked(anna, remote, tmp_path, user):
-    """What the URL has is refused, so Git's helper is asked for something better; it looks at all processes."""
+def test_no_argument_list_has_the_password_while_a_credential_helper_runs(anna, remote, tmp_path, user):
+    """The password of the URL is refused, so Git runs its helper, which checks all processes."""
     look = tmp_path / "helper"
     look.write_text(f"#!{sys.executable}\n"
                     "import pathlib, sys\n"
@@ -111,7 +111,7 @@ def test_no_argument_list_has_it_while_a_credential_helper_is_asked(anna, remote
 
 
 @needs_proc
-def test_no_argument_list_has_it_while_ssh_runs(anna, remote, tmp_path):
+def test_no_argument_list_has_the_password_while_ssh_runs(anna, remote, tmp_path):
     """ssh takes no password; the user, the host and the port still reach it."""
     fake = tmp_path / "fake-ssh"
     fake.write_text(f"#!/bin/sh\necho \"$@\" >>{shlex.quote(str(tmp_path / 'words'))}\n"
@@ -129,7 +129,7 @@ def test_no_argument_list_has_it_while_ssh_runs(anna, remote, tmp_path):
 
 @pytest.mark.parametrize("how", ["url", "pushurl", "insteadOf"])
 @pytest.mark.parametrize("status", [None, 401, 403, 404, 500])
-def test_no_failure_tells_it(anna, remote, how, status):
+def test_no_error_contains_the_password(anna, remote, how, status):
     with http_remote(remote.parent, user=("anna", "other") if status == 401 else None) as server:
         server.status = None if status == 401 else status
         port = server.port if status else 1  # nobody is at port 1
@@ -147,8 +147,8 @@ def test_no_failure_tells_it(anna, remote, how, status):
     "http:\\\\anna:{}@127.0.0.1/x.git", "anna:{}@127.0.0.1:x.git", "anna:{}@127.0.0.1/x.git",
     "anna@example.com:{}@127.0.0.1:x.git", "ssh:/anna:{}@127.0.0.1/x.git", "ssh://anna:{}/y@127.0.0.1/x.git",
     "anna:{}@127.0.0.1://x.git", "http:/127.0.0.1/x.git?private_token={}", "http://anna:a b{}@127.0.0.1:1/x.git"])
-def test_no_address_that_cannot_be_used_tells_it(anna, tmp_path, url):
-    """Nor does the argument list of the ssh that would be started for it."""
+def test_no_error_about_an_unusable_address_contains_the_password(anna, tmp_path, url):
+    """Neither does the argument list of the ssh that would be started for it."""
     fake, words = tmp_path / "fake-ssh", tmp_path / "words"
     fake.write_text(f"#!/bin/sh\necho \"$@\" >>{shlex.quote(str(words))}\nexit 255\n")
     fake.chmod(0o755)
@@ -161,7 +161,7 @@ def test_no_address_that_cannot_be_used_tells_it(anna, tmp_path, url):
 
 
 def test_an_address_of_ssh_may_have_an_at_sign_in_its_path(anna, remote, tmp_path):
-    """Where it names its user, nothing in the path can be a password."""
+    """If the address names a user, nothing in its path can be a password."""
     fake = tmp_path / "fake-ssh"
     fake.write_text("#!/bin/sh\nfor last; do :; done\neval \"$last\"\n")
     fake.chmod(0o755)
@@ -171,7 +171,7 @@ def test_an_address_of_ssh_may_have_an_at_sign_in_its_path(anna, remote, tmp_pat
     assert sync(anna)["durability"] == "remote"
 
 
-def test_a_server_that_repeats_it_is_not_quoted(anna, remote):
+def test_a_server_reply_with_the_password_is_not_quoted(anna, remote):
     hook = remote / "hooks" / "pre-receive"
     hook.write_text(f"#!/bin/sh\necho 'you are http://anna:{SECRET}@here, with {SECRET}'\nexit 1\n")
     hook.chmod(0o755)
@@ -183,7 +183,7 @@ def test_a_server_that_repeats_it_is_not_quoted(anna, remote):
 
 
 def test_an_address_is_not_taken_for_the_name_of_a_remote(anna):
-    """It would be kept in the store's settings."""
+    """Otherwise it would be stored in the store's settings."""
     url = f"https://anna:{SECRET}@example.invalid/x.git"
     done = anna.run("--json", "config", "set", "sync.remote", url)
     assert done.code == 1 and done.error["code"] == "invalid_argument" and SECRET not in done.out + done.err, done.out

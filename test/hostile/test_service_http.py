@@ -113,7 +113,7 @@ AMBIGUOUS = {
 @pytest.mark.parametrize("loopback", [False, True], ids=["socket", "loopback"])
 @pytest.mark.parametrize("change", AMBIGUOUS.values(), ids=AMBIGUOUS)
 def test_an_ambiguous_request_is_refused_and_closes_the_connection(running, change, loopback):
-    """A second request behind it, which a laxer parser would find, is not answered."""
+    """A second request after it, which a more lenient parser would find, is not answered."""
     request = Request(running, loopback)
     change(request)
     second = b"GET /api/bead/list HTTP/1.1\r\n" + "\r\n".join(Request(running, loopback).headers).encode() + b"\r\n\r\n"
@@ -151,7 +151,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("loopback", [False, True], ids=["socket", "loopback"])
 @pytest.mark.parametrize("change", PLAIN.values(), ids=PLAIN)
-def test_a_plain_request_is_answered(running, change, loopback):
+def test_an_ordinary_request_is_answered(running, change, loopback):
     request = Request(running, loopback)
     request.line = request.line.replace("create", "list")
     request.body, request.length = b"{}", ["Content-Length: 2"]

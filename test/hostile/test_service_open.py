@@ -1,4 +1,4 @@
-"""'abacus open' shows its invitation to nobody but the user: a browser's arguments can be read by everybody."""
+"""'abacus open' shows its invitation only to the user: every user can read a browser's arguments."""
 import fcntl
 import json
 import os
@@ -18,7 +18,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def browser(tmp_path):
-    """A program that keeps its arguments, as a stranger sees them, in a file."""
+    """A program that writes its arguments, as other users see them, to a file."""
     script, kept = tmp_path / "browser", tmp_path / "arguments"
     script.write_text(f"#!/bin/sh\ntr '\\0' '\\n' </proc/$$/cmdline >{kept}.new && mv {kept}.new {kept}\n")
     script.chmod(0o755)
@@ -39,7 +39,7 @@ def page_files(service, home=None):
 
 
 def open_page(service, **env):
-    """What the command prints: the address."""
+    """The output of the command: the address."""
     out = service.repo.run("open", program="abacus", env={**service.env, **env}).ok().out
     return re.search(r"^http://\S+/enter\?code=([0-9a-f]{64})$", out, re.M)
 
@@ -99,8 +99,8 @@ def test_without_a_browser_there_is_an_address_and_no_file(served):
     assert served.repo.json("open", "--print", program="abacus")["opened"] is False
 
 
-def test_where_browsers_are_snaps_the_file_is_where_they_can_read(repo, services, browser):
-    """They see nothing below '.git', and nothing in /tmp."""
+def test_for_a_browser_from_snap_the_file_is_in_a_readable_folder(repo, services, browser):
+    """Such browsers see nothing below '.git', and nothing in /tmp."""
     home = repo.path.parent / "home"
     (home / "snap").mkdir(parents=True)
     home.chmod(0o755)

@@ -20,7 +20,7 @@ COMMAND_LINE = [
 
 
 def everything(top):
-    """What is below a folder, but for the stores of the project: kind, mode and content of each entry."""
+    """All entries below a folder except the stores of the project: kind, mode and content."""
     found = {}
     for folder, names, files in os.walk(top):
         for name in names + files:
@@ -50,7 +50,7 @@ def value_for(name, schema, bead):
 
 
 def requests(op, bead):
-    """With what is required, with all there is, and with each switch alone."""
+    """With the required parameters, with all parameters, and with each switch alone."""
     schema = op["input"]
     full = {name: value_for(name, one, bead) for name, one in schema.get("properties", {}).items()}
     least = {name: full[name] for name in schema.get("required", []) if name in full}
@@ -66,7 +66,7 @@ def requests(op, bead):
 
 @pytest.fixture
 def place(repo, tmp_path):
-    """A project, a home folder with files of hosts beside it, and a bead."""
+    """A project, a bead, and a home folder with files of hosts."""
     home = tmp_path / "home"
     for name in (".claude", ".codex", ".gemini", ".config"):
         (home / name).mkdir(parents=True)
@@ -103,14 +103,14 @@ def test_no_request_changes_anything_but_the_stores(place, tmp_path, handed):
 
 
 @pytest.mark.parametrize("handed", [False, True], ids=["asked", "handed over"])
-def test_the_command_line_alone_has_what_changes_more_than_the_stores(place, handed):
+def test_operations_that_change_more_than_the_stores_are_only_on_the_command_line(place, handed):
     more = {"dir": str(place.path)} if handed else {}
     for name, answer in zip(COMMAND_LINE, ask(place, [{"op": name, "params": {}, **more} for name in COMMAND_LINE])):
         assert answer["error"]["status"] == 404 and f"only the command line has '{name}'" in answer["error"]["message"], answer
 
 
 def test_a_git_directory_in_a_submodule_runs_no_program(place, tmp_path):
-    """Whoever may write to the worktree can put a Git directory there, whose settings name a program."""
+    """Anybody who may write to the worktree can put a Git directory there, whose settings name a program."""
     git(tmp_path, "init", "-q", "part")
     git(tmp_path / "part", "commit", "-q", "--allow-empty", "-m", "part")
     git(place.path, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp_path / "part"), "part")

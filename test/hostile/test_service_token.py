@@ -1,4 +1,4 @@
-"""What the service and its page share is of no use to another user, and to no later start."""
+"""The secrets of the service and its page are useless to other users and after a restart."""
 import contextlib
 import re
 import socket
@@ -12,7 +12,7 @@ CREATE = "/api/bead/create"
 
 
 def invitation(service):
-    """Where 'abacus open' leads: the name of the host, and the code."""
+    """The target of 'abacus open': the name of the host, and the code."""
     url = service.repo.run("open", "--print", program="abacus").ok().out.strip()
     found = re.fullmatch(r"http://(abacus-[0-9a-f]{16}\.localhost):(\d+)/enter\?code=([0-9a-f]{64})", url)
     assert found and int(found[2]) == service.port, url
@@ -30,7 +30,7 @@ def ask(service, authorization, method="GET", path=LIST, body=None, **headers):
 # --- one start ---
 
 def test_each_start_has_its_own_secrets(repo, services):
-    """Also if the one before was killed and left its files, and where the user has chosen the port."""
+    """Even if the previous service was killed and left its files, and if the user has chosen the port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     service = services(repo)
@@ -45,7 +45,7 @@ def test_each_start_has_its_own_secrets(repo, services):
         end()
 
 
-def test_secrets_of_an_earlier_start_open_nothing(repo, services):
+def test_secrets_of_an_earlier_start_are_refused(repo, services):
     service = services(repo).start("--port", "0")
     token, key, (name, code), port = service.token, key_of(service), invitation(service), service.port
     service.kill()
@@ -99,7 +99,7 @@ def test_a_signature_is_for_one_request(served):
     assert ask(served, good, "POST", CREATE, body).status == 200
 
 
-def test_a_signature_does_not_open_to_another_site(served):
+def test_a_signature_is_refused_from_another_site(served):
     key = key_of(served)
     for headers, status in (({"Origin": "http://evil.example"}, 403), ({"Origin": "null"}, 403),
                             ({"Sec-Fetch-Site": "same-site"}, 403), ({"Host": f"evil.localhost:{served.port}"}, 421)):
@@ -139,7 +139,7 @@ def test_the_events_begin_with_a_proof(served):
     assert answer.status == 200 and key.proves(authorization, answer, "stream")
 
 
-def test_nobody_gets_a_proof_without_the_key(served):
+def test_no_client_gets_a_proof_without_the_key(served):
     for authorization in (None, f"Bearer {served.token}", Key("0" * 64).sign("GET", "/api/proof")):
         assert "x-abacus-proof" not in ask(served, authorization, path="/api/proof").headers
     assert "x-abacus-proof" not in served.get("/api/proof").headers
@@ -174,7 +174,7 @@ def test_the_service_has_its_port_on_both_loopback_addresses(served):
 
 
 @needs_ipv6
-def test_a_port_that_another_has_on_ipv6_is_not_used(repo):
+def test_a_port_that_another_process_has_on_ipv6_is_not_used(repo):
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
         done = repo.run("serve", "--port", str(taken.getsockname()[1]), program="abacus", timeout=10)
     assert done.code == 1 and "Address already in use" in done.err

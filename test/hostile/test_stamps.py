@@ -1,4 +1,4 @@
-"""Stamps that are ahead of time, by mistake or on purpose: they win what they were written to, and nothing else."""
+"""Stamps in the future, by mistake or on purpose: they win only for the values that have them."""
 import json
 
 import pytest
@@ -36,7 +36,7 @@ class World:
         git(self.remote, "update-ref", REF, commit(self.remote, summed(files), at(self.remote)))
 
     def poison(self, stamp=END):
-        """The bead `victim` is written at that stamp."""
+        """Writes the bead `victim` with that stamp."""
         def change(lines):
             for line in lines:
                 if line["id"] == self.victim:
@@ -75,7 +75,7 @@ def test_a_stamp_at_the_end_of_time_refuses_no_write_and_moves_no_clock(world):
     world.converges()
 
 
-def test_a_bead_at_the_end_of_time_says_so_and_can_be_deleted(world):
+def test_a_bead_with_the_last_possible_stamp_is_reported_and_can_be_deleted(world):
     world.poison()
     sync(world.anna)
     error = world.anna.fails("update", world.victim, "--title", "mine")
@@ -89,8 +89,8 @@ def test_a_bead_at_the_end_of_time_says_so_and_can_be_deleted(world):
     assert titles(world.ben) == ["plain"]
 
 
-def test_repair_is_the_way_back(world):
-    """The copy has all that the bead had, with stamps of today; the old one is deleted everywhere."""
+def test_repair_copies_a_bead_with_the_last_possible_stamp(world):
+    """The copy has everything of the bead, with present stamps; the old bead is deleted everywhere."""
     world.poison()
     sync(world.anna)
     world.anna.bd("update", world.plain, "--description", "kept").ok()
@@ -113,7 +113,7 @@ def test_repair_is_the_way_back(world):
 
 
 def test_a_clock_that_was_wrong_once_is_not_followed(world):
-    """Anna's machine was in 9999 for a while. Afterwards everybody writes with stamps of today, and every edit counts."""
+    """Anna's clock was in 9999 for a while. Afterwards all clones write with present stamps, and every edit counts."""
     future = world.anna.create("from the future", env=FUTURE)
     world.anna.bd("update", world.victim, "--priority", "1", env=FUTURE).ok()
     assert of_today(world.anna, world.anna.create("after"))
@@ -136,7 +136,7 @@ def test_a_clock_that_was_wrong_once_is_not_followed(world):
 
 
 def test_stamps_within_a_day_are_followed(world):
-    """So that what is written after them, on a clock that is behind, comes after them."""
+    """So that a later write on a clock that is behind gets a later stamp."""
     world.anna.create("ahead", env={"ABACUS_NOW": "2026-01-01T20:00:00Z"})
     sync(world.anna)
     sync(world.ben)
@@ -144,7 +144,7 @@ def test_stamps_within_a_day_are_followed(world):
 
 
 def bury(world, stamp, *ids, content=True):
-    """A commit in which those beads are deleted at that stamp; without `content`, whoever has the ids."""
+    """A commit in which these beads are deleted with that stamp; without `content`, any beads with these ids."""
     files = published(world.remote)
     beads = [json.loads(line) for line in files["state.jsonl"].splitlines()]
     files["state.jsonl"] = "".join(canonical(b) + "\n" for b in beads if b["id"] not in ids).encode()
@@ -155,7 +155,7 @@ def bury(world, stamp, *ids, content=True):
 
 
 def undeleted(repo, *ids):
-    """Their new ids; each of them is named in a warning."""
+    """The new ids of restored beads; a warning names each of them."""
     done = repo.bd("undelete", *ids, "--json").ok()
     copies = [bead["id"] for bead in done.json]
     for id, copy in zip(ids, copies):
@@ -166,7 +166,7 @@ def undeleted(repo, *ids):
 @pytest.mark.parametrize("stamp", [END, AFTER_THE_END])
 @pytest.mark.parametrize("content", [True, False])
 def test_a_deletion_at_the_end_of_time_is_undone_by_undelete(world, stamp, content):
-    """The bead comes back as a copy, whole, which is the same one if two clones do it at once."""
+    """The bead is restored as a complete copy, which is the same one if two clones do it at once."""
     world.anna.bd("comment", world.victim, "a note").ok()
     sync(world.anna)
     sync(world.ben)
@@ -191,7 +191,7 @@ def test_a_deletion_at_the_end_of_time_is_undone_by_undelete(world, stamp, conte
 
 
 def test_beads_that_others_delete_before_they_are_published_come_back(world):
-    """So does one that had to leave its id for another that was deleted in advance."""
+    """So is one that had to give up its id to another bead that was deleted in advance."""
     mine = world.anna.create("not published", "--id", "bd-mine")
     bury(world, AFTER_THE_END, mine, content=False)
     sync(world.anna)
@@ -218,8 +218,8 @@ def test_beads_that_others_delete_before_they_are_published_come_back(world):
     assert world.ben.show(copy)["title"] == "victim"
 
 
-def test_ids_of_copies_that_were_taken_in_advance_are_left_out(world):
-    """Whoever knows a bead can tell what its copies will be called, and use or delete those ids first."""
+def test_ids_of_copies_that_are_already_taken_are_skipped(world):
+    """Anybody who knows a bead can compute the ids of its copies, and use or delete those ids first."""
     bury(world, AFTER_THE_END, world.victim)
     sync(world.anna)
     [first] = undeleted(world.anna, world.victim)
@@ -243,7 +243,7 @@ def test_deleting_a_bead_at_the_end_of_time_can_be_undone(world):
     assert titles(world.ben) == ["mine", "plain"]
 
 
-def test_repairs_in_two_clones_make_one_copy_and_keep_what_was_written_to_it(world):
+def test_repairs_in_two_clones_make_one_copy_and_keep_its_changes(world):
     world.poison()
     sync(world.anna)
     sync(world.ben)
@@ -304,8 +304,8 @@ def prefix_of(id):
 
 
 @pytest.mark.parametrize("stamp", [END, [1767225600000 + 3 * 86400000, 0]])
-def test_a_prefix_ahead_of_time_gives_way_to_the_one_that_was_chosen(world, stamp):
-    """It neither replaces the prefix nor moves the clock, and the sync takes it off the remote."""
+def test_a_prefix_from_the_future_does_not_replace_the_chosen_one(world, stamp):
+    """It neither replaces the prefix nor moves the clock, and the sync removes it from the remote."""
     before = prefix_of(world.plain)
     poison_prefix(world, stamp)
     sync(world.anna)
@@ -315,8 +315,8 @@ def test_a_prefix_ahead_of_time_gives_way_to_the_one_that_was_chosen(world, stam
     assert prefix_there(world) == before
 
 
-def test_a_prefix_ahead_of_time_can_be_replaced_in_every_clone(world, tmp_path):
-    """Also in a clone that begins with that commit, which has no other prefix to use."""
+def test_a_prefix_from_the_future_can_be_replaced_in_every_clone(world, tmp_path):
+    """Also in a new clone that begins with that commit, and has no other prefix."""
     poison_prefix(world)
     carl = clone(tmp_path / "carl", world.remote)
     carl.env = {**carl.env, **NOW}
@@ -343,7 +343,7 @@ def test_a_prefix_that_a_wrong_clock_chose_can_be_replaced(world):
 
 
 def test_repair_needs_no_name_and_the_copy_of_a_claimed_bead_is_open(world):
-    """The Git user is who acts, as for every other command."""
+    """The Git user is the actor, as for every other command."""
     world.poison([1767225600000 + 3 * 86400000, 0])
     sync(world.anna)
     world.anna.bd("claim", world.victim).ok()

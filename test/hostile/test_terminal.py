@@ -1,4 +1,4 @@
-"""Text of others never gives orders to a terminal, whichever store it is in and whichever command shows it."""
+"""Text of others never controls a terminal, whatever store it is in and whatever command shows it."""
 import copy
 import json
 import re
@@ -60,13 +60,13 @@ OTHERS = {"abacus": {"mcp", "serve", "open", "pipe", "run"}, "bb": {"mcp"}, "bd"
 
 
 def unsafe(text):
-    """What a terminal would obey, or what makes text look like other text."""
+    """Characters that a terminal would interpret, or that make text look like other text."""
     return sorted({c for c in text if (ord(c) < 0x20 and c not in "\n\t") or 0x7f <= ord(c) < 0xa0 or c in BIDI
                    or 0xe0000 <= ord(c) <= 0xe007f})
 
 
 def check(world, *args, program, **kw):
-    """Runs a command; whatever comes of it, its output is safe and it did not crash."""
+    """Runs a command; in every case its output is safe and it does not crash."""
     done = world.run(*args, program=program, **kw)
     assert done.code >= 0, (program, args, done.code)
     is_json = program == "vybe" or "schema" in args or "export" in args or "--json" in args
@@ -83,7 +83,7 @@ def check(world, *args, program, **kw):
 
 
 def check_all(world, programs=COMMANDS):
-    """What all commands show, as one text."""
+    """The output of all commands, as one text."""
     shown = []
     for program in programs:
         for line in COMMANDS[program]:
@@ -101,7 +101,7 @@ def words_of(world, program):
 
 
 @pytest.mark.parametrize("program", COMMANDS)
-def test_every_command_is_tried(world, program):
+def test_every_command_is_tested(world, program):
     known = words_of(world, program) - OTHERS[program]
     plain = [" ".join(word for word in re.sub("--as kim ", "", line).split()) for line in COMMANDS[program]]
     assert {command for command in known if not any((line + " ").startswith(command + " ") for line in plain)} == set()
@@ -114,7 +114,7 @@ BEAD = ["acceptance_criteria", "assignee", "closed_by", "closed_on_branch", "clo
 
 
 def planted(line, field):
-    """A bead's line whose field has the evil text, and a later stamp."""
+    """A line of a bead with hostile text in one field, and a later stamp."""
     line = copy.deepcopy(line)
     bead = line.get("bead", line)
     if "title" not in bead:  # an edge
@@ -139,7 +139,7 @@ def planted(line, field):
 
 
 def test_a_pushed_commit(world):
-    """Each field by itself, so that one that is refused hides no other."""
+    """Each field separately, so that a refused one hides no other."""
     taken = []
     for field in BEAD:
         done = push(world, lambda line: planted(line, field))
@@ -202,7 +202,7 @@ KEYS = {"id", "agent", "path", "scope", "scope_id", "key", "task", "project", "a
 @pytest.mark.parametrize("keys", [True, False], ids=["with keys", "without keys"])
 @pytest.mark.parametrize("store", ["board", "continuity"])
 def test_the_columns_of_a_database(world, store, keys, value):
-    """With the keys, rows are found by no name; without them, all of a row is shown."""
+    """With keys replaced, no row is found by name; without, every row is shown completely."""
     database = world.database if store == "board" else world.continuity
     for table, column in list(texts(database)):
         if keys or column not in KEYS:
@@ -254,7 +254,7 @@ def test_a_folder_a_branch_and_a_person(world, tmp_path):
 COLOURS = re.compile(r"\x1b\[(0|1|2|31|32|33)m")
 
 
-def test_a_terminal_gets_our_colours_alone(world):
+def test_a_terminal_gets_only_our_colours(world):
     world.run("update", "bd-a", "-d", "x" + EVIL.replace("\0", ""), program="bd").ok()
     rewrite(world.agents, lambda key, text: text + EVIL if key in ("subject", "body", "role") else text)
     for program, args in (("bd", ["show", "bd-a"]), ("bd", ["list", "--long"]), ("bb", ["agent", "inbox", "--agent", "amber-otter"]),
@@ -266,7 +266,7 @@ def test_a_terminal_gets_our_colours_alone(world):
 
 
 def test_json_on_a_terminal_has_escapes_that_mean_the_same(world):
-    """Programs get the exact text; people, who look at JSON on a terminal, get it spelled out."""
+    """Programs get the exact text; JSON on a terminal has escapes."""
     text = "x" + EVIL.replace("\0", "")
     world.run("update", "bd-a", "-d", text, program="bd").ok()
     shown, _ = on_terminal(world, "show", "bd-a", "--json", program="bd")
@@ -280,7 +280,7 @@ def test_json_on_a_terminal_has_escapes_that_mean_the_same(world):
 
 @pytest.mark.parametrize("format", ["jsonl", "md", "csv"])
 def test_an_export_to_a_terminal_cannot_control_it(world, format):
-    """A file or a pipe gets the text as it is."""
+    """A file or a pipe gets the text unchanged."""
     world.run("update", "bd-a", "--title", "kept", "-d", "first\nsecond").ok()
     (world.path / "in.jsonl").write_text(json.dumps(
         {"id": "bd-evil", "title": "t" + NAME, "description": NAME, "status": NAME, "assignee": NAME, "labels": [NAME],

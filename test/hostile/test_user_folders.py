@@ -34,7 +34,7 @@ def folder_of(home, words):
 @pytest.mark.parametrize("words", STATE.values(), ids=STATE)
 @pytest.mark.parametrize("above", [False, True])
 def test_the_state_of_another_user_is_not_used(repo, home, words, above):
-    """A rule names a program: who owns the folder would choose what the user runs."""
+    """A rule names a program: the owner of the folder would choose what the user runs."""
     folder = home if above else folder_of(home, words)
     os.chown(folder, NOBODY, NOBODY)
     said = refused(repo, words)
@@ -60,7 +60,7 @@ def test_the_folder_of_one_projects_rules_counts_too(repo, home):
     assert f"'{rules}' belongs to another user" in refused(repo, STATE["on"])
 
 
-def test_a_link_of_the_users_own_is_followed_but_no_other(repo, home, tmp_path):
+def test_only_links_of_the_user_are_followed(repo, home, tmp_path):
     (home / "slots").rename(tmp_path / "elsewhere")
     (home / "slots").symlink_to(tmp_path / "elsewhere")
     repo.run("run", "--need", "gpu", "--", "true", program="abacus").ok()

@@ -1,5 +1,4 @@
-"""The hosts that can be had from the npm registry: how to install one, how to point it at a stand-in model, and how to give it
-a prompt."""
+"""The hosts in the npm registry: how to install one, connect it to a stand-in model, and give it a prompt."""
 import json
 import pathlib
 import platform
@@ -13,7 +12,7 @@ PROMPT_SECONDS = 300
 
 
 class Missing(Exception):
-    """A host that cannot be had here, and why."""
+    """A host that cannot be installed here, and the reason."""
 
 
 def npm(folder, *packages):

@@ -78,7 +78,7 @@ class Request:
 
     @property
     def is_turn(self):
-        """Whether it belongs to the conversation. A request for a title offers none of our tools."""
+        """Does it belong to the conversation? A request for a title offers none of our tools."""
         return any("bd_ready" in name for name in self.tools) and not self.is_summary
 
 

@@ -1,4 +1,4 @@
-"""Drives a host through its sessions against the stand-in model, and checks what the model was told."""
+"""Drives a host through its sessions against the stand-in model, and checks the input of the model."""
 import json
 import os
 import pathlib
@@ -58,7 +58,7 @@ class Session:
         assert self.ours() != self.before
 
     def uninstall(self):
-        """Every byte is as it was."""
+        """Every byte is restored."""
         self.run("vybe", "hook", "uninstall", f"--{self.host.name}", self.host.hooks)
         self.run("abacus", "install", self.host.name, self.host.mcp, "--remove")
         after = self.ours()
@@ -109,7 +109,7 @@ def check_first(s):
 
 
 def check_resumed(s):
-    """The session goes on: the start prompt is there, and mail that was read is not shown again."""
+    """The session continues: the start prompt is there, and mail that was read is not shown again."""
     if s.host.hears_tools:
         s.read_mail()
     turns = s.ask("go on", ("bd_ready", {}), again=True)

@@ -68,7 +68,7 @@ class Disk:
     # --- choices ---
 
     def strict(self, upto, chance):
-        """Endless choices of what became durable: sets of events, and torn writes. The plainest come first."""
+        """Endless choices of durable events: sets of events, and torn writes. The simplest come first."""
         loose, _ = self.pending(upto)
         cache = [i for i in loose if self.events[i][1] in self.cached and self.events[i][0] in DATA]
         rest = [i for i in loose if i not in set(cache)]

@@ -1,4 +1,4 @@
-"""Opens what a power loss has left with the real programs, and says what is wrong with it."""
+"""Opens the state after a power loss with the real programs, and reports what is wrong with it."""
 import json
 import os
 import re
@@ -59,7 +59,7 @@ def others(root):
 
 
 class Looked:
-    """What the programs show of each store, without what differs between two runs."""
+    """The output of the programs about each store, without the parts that differ between two runs."""
 
     def __init__(self, asked, replies, files):
         self.stores, self.failed, self.files = {}, [], files
@@ -98,7 +98,7 @@ class Oracle:
         return self.world.env(minute, ABACUS_FAULT_BOOT="the-boot-after", HOME=f"{self.scratch}/home", **self.more)
 
     def look(self, root, minute=0, deep=True):
-        """One process shows all stores; a deep look also checks what is published."""
+        """One process shows all stores; a deep look also checks the published data."""
         asked = [one for one in LOOK if deep or one[1] != DEAR]
         ask = "".join(json.dumps({"op": op, "params": params}) + "\n" for _, op, params in asked)
         files = others(str(root))
@@ -164,7 +164,7 @@ class Oracle:
         return None
 
     def retry(self, step, minute, after, deep):
-        """A command that was in progress can be given again, and then everything is as after it."""
+        """A command that was in progress can be repeated, and then everything is as after it."""
         done = self.run(step, minute)
         if step.again is not None and done.returncode != step.again:
             return f"'{step}' again: exit {done.returncode}\n{done.stdout.decode()[:800]}{done.stderr.decode()[:800]}"

@@ -108,7 +108,7 @@ class World:
 
 
 class NoWorld(World):
-    """Nothing is run in it: for the steps of a scene, without what prepares them."""
+    """For listing the steps of a scene without preparing it: runs nothing."""
 
     def __init__(self, path):
         super().__init__(path, None)
@@ -275,7 +275,7 @@ def bd_repair(world):
 
 @scene
 def bd_doctor(world):
-    """The same damage, for the doctor; and an undo of what has just been written."""
+    """The same damage, for the doctor; and an undo of the last write."""
     bd_repair(world)
     return [Step("bd", "doctor", "--fix", "--json", parts=True), bd("update", "w-b", "-p", "1"), bd("undo", id="undo")]
 

@@ -64,7 +64,7 @@ class Chain:
         return found
 
     def states(self, count, seed):
-        """At most so many different states, spread over all points; plain ones first."""
+        """At most that many different states, spread over all points; simple ones first."""
         chance, seen = random.Random(f"{seed} {self.name}"), set()
         sources = []
         for upto in self.disk.points():

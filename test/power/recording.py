@@ -64,7 +64,7 @@ class Recording:
                 self.base[n].names = dict(f.names)
 
     def load(self):
-        """Reads the folder as it is before the first command; all of it counts as durable."""
+        """Reads the folder before the first command; all of it counts as durable."""
         seen, self.disk[0] = {}, File()
         numbers = {self.root: 0}
         for folder, folders, files in os.walk(self.root):
@@ -223,7 +223,7 @@ class Recording:
             self.offsets[key] = int(result.split()[0])
 
     def on_dup2(self, process, a, result, at):
-        """The position is copied, not shared: nobody writes through both."""
+        """The position is copied, not shared: no program writes through both."""
         self.offsets[process, a[1].split("<")[0]] = self.offsets.get((process, a[0].split("<")[0]), 0)
 
     def target(self, argument):
@@ -340,7 +340,7 @@ class Recording:
                 self.mapped.add(path[len(self.root) + 1:])
 
     def differences(self):
-        """Paths whose recorded content is not what the folder contains: has to be nothing but mapped files."""
+        """Paths whose recorded content differs from the folder: must be only mapped files."""
         wrong = []
 
         def walk(number, path):

@@ -1,4 +1,4 @@
-"""Power is lost in the middle of commands: a fixed sample. `test/power/power.py` tries all of them."""
+"""Power losses in the middle of commands: a fixed sample. `test/power/power.py` tries all of them."""
 import json
 import pathlib
 import subprocess
@@ -39,7 +39,7 @@ def test_every_operation_that_writes_is_in_a_scene(tmp_path):
 
 @pytest.mark.parametrize("name", planted.BUGS)
 def test_a_bug_can_be_planted(name):
-    """planted.py takes minutes; here, that its edits still fit the source."""
+    """planted.py takes minutes; this checks that its edits still apply to the source."""
     file, old, _, _ = planted.BUGS[name]
     assert (ROOT / file).read_text().count(old) == 1
 

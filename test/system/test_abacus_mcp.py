@@ -30,7 +30,7 @@ def ask(repo, *requests, args=(), env=None):
 
 
 def call(repo, name, arguments, **kw):
-    """What one tool answers."""
+    """The result of one tool call."""
     result, = ask(repo, ("tools/call", {"name": name, "arguments": arguments}), **kw)
     assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
     return result["structuredContent"]
@@ -57,7 +57,7 @@ def test_the_default_profile_has_twelve_tools_in_twelve_kilobytes(repo):
         assert all("type" in kind for kind in tool["inputSchema"]["properties"].values()), tool
 
 
-def test_a_list_of_tools_can_be_asked_for(repo):
+def test_a_list_of_tools_can_be_requested(repo):
     assert list(listed(repo, "--tools", "bd_list,agent_mail")) == ["bd_list", "agent_mail"]
     assert list(listed(repo, "--tools", "bd_list", "--tools", "bd_show")) == ["bd_list", "bd_show"]
     assert "agent_mail" not in listed(repo, "--tools", "all")  # its three tools are listed instead
@@ -87,8 +87,8 @@ def test_a_session_works_in_the_default_profile(repo):
     ({"action": "inbx"}, "'agent_mail' has no action 'inbx'; use inbox, read or ack"),
     ({"action": "inbox", "nope": 1}, "'agent_mail' has no parameter 'nope'"),
 ])
-def test_a_wrong_action_is_answered_with_the_right_ones(repo, arguments, message):
-    """The name in the message is the tool's, not that of the operation behind it."""
+def test_the_error_for_an_unknown_action_lists_the_valid_ones(repo, arguments, message):
+    """The message has the name of the tool, not that of its operation."""
     result, = ask(repo, ("tools/call", {"name": "agent_mail", "arguments": arguments}))
     assert result["error"]["message"] == message
 
@@ -127,7 +127,7 @@ def test_a_bead_is_created_claimed_and_closed(repo):
     assert repo.show(bead)["closed_by"] == "m1"
 
 
-def test_lists_are_brief_and_one_bead_is_whole(repo):
+def test_lists_are_brief_and_a_single_bead_is_complete(repo):
     bead = repo.create("x", "-d", "text")
     assert set(call(repo, "bd_list", {})["data"][0]) == BRIEF
     assert call(repo, "bd_list", {"full": True})["data"][0]["description"] == "text"
@@ -135,7 +135,7 @@ def test_lists_are_brief_and_one_bead_is_whole(repo):
     assert call(repo, "bd_show", {"ids": [bead]})["data"][0]["description"] == "text"
 
 
-def test_the_same_answers_as_the_command_line(repo):
+def test_the_replies_equal_those_of_the_command_line(repo):
     a, b = repo.create("a"), repo.create("b")
     assert call(repo, "bd_dep", {"from": a, "to": b, "agent": "m"})["data"]["kind"] == "blocks"
     assert [x["id"] for x in call(repo, "bd_ready", {})["data"]] == repo.ids("ready") == [b]
@@ -156,29 +156,29 @@ def test_a_request_id_has_one_effect(repo):
 
 @pytest.mark.parametrize("name, arguments", [
     ("bd_create", {"title": "x"}), ("bd_claim", {"ids": ["bd-x"]}), ("bd_ready", {"claim": True})])
-def test_who_writes_has_a_name(repo, name, arguments):
+def test_a_write_needs_an_agent_name(repo, name, arguments):
     assert call(repo, name, arguments)["success"] is False
     assert call(repo, name, arguments)["error"]["details"]["next_step"] == 'Pass "agent" with each call.'
 
 
-def test_the_server_can_be_told_who_all_are(repo):
+def test_the_server_can_have_a_fixed_agent(repo):
     assert call(repo, "bd_create", {"title": "x"}, args=("--agent", "fixed"))["success"]
     assert repo.json("list")[0]["created_by"] == "fixed"
 
 
-def test_the_board_is_served_too(repo):
+def test_the_tools_of_the_board_are_included(repo):
     repo.run("init", program="bb").ok()
     assert call(repo, "bb_post_message", {"content": "hello", "agent": "m"})["data"]["from_agent"] == "m"
     assert call(repo, "bb_summary", {})["success"]
 
 
-def test_without_a_store_the_error_says_what_to_do(plain_repo):
+def test_without_a_store_the_error_has_a_next_step(plain_repo):
     error = call(plain_repo, "bd_list", {})["error"]
     assert error["code"] == "not_initialized" and "bd init" in error["details"]["next_step"]
 
 
 def test_continuity(repo):
-    """A session that ends and one that goes on, over tools alone."""
+    """A session that ends and one that continues, only with tools."""
     made = call(repo, "vybe_task_create", {"title": "from a model", "agent": "m1", "request_id": "r1"})["data"]["task"]
     assert call(repo, "vybe_task_create", {"title": "from a model", "agent": "m1", "request_id": "r1"})["data"]["task"] == made
     other = call(repo, "vybe_task_create", {"title": "other", "agent": "m1", "request_id": "r1"})

@@ -1,4 +1,4 @@
-"""`bb agent` killed at any moment, and disks that fail: what was acknowledged is there, every file is whole."""
+"""`bb agent` killed at any moment, and failing disks: acknowledged writes are kept, and no file is torn."""
 import json
 import pathlib
 import random
@@ -36,7 +36,7 @@ COMMANDS = {
 
 
 class Agents(Project):
-    """A project with three agents, mail and two reservations, one of them over; what is kept can be put back."""
+    """A project with three agents, mail and two reservations, one of them expired; its state can be restored."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -75,7 +75,7 @@ def agents(tmp_path):
 
 
 def look(project):
-    """All that can be asked, without what differs from run to run; every question is answered."""
+    """The replies of all reads, without the parts that differ from run to run; every read succeeds."""
     def plain(m):
         return {k: v for k, v in m.items() if k not in ("message_id", "reservation_id", "id")}
 
@@ -95,7 +95,8 @@ def assert_whole(project):
 
 
 def unfinished(project):
-    """Databases that a killed command was about to put into place; the next one that makes it removes them."""
+    """Databases that a killed command was about to rename into place; the next command that creates one removes them.
+    """
     return {f.name for f in (project.home / "agent").glob("receipts.db.*.tmp")}
 
 
@@ -111,7 +112,7 @@ def run(project, program, *args, **env):
 
 
 def fits(found, before, after):
-    """Each part is as it was or as it will be; only what one command writes to several files may be in between."""
+    """Each part is in its old or its new state; only files that one command writes together may differ."""
     for part in found:
         if part == "status":
             for key in found[part]:
@@ -126,7 +127,7 @@ def fits(found, before, after):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_at_every_step(agents, faulty, tmp_path, name):  # noqa: F811
-    """Then the next command finds all in order, and the same one again does what it would have done."""
+    """Then the next command finds no damage, and the repeated command completes the change."""
     bb = str(pathlib.Path(faulty).parent / "bb")
     command, kept, counted = agents.command(name), tmp_path / "kept", tmp_path / "counted"
     before = look(agents)
@@ -156,7 +157,7 @@ def test_killed_at_every_step(agents, faulty, tmp_path, name):  # noqa: F811
         assert ("old" in archived(agents)) == (name.split()[0] in ("reserve", "renew", "takeover", "release"))
 
 
-def test_a_release_that_is_repeated_lets_go_of_nothing_newer(agents):
+def test_a_repeated_release_does_not_release_a_newer_reservation(agents):
     """Its receipt was lost in a crash; the agent has reserved the scope again since."""
     first = agents.bb(*agents.command("release once")).ok().json["data"]
     for file in (agents.home / "agent").glob("receipts.db*"):
@@ -186,7 +187,7 @@ def test_a_first_register_killed_at_every_step(tmp_path, faulty):  # noqa: F811
                                    "openat:error=EACCES"])
 @pytest.mark.parametrize("name", ["register", "handoff", "ack", "takeover", "release", "heartbeat"])
 def test_disks_that_fail(agents, tmp_path, name, fault):
-    """At every such call: a clear error and nothing is changed, or a success that is one, perhaps with a warning."""
+    """At every such call, there is a clear error and no change, or a real success, perhaps with a warning."""
     command, kept = agents.command(name), tmp_path / "kept"
     before = look(agents)
     agents.keep(kept)
@@ -221,7 +222,7 @@ def test_disks_that_fail(agents, tmp_path, name, fault):
         pytest.fail("it never came to an end")
 
 
-def test_a_lock_that_a_dead_process_left_blocks_nobody(agents):
+def test_the_lock_of_a_dead_process_blocks_no_command(agents):
     lock = agents.home / "agent/lock"
     assert lock.exists()
     lock.write_text("12345\n")
@@ -232,7 +233,7 @@ def test_a_lock_that_a_dead_process_left_blocks_nobody(agents):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_random_times_in_a_crowd(agents, seed):
-    """Senders are killed from outside; every message whose sending was acknowledged is there, once."""
+    """Senders are killed from outside; every message whose sending was acknowledged is stored once."""
     rng = random.Random(seed)
     acknowledged, running = [], []
     for i in range(60):

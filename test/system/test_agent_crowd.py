@@ -1,4 +1,4 @@
-"""Many agents at once: one winner, nothing lost, nothing twice, every file whole at every moment."""
+"""Many agents at once: one winner, nothing lost or doubled, and every file complete at every moment."""
 import json
 import threading
 
@@ -41,7 +41,7 @@ def letter(i, to, subject):
 
 
 def test_nothing_is_lost_and_every_file_parses_at_every_moment(crowd):
-    """A hundred agents send, read and accept at once, while a reader looks at every snapshot over and over."""
+    """A hundred agents send, read and acknowledge at once, while a reader parses every snapshot repeatedly."""
     home = crowd.path / ".beadboard" / "agent"
     over, broken, looked = threading.Event(), [], []
 

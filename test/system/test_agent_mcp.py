@@ -73,7 +73,7 @@ def test_a_session(repo, server):
     assert call(repo, "agent_release", {"agent": "amber-otter", "scope": "src"})["data"]["state"] == "released"
 
 
-def test_nobody_speaks_for_another(repo, server):
+def test_an_agent_cannot_act_for_another(repo, server):
     for id, (tool, arguments) in enumerate([
             ("agent_inbox", {"agent": "amber-otter"}), ("agent_send", {"from": "amber-otter", "to": "broadcast", **LETTER}),
             ("agent_reserve", {"agent": "amber-otter", "scope": "src", "bead": "bd-1"})]):
@@ -84,7 +84,7 @@ def test_nobody_speaks_for_another(repo, server):
     assert nobody["code"] == "INVALID_ARGS" and nobody["details"]["next_step"] == 'Pass your name as "agent".'
 
 
-def test_waiting_ends_when_mail_comes(repo, server):
+def test_a_wait_ends_when_mail_arrives(repo, server):
     server.call(1, "agent_wait", mail=True, timeout="30s")
     assert server.silent()
     sent = call(repo, "agent_send", {"from": "amber-otter", "to": "cobalt-harbor", **LETTER})["data"]["messages"][0]
@@ -92,8 +92,8 @@ def test_waiting_ends_when_mail_comes(repo, server):
     assert data["events"] == [{"kind": "mail", "message": sent}] and data["cursor"] == sent["message_id"]
 
 
-def test_a_request_that_comes_meanwhile_is_answered_at_once(repo, server):
-    """And the wait goes on."""
+def test_a_request_during_a_wait_is_answered_at_once(repo, server):
+    """And the wait continues."""
     server.call(1, "agent_wait", timeout="30s")
     assert server.silent()
     server.send(None, "notifications/progress")
@@ -112,7 +112,7 @@ def test_a_request_in_the_same_read_as_the_wait_is_answered_at_once(server):
     assert server.reply(patience(5))["id"] == 1
 
 
-def test_several_waits_at_once_end_each_at_its_own_time(repo, server):
+def test_concurrent_waits_end_independently(repo, server):
     bead = repo.create("a bead to wait for")
     server.call(1, "agent_wait", mail=True, timeout="60s")
     server.call(2, "agent_wait", bead=[bead + ":closed"], timeout="60s")
@@ -124,7 +124,7 @@ def test_several_waits_at_once_end_each_at_its_own_time(repo, server):
     assert server.reply(patience(5))["id"] == 1
 
 
-def test_more_waits_than_there_is_room_for_are_answered_all_the_same(server):
+def test_more_waits_than_the_maximum_are_still_answered(server):
     for id in range(20):
         server.call(id, "agent_wait", mail=True, timeout="60s")
     server.call(20, "agent_status")
@@ -138,7 +138,7 @@ def test_more_waits_than_there_is_room_for_are_answered_all_the_same(server):
     assert sorted([*early, *(r["id"] for r in late)]) == list(range(21))
 
 
-def test_progress_is_told_once_a_second_where_a_token_was_given(server):
+def test_progress_is_reported_once_a_second_if_a_token_was_given(server):
     server.send(1, "tools/call", name="agent_wait", arguments={"timeout": "60s"}, **{})
     message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
                "params": {"name": "agent_wait", "arguments": {"timeout": "60s"}, "_meta": {**META, "progressToken": "t-1"}}}
@@ -157,7 +157,7 @@ def test_a_server_whose_output_is_closed_during_a_wait_ends(repo, server):
     assert other.process.wait(patience(5)) == 0
 
 
-def test_a_server_that_is_killed_takes_its_waits_along(repo, server):
+def test_the_waits_of_a_killed_server_end(repo, server):
     other = Server(repo, "--agent", "amber-otter")
     other.call(1, "agent_wait", timeout="300s")
     assert other.silent()

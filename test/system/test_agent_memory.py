@@ -8,7 +8,7 @@ from test_agent_reservations import reserve
 
 
 def in_little_memory(project, *args, program="bb"):
-    """What a command answers that has 300 MB at most."""
+    """The reply of a command that may use at most 300 MB."""
     done = subprocess.run(["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh", str(BIN / program), *args], cwd=project.path,
                           capture_output=True, timeout=60, env=environment())
     assert done.returncode == 0, done.stderr

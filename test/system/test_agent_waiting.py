@@ -1,4 +1,4 @@
-"""Waiting for mail, for a scope, for a bead: without using the processor, and to the moment."""
+"""Waiting for mail, for a scope, for a bead: without CPU time, and without delay."""
 import json
 import os
 import resource
@@ -22,7 +22,7 @@ def project(repo):
 
 
 def start(project, *args, env=None):
-    """A program that waits; it has come to that when it watches files and sleeps."""
+    """Starts a program that waits; returns once it watches files and sleeps."""
     waiter = project.spawn("agent", *args, "--json", program="bb", env=env, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE)
     while waiter.poll() is None and not asleep(f"/proc/{waiter.pid}"):
@@ -56,7 +56,7 @@ def wait(*args):
 
 
 def test_mail_is_seen_within_50_ms(project):
-    """From when the sender has its answer; the best of a few, because machines are busy."""
+    """From the reply to the sender; the best of a few runs, because machines are busy."""
     late = []
     for _ in range(5):
         waiter = start(project, "inbox", "--agent", "cobalt-harbor", "--wait", "20s")
@@ -69,7 +69,7 @@ def test_mail_is_seen_within_50_ms(project):
 
 
 def test_waiting_uses_no_processor(project):
-    """A second and a half of waiting costs what a command costs, and not more; others' mail goes by."""
+    """A wait of 1.5 seconds costs no more than a command, although others get mail meanwhile."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([str(BIN / "bb"), "agent", "inbox", "--agent", "cobalt-harbor"], cwd=project.path, check=True,
                    env=environment(), stdout=subprocess.DEVNULL)
@@ -94,7 +94,7 @@ def test_only_mail_to_the_agent_counts(project):
                               "timed_out": False, "interrupted": False}
 
 
-def test_mail_that_is_there_ends_it_at_once_and_the_cursor_passes_it(project):
+def test_existing_mail_ends_a_wait_at_once_and_advances_the_cursor(project):
     first = send(project)
     data = result(start(project, *wait("--mail")))
     assert data["events"] == [{"kind": "mail", "message": first}] and data["cursor"] == first["message_id"]
@@ -104,8 +104,8 @@ def test_mail_that_is_there_ends_it_at_once_and_the_cursor_passes_it(project):
     assert result(start(project, *wait("--after", first["message_id"])))["cursor"] == second["message_id"]
 
 
-def test_each_message_is_told_once_while_others_write(project):
-    """Also those that need an answer: they are pending for a moment before the inbox has them."""
+def test_each_message_is_reported_once_while_others_write(project):
+    """Also those that require an acknowledgement: they are pending for a moment before the inbox has them."""
     letter = ["agent", "send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "bd-1", "--category", "HANDOFF",
               "--subject", "s", "--body", "b"]
     count, seen, cursor = 40, [], None
@@ -121,7 +121,7 @@ def test_each_message_is_told_once_while_others_write(project):
     assert seen == [m["message_id"] for m in reversed(inbox)]
 
 
-def test_of_much_mail_the_oldest_comes_first(project):
+def test_the_oldest_of_many_messages_comes_first(project):
     sent = [send(project)["message_id"] for _ in range(53)]
     first = act(project, "agent", *wait(), "--json").json["data"]
     assert [e["message"]["message_id"] for e in reversed(first["events"])] == sent[:50] and first["cursor"] == sent[49]
@@ -129,7 +129,7 @@ def test_of_much_mail_the_oldest_comes_first(project):
     assert [e["message"]["message_id"] for e in reversed(rest["events"])] == sent[50:] and rest["cursor"] == sent[52]
 
 
-def test_the_cursor_when_the_time_is_over(project):
+def test_the_cursor_after_a_timeout(project):
     sent = send(project)
     act(project, "agent", "read", "--agent", "cobalt-harbor", "--message", sent["message_id"])
     done = project.run("agent", *wait()[:3], "--timeout", "1s", "--json", program="bb")
@@ -138,7 +138,7 @@ def test_the_cursor_when_the_time_is_over(project):
 
 
 def test_nothing_is_missed_between_two_waits(project):
-    """Whoever goes on from the cursor sees every message once, however fast they come."""
+    """An agent that continues from the cursor sees every message once, however fast they arrive."""
     sent, seen, cursor = [send(project)], [], None
     for i in range(6):
         if i < 5:
@@ -150,7 +150,7 @@ def test_nothing_is_missed_between_two_waits(project):
 
 
 @pytest.mark.parametrize("scope", ["src", "src/lib", "/"])
-def test_a_scope_is_freed(project, scope):
+def test_a_wait_ends_when_a_scope_is_released(project, scope):
     act(project, "agent", "reserve", "--agent", "amber-otter", "--scope", "src/lib", "--bead", "bd-1")
     waiter = start(project, *wait("--freed", scope, "--freed", "src/lib/x"))
     time.sleep(0.1)
@@ -159,7 +159,7 @@ def test_a_scope_is_freed(project, scope):
     assert result(waiter)["events"] == [{"kind": "freed", "scope": scope}, {"kind": "freed", "scope": "src/lib/x"}]
 
 
-def test_a_scope_is_freed_by_time(project):
+def test_a_wait_ends_when_a_reservation_expires(project):
     env = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}
     act(project, "agent", "register", "--name", "late-fox", "--role", "ui", env=env)
     act(project, "agent", "reserve", "--agent", "late-fox", "--scope", "src", "--bead", "bd-1", "--ttl", "5", env=env)
@@ -169,12 +169,12 @@ def test_a_scope_is_freed_by_time(project):
     assert 0.5 < time.monotonic() - began < patience(5)
 
 
-def test_ones_own_scope_is_free(project):
+def test_an_own_scope_counts_as_free(project):
     act(project, "agent", "reserve", "--agent", "cobalt-harbor", "--scope", "src", "--bead", "bd-1")
     assert result(start(project, *wait("--freed", "src")))["events"] == [{"kind": "freed", "scope": "src"}]
 
 
-def test_a_bead_is_closed(project):
+def test_a_wait_ends_when_a_bead_is_closed(project):
     bead = act(project, "create", "x", "--json", program="bd").json["id"]
     other = act(project, "create", "y", "--json", program="bd").json["id"]
     waiter = start(project, *wait("--bead", f"{bead}:closed", "--mail"))
@@ -186,7 +186,7 @@ def test_a_bead_is_closed(project):
     assert result(start(project, *wait("--bead", f"{bead.split('-')[1]}:closed")))["events"]
 
 
-def test_time_is_over(project):
+def test_a_wait_ends_at_its_timeout(project):
     began = time.monotonic()
     done = project.run("agent", "wait", "--agent", "cobalt-harbor", "--timeout", "1s", "--json", program="bb")
     assert done.code == 1 and done.json["data"] == {"events": [], "cursor": None, "timed_out": True, "interrupted": False}
@@ -205,13 +205,13 @@ def test_time_is_over(project):
     (["wait", "--agent", "cobalt-harbor", "--after", "msg_x"], "MESSAGE_NOT_FOUND"),
     (["inbox", "--agent", "nobody-here", "--wait", "1s"], "AGENT_NOT_FOUND"),
     (["inbox", "--agent", "cobalt-harbor", "--wait", "1"], "INVALID_ARGS")])
-def test_what_cannot_be_waited_for(project, args, code):
+def test_invalid_conditions_are_refused(project, args, code):
     done = project.run("agent", *args, "--json", program="bb", timeout=5, env={"BD_ACTOR": ""})
     assert done.code and done.json["error"]["code"] == code
 
 
-def test_a_folder_that_is_made_anew_is_watched_again(project):
-    """Somebody moves the messages away while another waits: it goes on, and sees what is sent afterwards."""
+def test_a_recreated_folder_is_watched_again(project):
+    """The messages are moved away during a wait: it continues, and sees later messages."""
     waiter = start(project, *wait("--mail"))
     home = project.path / ".beadboard/agent"
     (home / "messages").rename(home / "old")
@@ -219,7 +219,7 @@ def test_a_folder_that_is_made_anew_is_watched_again(project):
     assert result(waiter)["events"] == [{"kind": "mail", "message": sent}]
 
 
-def test_many_wait_and_each_gets_its_own(project):
+def test_many_waiting_agents_each_get_their_own_mail(project):
     names = [f"agent-{i}" for i in range(8)]
     for name in names:
         act(project, "agent", "register", "--name", name, "--role", "ui")
@@ -237,14 +237,14 @@ TRIO = ("amber-otter", "blue-heron", "cobalt-harbor")
 
 @pytest.fixture
 def crew(project):
-    """Three who wait, and one who acts."""
+    """Three agents that wait, and one that acts."""
     for name in ("blue-heron", "busy-bee"):
         act(project, "agent", "register", "--name", name, "--role", "ui")
     return project
 
 
 def all_wait(crew, conditions, sleep=True):
-    """A waiter for each agent and condition; with `sleep`, each has come to the point where it sleeps."""
+    """A waiting process for each agent and condition; with `sleep`, each of them already sleeps."""
     begin = start if sleep else lambda crew, *args: crew.spawn("agent", *args, "--json", program="bb",
                                                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return [begin(crew, "wait", "--agent", who, "--timeout", "10m", *words)
@@ -252,7 +252,7 @@ def all_wait(crew, conditions, sleep=True):
 
 
 def kinds(waiters):
-    """What each was woken by, long before its time is over: the last look of all sees even what was missed before."""
+    """The condition that woke each one, long before the timeout: the final check would find even a missed change."""
     end = time.monotonic() + 60
     try:
         return [[e["kind"] for e in json.loads(finish(w, end - time.monotonic()).out)["data"]["events"]] for w in waiters]
@@ -264,7 +264,8 @@ def kinds(waiters):
 
 
 def test_no_wake_up_is_lost(crew):
-    """Nine wait, three for each thing, while another makes all of it so: asleep in one round, on the way there in the next."""
+    """Nine processes wait, three for each condition, while another one fulfils them all: asleep in one round, just
+    starting in the next."""
     for n in range(ROUNDS):
         bead = crew.create("x")
         act(crew, "agent", "reserve", "--agent", "busy-bee", "--scope", "src/lib", "--bead", bead)
@@ -282,7 +283,7 @@ def test_no_wake_up_is_lost(crew):
 
 
 def with_fault(crew, fault, *words):
-    """A command of `bd` that strace disturbs when it begins to write to the cache."""
+    """A `bd` command that strace disturbs when it begins to write to the cache."""
     return subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-P", f"{crew.cache}-wal", "-e", "trace=pwrite64",
                            "-e", f"inject=pwrite64:{fault}:when=1", str(BIN / "bd"), *words], cwd=crew.path,
                           env=environment(BD_ACTOR="busy-bee"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -290,8 +291,9 @@ def with_fault(crew, fault, *words):
 
 @needs_strace
 @pytest.mark.parametrize("status, words", [("closed", ["close"]), ("in_progress", ["claim"])])
-def test_a_change_on_its_way_into_the_cache_is_not_missed(crew, status, words):
-    """The journal has it, which wakes the waiters, and the cache has it half a second later, of which nothing tells them."""
+def test_a_change_that_is_not_in_the_cache_yet_is_not_missed(crew, status, words):
+    """The journal has it, which wakes the waiting processes; the cache has it half a second later, without another
+    wake-up."""
     bead = crew.create("x")
     waiters = all_wait(crew, [["--bead", f"{bead}:{status}"]])
     assert with_fault(crew, "delay_enter=500000", *words, bead).returncode == 0
@@ -299,8 +301,8 @@ def test_a_change_on_its_way_into_the_cache_is_not_missed(crew, status, words):
 
 
 @needs_strace
-def test_a_change_of_a_writer_that_died_is_not_missed(crew):
-    """Killed when the journal had it and the cache did not: whoever looks next puts it there."""
+def test_a_change_of_a_killed_writer_is_not_missed(crew):
+    """It was killed when the journal had the change and the cache did not: the next reader adds it."""
     bead = crew.create("x")
     waiters = all_wait(crew, [["--bead", f"{bead}:closed"]])
     assert with_fault(crew, "signal=SIGKILL", "close", bead).returncode != 0
@@ -309,7 +311,7 @@ def test_a_change_of_a_writer_that_died_is_not_missed(crew):
 
 @needs_strace
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_mail_of_a_sender_that_died_is_not_missed(crew, step):
+def test_mail_of_a_killed_sender_is_not_missed(crew, step):
     """Messages to several agents count as soon as they are stored together, before each inbox has its own."""
     waiters = all_wait(crew, [["--mail"]])
     subprocess.run([STRACE, "-f", "-qq", "-o", os.devnull, "-e", "trace=fdatasync", "-e",
@@ -319,8 +321,8 @@ def test_mail_of_a_sender_that_died_is_not_missed(crew, step):
     assert kinds(waiters) == [["mail"]] * 3
 
 
-def test_who_waits_stays_active(crew):
-    """For as long as it waits: with a minute until it counts as stale, it is noted every four seconds."""
+def test_a_waiting_agent_stays_active(crew):
+    """As long as it waits: with a stale limit of one minute, its time is updated every four seconds."""
     def seen():
         return json.loads((crew.path / ".beadboard/agent/agents/cobalt-harbor.json").read_text())["last_seen_at"]
 

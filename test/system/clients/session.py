@@ -1,4 +1,4 @@
-"""The same session as session.mjs, with the official Python library. It judges nothing."""
+"""The same session as session.mjs, with the official Python library. It checks nothing."""
 import asyncio
 import json
 import sys
