@@ -1,4 +1,4 @@
-"""What publishes by itself: one quiet process, not too often, not for long, and in nobody's way."""
+"""Autosync: one quiet process that publishes changes, not too often, not for long, and without disturbing others."""
 import contextlib
 import datetime
 import fcntl
@@ -22,13 +22,13 @@ REF = "refs/beads/store"
 # --- what is looked at ---
 
 def couriers(repo):
-    """The processes that publish for this repository, and those that they have started."""
+    """The autosync processes of this repository, and their children."""
     found = subprocess.run(["pgrep", "-f", f"abacus-sync [a-z]+ {repo.path}/.git( |$)"], capture_output=True, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
 
 def courier(repo):
-    """The one courier that has to be there."""
+    """The one autosync process that must exist."""
     found = subprocess.run(["pgrep", "-f", f"abacus-sync autosync {repo.path}/.git$"], capture_output=True, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
@@ -40,7 +40,7 @@ def stat(pid):
 
 
 def until(seconds, condition):
-    """What a condition gives as soon as it gives something."""
+    """The first true result of a condition."""
     end = time.monotonic() + patience(seconds)
     while not (got := condition()):
         assert time.monotonic() < end, f"not within {seconds} s"
@@ -49,7 +49,7 @@ def until(seconds, condition):
 
 
 def head(bare):
-    """What the remote's ref is at."""
+    """The commit of the remote's ref."""
     file = bare / REF
     return file.read_text(encoding="utf8").strip() if file.exists() else None
 
@@ -67,7 +67,7 @@ def published(bare):
 # --- what is prepared ---
 
 class Published(Repo):
-    """A repository with beads, that publishes by itself."""
+    """A repository with beads and autosync."""
 
     def __init__(self, path, bare):
         super().__init__(path)
@@ -103,7 +103,7 @@ def auto(tmp_path):
 
 
 class Trouble:
-    """A remote that never answers and one that is not there; what was written to them, and when."""
+    """A remote that never answers and a missing one; the changes written to them, and when."""
 
     def __init__(self, folder):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -122,7 +122,7 @@ class Trouble:
         self.thread.start()
 
     def watch(self):
-        """When it was tried, until nobody tries any more."""
+        """The times of the attempts, until there are no more."""
         while not self.watched.is_set() and time.monotonic() - self.since < 30:
             at = self.refused.sync["last_try"]
             if at not in (self.before, *self.tries):
@@ -137,7 +137,7 @@ class Trouble:
 
 @pytest.fixture(scope="module", autouse=True)
 def trouble(tmp_path_factory):
-    """Begun before all others, since it takes half a minute to see what becomes of it."""
+    """Started before all other tests, because its results take half a minute."""
     made = Trouble(tmp_path_factory.mktemp("trouble"))
     yield made
     made.end()
@@ -154,8 +154,8 @@ def test_a_change_is_published_by_itself(auto):
     assert sync["commit"] == head(auto.bare)
 
 
-def test_it_is_alone_and_has_nothing_of_ours(auto):
-    """A session of its own, no terminal, no descriptor, no time of the processor; and it ends."""
+def test_the_autosync_process_is_alone_and_inherits_nothing(auto):
+    """It has its own session, no terminal, no inherited descriptor, and uses no CPU time; and it ends."""
     theirs, ours = os.pipe()
     child = auto.spawn("create", "one", stdout=subprocess.PIPE, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
                        pass_fds=[ours])
@@ -185,15 +185,15 @@ def test_it_is_alone_and_has_nothing_of_ours(auto):
     assert ticks < os.sysconf("SC_CLK_TCK") / 4
 
 
-def test_it_leaves_however_long_it_may_be_until_the_next_push(auto):
+def test_the_autosync_process_ends_however_late_the_next_push_is(auto):
     auto.bd("config", "set", "sync.push_interval", "10m").ok()
     auto.create("one")
     until(10, lambda: published(auto.bare) == 1)
     until(20, lambda: not couriers(auto))
 
 
-def test_asking_for_it_keeps_none_from_starting(auto):
-    """Whoever looks whether a courier is there, at that very moment."""
+def test_looking_for_an_autosync_process_does_not_keep_one_from_starting(auto):
+    """Even if another process looks at that very moment."""
     with open(auto.home / "courier.lock", "w", encoding="utf8") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         auto.create("one")
@@ -202,7 +202,7 @@ def test_asking_for_it_keeps_none_from_starting(auto):
 
 
 @pytest.mark.parametrize("how", ["environment", "config"])
-def test_none_is_started_where_none_is_wanted(auto, how):
+def test_autosync_is_not_started_if_it_is_off(auto, how):
     if how == "environment":
         auto.env["ABACUS_AUTOSYNC"] = "0"
     else:
@@ -214,14 +214,14 @@ def test_none_is_started_where_none_is_wanted(auto, how):
     assert head(auto.bare) is None
 
 
-def test_a_reader_starts_none(auto):
+def test_a_reader_starts_no_autosync(auto):
     auto.bd("list").ok()
     auto.bd("status").ok()
     assert couriers(auto) == []
 
 
 def test_a_burst_is_few_pushes(auto):
-    """Five hundred changes, by several at once; and never two who publish them."""
+    """Five hundred changes by several processes at once; there are never two autosync processes."""
     start, seen = time.monotonic(), []
 
     def create(numbers):
@@ -278,7 +278,7 @@ def test_a_remote_that_hangs_costs_a_change_nothing(trouble):
     assert sync["pending"] >= 20 and sync["oldest_pending"]
 
 
-def test_failures_are_told_and_tried_again_with_growing_pauses(trouble):
+def test_failures_are_reported_and_retried_with_growing_pauses(trouble):
     until(40, lambda: not trouble.thread.is_alive())
     sync = trouble.refused.sync
     assert sync["failures"] >= 3 and sync["pending"] >= 1
@@ -291,15 +291,15 @@ def test_failures_are_told_and_tried_again_with_growing_pauses(trouble):
         assert pause > 0.5 * 2 ** n - 0.01, pauses
 
 
-def test_nobody_stays_for_a_remote_that_does_not_answer(trouble):
+def test_no_process_stays_for_a_remote_that_does_not_answer(trouble):
     time.sleep(max(0, trouble.since + 30 - time.monotonic()))
     assert couriers(trouble.hanging) == [] and couriers(trouble.refused) == []
     sync = trouble.hanging.sync
     assert sync["failures"] >= 1 and "longer than" in sync["last_error"] and not sync["running"]
 
 
-def test_once_the_remote_is_back_the_next_change_brings_all(trouble):
-    """The pause after the last failure is over by now, or `bd sync` does it."""
+def test_when_the_remote_is_back_the_next_change_publishes_everything(trouble):
+    """The pause after the last failure has ended by then, or `bd sync` publishes."""
     repo = trouble.refused
     shutil.copytree(repo.bare, repo.path.parent.parent / "nowhere.git")
     repo.bare = repo.path.parent.parent / "nowhere.git"
@@ -315,8 +315,8 @@ def test_once_the_remote_is_back_the_next_change_brings_all(trouble):
     assert published(trouble.hanging.bare) == 20
 
 
-def test_who_is_stopped_leaves_no_sync_behind(tmp_path):
-    """A sync that hangs would be in the way of all that come later."""
+def test_a_stopped_autosync_leaves_no_sync_running(tmp_path):
+    """A sync that hangs would block all later ones."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         repo = make(tmp_path, f"http://127.0.0.1:{listener.getsockname()[1]}/x.git")
         child = subprocess.Popen([str(BIN / "bd"), "sync"], cwd=repo.path, env=environment(BD_ACTOR="alice"),

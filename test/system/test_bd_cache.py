@@ -1,4 +1,4 @@
-"""The cache is only a cache: gone, cut, noise, old or another's, the answers are the same."""
+"""The cache is only a cache: missing, truncated, damaged, old or from another store, the replies are the same."""
 import os
 import pathlib
 import random
@@ -66,7 +66,7 @@ def answers(repo, between=lambda n: None):
 
 @pytest.fixture
 def wanted(tmp_path):
-    """What the session answers when nobody disturbs it."""
+    """The replies of an undisturbed session."""
     repo = fresh(tmp_path / "calm")
     found = answers(repo)
     assert_sound(repo)
@@ -106,7 +106,7 @@ def gone(path, chance):
 
 @pytest.mark.parametrize("which", ["cache.db", "cache.db-wal", "cache.db-shm", "any", "all"])
 @pytest.mark.parametrize("harm", [gone, cut, noise, grown], ids=lambda f: f.__name__)
-def test_harmed_between_any_two_commands(tmp_path, wanted, harm, which):
+def test_damaged_between_any_two_commands(tmp_path, wanted, harm, which):
     chance = random.Random(f"{SEED} {harm.__name__} {which}")
     repo = fresh(tmp_path / "repo")
 
@@ -125,7 +125,7 @@ def test_harmed_between_any_two_commands(tmp_path, wanted, harm, which):
 
 @pytest.mark.parametrize("harm", ["older", "other", "older database", "older log", "other database", "other log"])
 def test_replaced_between_any_two_commands(tmp_path, wanted, other_store, harm):
-    """By a copy of its own from some commands ago, or by that of another repository, whole or in part."""
+    """By its own copy from a few commands ago, or by that of another repository, completely or in part."""
     chance = random.Random(f"{SEED} {harm}")
     repo = fresh(tmp_path / "repo")
     kept = []
@@ -147,8 +147,8 @@ def test_replaced_between_any_two_commands(tmp_path, wanted, other_store, harm):
     assert_sound(repo)
 
 
-def test_no_file_of_the_cache_can_be_written_or_is_one(tmp_path, wanted):
-    """A folder, a link to nowhere and a file of nobody in its place do no lasting harm."""
+def test_files_of_the_cache_that_are_not_regular_or_not_writable(tmp_path, wanted):
+    """A folder, a dangling link or a file without permissions in its place does no lasting harm."""
     repo = fresh(tmp_path / "repo")
     answers(repo)
     drop_cache(repo)
@@ -161,7 +161,7 @@ def test_no_file_of_the_cache_can_be_written_or_is_one(tmp_path, wanted):
 
 
 def test_every_page_of_noise(tmp_path):
-    """A page in the middle that is noise is noticed where it is read, and the answer comes from the journal."""
+    """A damaged page in the middle is noticed when it is read, and the reply comes from the journal."""
     repo = fresh(tmp_path / "repo")
     for n in range(60):
         repo.create(f"bead {n}", "--id", f"b-{n}", "-d", "text " * 40, "-l", f"l{n % 5}")
@@ -190,7 +190,7 @@ def test_every_page_of_noise(tmp_path):
 
 
 def test_a_cache_ahead_of_the_journal(tmp_path):
-    """It knows a record that was torn: what it says of it does not count."""
+    """It contains a record that was torn in the journal, which does not count."""
     repo = fresh(tmp_path / "repo")
     repo.create("kept", "--id", "b-kept")
     size = repo.journal.stat().st_size
@@ -203,7 +203,7 @@ def test_a_cache_ahead_of_the_journal(tmp_path):
 
 
 def test_cut_inside_the_last_page(tmp_path):
-    """SQLite would take what is missing for zeros."""
+    """SQLite would read the missing part as zeros."""
     repo = fresh(tmp_path / "repo")
     answers(repo)
     drop_cache(repo)
@@ -218,7 +218,7 @@ def test_cut_inside_the_last_page(tmp_path):
 
 
 def test_another_journal_of_the_same_length(tmp_path):
-    """Not the length tells whether the cache knows the journal, nor its time, but what is in it."""
+    """The content decides whether the cache matches the journal, not its length or time."""
     one, two = fresh(tmp_path / "one"), fresh(tmp_path / "two")
     for repo, title in ((one, "first"), (two, "other")):
         for n in range(3):
@@ -235,7 +235,7 @@ def test_another_journal_of_the_same_length(tmp_path):
 
 
 def nobody(repo, *args):
-    """`bd`, run by somebody who may read the store and not write it, and trusts its owner."""
+    """`bd`, run by a user who may only read the store, and trusts its owner."""
     trust = {"GIT_CONFIG_COUNT": 1, "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": repo.path}
     return Result(subprocess.run(
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", BD, *args], cwd=repo.path,
@@ -244,7 +244,7 @@ def nobody(repo, *args):
 
 @pytest.fixture
 def readable():
-    """A store that others may read. pytest keeps its own folders from them."""
+    """A store that other users may read; pytest makes its own folders private."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="bd-readable-"))
     folder.chmod(0o755)
     repo = fresh(folder / "repo")

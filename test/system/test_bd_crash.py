@@ -1,4 +1,4 @@
-"""`bd` killed at any moment, and disks that fail: what was acknowledged is there, nothing is half there."""
+"""`bd` killed at any moment, and failing disks: acknowledged writes are kept, and no change is half done."""
 import json
 import re
 import resource
@@ -35,7 +35,7 @@ COMMANDS = {
 
 @pytest.fixture
 def furnished(plain_repo):
-    """A store with a bead in every state, at a time that stands still."""
+    """A store with a bead in every state, with a fixed clock."""
     repo = plain_repo
     repo.env["ABACUS_NOW"] = NOW
     repo.bd("init", "--prefix", "bd").ok()
@@ -51,7 +51,7 @@ def furnished(plain_repo):
 
 
 def plain(value):
-    """Notes get a random id, which the hash covers; no two runs make the same."""
+    """Notes get a random id, which the hash covers, so two runs never give the same hash."""
     text = re.sub(r'"id": "[0-9a-z]{8,}"', '"id": "note"', json.dumps(value))
     return json.loads(re.sub(r'"content_hash": "[0-9a-f]{64}"', '"content_hash": "hash"', text))
 
@@ -62,7 +62,7 @@ def run(repo, program, *args, **env):
 
 
 def points(repo, program, tmp_path, *args):
-    """How many steps the disk remembers of this command."""
+    """The number of steps of this command that change the disk."""
     counted = tmp_path / "counted"
     run(repo, program, *args, ABACUS_FAULT_COUNT=counted).ok()
     return int(counted.read_text())
@@ -73,12 +73,12 @@ def whole_of(found):
 
 
 def whole(repo):
-    """The same, with fewer questions."""
+    """The same, with fewer queries."""
     return tuple(plain(repo.json(*q)) for q in (("list", "--all", "-n", "0"), ("deleted", "-n", "0"), ("config", "list")))
 
 
 def same_whole(repo, wanted):
-    """The state, as the cache has it and as the journal has it, is one of these."""
+    """The state in the cache and the state in the journal are both one of these."""
     found = plain(state(repo))
     assert found in wanted, f"neither before nor after: {found}"
     assert_sound(repo)
@@ -153,8 +153,8 @@ def test_a_rebuild_killed_at_every_step(furnished, faulty, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", [["list"], ["config", "set", "claim.lease", "2h"]], ids=["rebuild", "config"])
-def test_the_dead_leave_nothing_behind(furnished, faulty, tmp_path, command):
-    """Files of those who died are cleared away by whoever does the same next; they would fill the disk."""
+def test_killed_commands_leave_no_files_behind(furnished, faulty, tmp_path, command):
+    """Temporary files of killed commands are removed by the next command of the same kind; they would fill the disk."""
     repo, store = furnished, Store(furnished)
     drop_cache(repo)
     kept = store.keep()
@@ -169,7 +169,7 @@ def test_the_dead_leave_nothing_behind(furnished, faulty, tmp_path, command):
 
 
 def test_a_caught_up_cache_is_killed_at_every_step(furnished, faulty, tmp_path):
-    """The record is in the journal and not in the cache; whoever makes that good dies too."""
+    """The record is in the journal and not in the cache, and the command that adds it is killed too."""
     repo, store = furnished, Store(furnished)
     kept = store.keep()
     repo.bd("update", "bd-one", *MANY).ok()
@@ -189,7 +189,7 @@ def test_a_caught_up_cache_is_killed_at_every_step(furnished, faulty, tmp_path):
 
 @pytest.fixture
 def full_log(furnished):
-    """A store whose cache is about to write its log back: the next change does it."""
+    """A store whose cache is about to checkpoint its log: the next change does it."""
     store, main = Store(furnished), furnished.cache.read_bytes()
     for n in range(100):
         kept = store.keep()
@@ -201,7 +201,7 @@ def full_log(furnished):
 
 
 def moments():
-    """The N-th call of a kind; of the many that write pages of the cache, each third."""
+    """The N-th call of a kind; every third one of the many that write pages of the cache."""
     return [n for n in range(1, 400) if n <= 12 or n % 3 == 0]
 
 
@@ -250,7 +250,8 @@ def test_killed_at_every_call(request, call, place):
                                    "fsync:error=EIO"])
 @pytest.mark.parametrize("place", ["full_log", "no_cache", "torn"])
 def test_a_disk_that_fails_at_every_call(request, place, fault):
-    """One call fails: either the change was made and said so, or an error says that it was not, or that nobody knows."""
+    """One call fails: the command succeeds, or an error says that the change was not made or that the result is
+    unknown."""
     repo = request.getfixturevalue("full_log" if place == "full_log" else "furnished")
     store, command = Store(repo), ["--json", *COMMANDS["create"]]
     if place == "no_cache":
@@ -295,7 +296,7 @@ def test_a_disk_that_fails_at_every_call(request, place, fault):
 
 @needs_strace
 def test_a_sync_that_fails_has_no_second_effect(furnished):
-    """The record may or may not be on the disk: it is there once, and nobody is told that it is safe."""
+    """The record may or may not be on disk: it has one effect, and is never acknowledged."""
     for n, more in enumerate(([], ["--request-id", "once"])):
         done = traced(furnished, "fdatasync:error=EIO:when=1", "--json", "create", f"title {n}", *more)
         error = storage_error(done)
@@ -310,8 +311,8 @@ def test_a_sync_that_fails_has_no_second_effect(furnished):
 @pytest.mark.parametrize("again", [["--request-id", "once", "create", "new", "--id", "bd-new"],
                                    ["label", "add", "bd-new", "l"], ["init"]],
                          ids=["same request", "nothing to change", "init"])
-def test_what_was_not_synced_is_synced_before_it_is_acknowledged(furnished, tmp_path, again):
-    """Killed between write and sync: whoever says later that it is there makes sure of it."""
+def test_an_unsynced_record_is_synced_before_it_is_acknowledged(furnished, tmp_path, again):
+    """After a kill between write and sync, a later command that acknowledges the record syncs it first."""
     done = traced(furnished, "fdatasync:signal=SIGKILL:when=1", "--request-id", "once", "--json", "create", "new",
                   "--id", "bd-new", "-l", "l")
     assert killed(done)
@@ -327,7 +328,7 @@ def test_what_was_not_synced_is_synced_before_it_is_acknowledged(furnished, tmp_
 
 @pytest.fixture
 def long_journal(furnished):
-    """A journal that is longer than the cache, so that a limit on file sizes meets it alone."""
+    """A journal that is longer than the cache, so that a limit on file sizes affects only the journal."""
     for n in range(40):
         furnished.bd("update", "bd-one", "-d", "word " * 1000 + str(n)).ok()
     assert furnished.journal.stat().st_size > 2 * furnished.cache.stat().st_size
@@ -335,7 +336,7 @@ def long_journal(furnished):
 
 
 def limited(repo, room, ignored, *args):
-    """Runs `bd` where the journal can grow by so many bytes only: the kernel writes a part and then refuses."""
+    """Runs `bd` with room for that many bytes in the journal: the kernel writes a part and then refuses."""
     most = repo.journal.stat().st_size + room
 
     def limit():
@@ -349,7 +350,7 @@ def limited(repo, room, ignored, *args):
 
 @pytest.mark.parametrize("ignored", [True, False], ids=["SIGXFSZ ignored", "SIGXFSZ by default"])
 def test_a_record_written_in_part(long_journal, ignored):
-    """A limit on the size of files is an error, whatever the signal would do: no command dies of it."""
+    """A limit on the size of files is an error, and its signal kills no command."""
     repo, store = long_journal, Store(long_journal)
     command = ["--json", "--request-id", "once", *COMMANDS["create"]]
     before, kept, size = repo.json("list", "--all"), store.keep(), repo.journal.stat().st_size

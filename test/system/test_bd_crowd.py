@@ -43,13 +43,13 @@ GOALS = [f"bd-goal{n}" for n in range(5)]
 
 
 def goals(repo):
-    """What the crowd works on."""
+    """The beads that all processes work on."""
     for goal in GOALS:
         repo.create("goal", "--id", goal)
 
 
 def crowd(repo, members):
-    """(what, who, how often): all wait until all are there; what each of them was answered."""
+    """(operation, actor, count): all processes start together; returns the replies of each."""
     gate, opener = os.pipe()
     running = [subprocess.Popen(["bash", "-c", LOOP, BD, kind, str(n), str(each)], stdin=gate,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=repo.path,
@@ -63,7 +63,7 @@ def crowd(repo, members):
 
 
 def call(line, err):
-    """Seconds, exit code, reply, and what was said beside it."""
+    """Seconds, exit code, reply, and the text on standard error."""
     took, code, reply = line.split(" ", 2)
     return int(took) / 1e6, int(code), json.loads(reply), err
 
@@ -143,7 +143,7 @@ def test_fifty_updates_if_the_hash_is_still_the_same(repo, attempt):
     assert_sound(repo)
 
 
-def test_two_hundred_take_the_next_of_a_hundred(repo):
+def test_two_hundred_processes_claim_a_hundred_beads(repo):
     plan = repo.path.parent / "plan.md"
     plan.write_text("".join(f"## bead {n}\n\n### Priority\n{n % 5}\n\n" for n in range(100)))
     repo.bd("create", "-f", str(plan)).ok()
@@ -159,7 +159,7 @@ def test_two_hundred_take_the_next_of_a_hundred(repo):
 
 
 def test_one_request_sent_by_many(repo):
-    """One effect, one answer, for everybody."""
+    """One effect, and the same reply for all."""
     for command in (["create", "once"], ["ready", "--claim"]):
         done = together(repo, [["--json", "--request-id", command[0], *command]] * 30)
         assert [d.code for d in done] == [0] * 30, [d.out for d in done]
@@ -180,7 +180,7 @@ def test_many_inits_make_one_store(plain_repo):
     assert_sound(plain_repo)
 
 
-def test_opposite_edges_at_once_make_no_circle(repo):
+def test_opposite_edges_at_once_form_no_cycle(repo):
     for round_ in range(5):
         a, b, c = (repo.create(f"{name} {round_}") for name in "abc")
         done = together(repo, [["--json", "dep", "add", *pair] for pair in ((a, b), (b, c), (c, a))] * 4)
@@ -190,7 +190,7 @@ def test_opposite_edges_at_once_make_no_circle(repo):
 
 
 def test_deletes_against_updates(repo):
-    """Whichever comes first; the loser is told that it is deleted, or the bead lives no more."""
+    """In either order: the loser gets the error that the bead is deleted, or the bead ends up deleted."""
     for round_ in range(5):
         bead = repo.create("x")
         done = together(repo, [["--json", "update", bead, "--append-notes", f"{n}"] for n in range(10)] +
@@ -202,7 +202,7 @@ def test_deletes_against_updates(repo):
 
 
 def test_the_cache_is_removed_while_all_work(repo):
-    """Whoever deletes it at any moment makes things slower, and nothing else."""
+    """Deleting it at any moment only makes commands slower."""
     goals(repo)
     chance, stop, removed = random.Random(SEED), threading.Event(), [0]
 
@@ -240,7 +240,7 @@ def test_the_cache_is_removed_while_all_work(repo):
 
 
 def test_doctor_and_validate_beside_writers(repo):
-    """What they report is true while others write: no damage where there is none."""
+    """Their reports are true while others write: they find no damage."""
     stop, told = threading.Event(), []
 
     def ask():
@@ -262,7 +262,7 @@ def test_doctor_and_validate_beside_writers(repo):
 
 
 def test_killed_among_others(repo):
-    """Creators die at any moment; what was answered is there, no request has two effects."""
+    """Creators are killed at any moment; acknowledged beads are there, and no request has two effects."""
     chance, answered = random.Random(SEED), {}
     for round_ in range(12):
         running = {}
@@ -292,8 +292,8 @@ def test_killed_among_others(repo):
 
 
 @needs_strace
-def test_whoever_holds_the_lock_and_stands_still(repo):
-    """Readers are answered; a writer waits, and is done when the holder goes on."""
+def test_a_stopped_process_that_holds_the_writers_lock(repo):
+    """Readers get replies; a writer waits, and succeeds when the holder continues."""
     repo.create("first", "--id", "bd-first")
     before = repo.journal.stat().st_size
     held = subprocess.Popen([STRACE, "-f", "-qq", "-o", os.devnull, "-e", "inject=write:signal=SIGSTOP:when=1", BD,
@@ -317,7 +317,7 @@ def test_whoever_holds_the_lock_and_stands_still(repo):
 
 
 def stopped_child(parent):
-    """The process below strace, once it stands still."""
+    """The process below strace, once it is stopped."""
     found = []
 
     def look():
@@ -344,8 +344,8 @@ done
 '''
 
 
-def test_what_was_acknowledged_is_seen_at_once(repo):
-    """By whoever asks next, while others write and the log of the cache is written back again and again."""
+def test_an_acknowledged_write_is_seen_at_once(repo):
+    """By the next reader, while others write and the log of the cache is checkpointed repeatedly."""
     loops = [subprocess.Popen(["bash", "-c", SEES, BD, str(n), "15"], cwd=repo.path, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**repo.env))
              for n in range(16)]

@@ -1,5 +1,5 @@
-"""The journal cut and damaged anywhere: a torn end is dropped; after other damage reads go on from what precedes
-it, with a warning, and writes are refused; nothing is missing in silence."""
+"""The journal truncated and damaged anywhere: a torn end is dropped; after other damage, reads use the records before
+it, with a warning, and writes are refused; no loss goes unreported."""
 import shutil
 
 import pytest
@@ -21,7 +21,7 @@ def small(plain_repo):
 
 
 def records(data):
-    """Where each record begins, and where the last one ends."""
+    """The start of each record, and the end of the last one."""
     starts = [0]
     while starts[-1] < len(data):
         starts.append(data.index(b"\n", starts[-1]) + 1)
@@ -39,7 +39,7 @@ def refused(repo, offset, path=None, command=("list", "--all")):
 
 
 def read_on(repo, offset, expected):
-    """A read has what precedes the damage, and names the file, the record and the command that repairs it."""
+    """A read has the records before the damage, and names the file, the record and the command that repairs it."""
     done = repo.bd("--json", "list", "--all").ok()
     assert [b["title"] for b in done.json] == expected, (offset, done.json)
     assert "journal." in done.err and "bd repair --apply" in done.err, done.err
@@ -52,7 +52,7 @@ def titles(repo):
 
 @pytest.mark.parametrize("cache", ["kept", "dropped"])
 def test_cut_at_every_byte_of_the_last_record(small, cache):
-    """Only the record that was not finished is gone, and the next one takes its place."""
+    """Only the unfinished record is missing, and the next one takes its place."""
     repo, store = small, Store(small)
     whole = repo.journal.read_bytes()
     starts, kept = records(whole), store.keep()
@@ -76,7 +76,8 @@ def test_cut_at_every_byte_of_the_last_record(small, cache):
 
 @pytest.mark.parametrize("cache", ["kept", "dropped"])
 def test_cut_between_records(small, cache):
-    """Without the cache nobody can know; with it, the loss is said once, and what the cache knew is kept aside."""
+    """Without the cache the loss cannot be known; with it, it is reported once, and the data of the cache is set
+    aside."""
     repo, store = small, Store(small)
     whole = repo.journal.read_bytes()
     starts, kept = records(whole), store.keep()
@@ -109,8 +110,8 @@ def test_cut_between_records(small, cache):
         assert_sound(repo)
 
 
-def test_a_writer_makes_anew_a_cache_that_is_ahead(small):
-    """The cache knows one whole record more than the journal: it is only a guess."""
+def test_a_writer_rebuilds_a_cache_that_is_ahead(small):
+    """The cache has one whole record more than the journal, which does not count."""
     repo, whole = small, small.journal.read_bytes()
     repo.journal.write_bytes(whole[:records(whole)[-2]])
     done = repo.bd("--json", "create", "new", "--id", "b-new").ok()
@@ -133,12 +134,13 @@ def test_the_journal_removed(small):
 
 
 def damage(byte):
-    """Other values of a byte: one bit, nothing, and what ends a record."""
+    """Other values of a byte: one bit flipped, zero, and the end of a record."""
     return sorted({byte ^ 1, byte ^ 0x80, 0, 0x0a} - {byte})
 
 
 def test_one_byte_flipped_anywhere_without_a_cache(small):
-    """Every byte is covered, the end of the last record too: only a line that was cut was not finished."""
+    """The checksums cover every byte, including the end of the last record: only a truncated line counts as
+    unfinished."""
     repo = small
     whole = repo.journal.read_bytes()
     starts = records(whole)
@@ -160,7 +162,7 @@ def test_one_byte_flipped_anywhere_without_a_cache(small):
 
 
 def test_one_byte_flipped_anywhere_beside_a_cache(small):
-    """All beads, or an error; then writing goes on, or is refused; what was written is found or refused."""
+    """Either all beads are there or there is an error; then a write succeeds and is found, or it is refused."""
     repo, store = small, Store(small)
     whole = repo.journal.read_bytes()
     starts, kept, good = records(whole), store.keep(), titles(small)
@@ -185,7 +187,7 @@ def test_one_byte_flipped_anywhere_beside_a_cache(small):
 
 
 @pytest.mark.parametrize("cache", ["kept", "dropped"])
-def test_records_removed_doubled_exchanged(small, cache):
+def test_records_removed_duplicated_or_swapped(small, cache):
     repo, store = small, Store(small)
     lines = repo.journal.read_bytes().splitlines(keepends=True)
     starts, kept = records(b"".join(lines)), store.keep()
@@ -228,7 +230,7 @@ def test_records_removed_doubled_exchanged(small, cache):
 
 
 def test_a_record_of_another_repository(small, tmp_path):
-    """A good line in the wrong place is noticed too: the checksum covers the one before."""
+    """A valid line in the wrong place is noticed too: its checksum covers the record before it."""
     repo, whole = small, small.journal.read_bytes()
     other = whole.replace(b'"title":"0"', b'"title":"9"')
     assert other != whole
@@ -244,12 +246,12 @@ def test_a_record_of_another_repository(small, tmp_path):
 
 @pytest.fixture(scope="module")
 def large_store(tmp_path_factory):
-    """Where a store with three segments is kept."""
+    """The folder of a store with three segments."""
     return tmp_path_factory.mktemp("large")
 
 
 def keep_from_cutting(repo):
-    """Where receipts cannot be put away, the journal is not cut, and goes on in another file."""
+    """If receipts cannot be moved, the journal is not cut, and continues in another file."""
     (repo.home / "receipts.db").mkdir()
 
 
@@ -283,7 +285,7 @@ def part(repo, n):
 
 @needs_strace
 def test_a_segment_is_on_the_disk_before_the_next_one(plain_repo, tmp_path):
-    """Its last record may be of somebody who has not synced it yet; without it the next segment is worth nothing."""
+    """Its last record may belong to a process that has not synced it yet; without it the next segment is useless."""
     repo, body, log = plain_repo, tmp_path / "body", tmp_path / "calls"
     repo.bd("init", "--prefix", "b").ok()
     keep_from_cutting(repo)
@@ -318,7 +320,7 @@ def test_segments_are_read_in_order(segmented):
 
 @pytest.mark.parametrize("cache", ["kept", "dropped"])
 @pytest.mark.parametrize("n", [1, 2])
-def test_a_segment_in_the_middle_is_gone_or_cut(segmented, n, cache):
+def test_a_missing_or_truncated_segment_in_the_middle(segmented, n, cache):
     repo, whole = segmented, part(segmented, n).read_bytes()
     starts = records(whole)
     good = [b["id"] for b in repo.json("list", "--all", "-n", "0", "--fields", "id")]
@@ -349,7 +351,7 @@ def test_a_segment_in_the_middle_is_gone_or_cut(segmented, n, cache):
     assert [b["id"] for b in repo.json("list", "--all", "-n", "0", "--fields", "id")] == good
 
 
-def test_the_last_segment_gone_beside_a_cache(segmented):
+def test_a_missing_last_segment_with_a_cache(segmented):
     repo, whole = segmented, part(segmented, 3).read_bytes()
     part(repo, 3).unlink()
     for command in (("create", "x"), ("init",)):
@@ -360,7 +362,7 @@ def test_the_last_segment_gone_beside_a_cache(segmented):
     assert titles(repo)[-1:] == ["last"]
 
 
-def test_a_segment_too_many(segmented):
+def test_an_additional_segment(segmented):
     repo = segmented
     part(repo, 5).write_bytes(b"")
     drop_cache(repo)
@@ -376,8 +378,8 @@ def test_a_segment_too_many(segmented):
     assert_sound(repo)
 
 
-def test_an_empty_segment_is_begun_again(segmented):
-    """The same, with the cache that knew the one before."""
+def test_an_empty_segment_is_used_again(segmented):
+    """The same, with a cache of the state before."""
     repo = segmented
     part(repo, 4).write_bytes(b"0123")
     assert titles(repo)[-1:] == ["last"]
@@ -389,7 +391,7 @@ def test_an_empty_segment_is_begun_again(segmented):
 
 
 def test_sectors_lost_before_the_sync_end_the_journal(small):
-    """A power failure may lose any sectors of a record that was not synced: it is as if it had never been written."""
+    """A power failure may lose any sectors of an unsynced record: it counts as never written."""
     repo = small
     repo.create("long", "--id", "b-long", "-d", "x" * 3000)
     whole = repo.journal.read_bytes()
@@ -408,7 +410,7 @@ def test_sectors_lost_before_the_sync_end_the_journal(small):
 
 
 def test_sectors_lost_far_from_the_end_are_damage(small):
-    """What was synced later cannot have been lost by a power failure: nothing is dropped in silence."""
+    """A power failure cannot have lost data before a later sync: nothing is dropped without a report."""
     repo = small
     start = records(repo.journal.read_bytes())[-1]
     for n in range(11):

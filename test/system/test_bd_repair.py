@@ -1,5 +1,5 @@
-"""`bd repair` on a damaged journal: the damaged files are kept, every record whose checksum holds is saved, also those
-after the damage, and each one that could not be saved is reported."""
+"""`bd repair` on a damaged journal: the damaged files are kept, every record with a valid checksum is saved, even
+after the damage, and each lost record is reported."""
 import pytest
 
 from bead_harness import NOW, Store, assert_sound, drop_cache, faulty  # noqa: F401
@@ -21,7 +21,7 @@ def store(plain_repo):
 
 
 def repaired(repo, *args):
-    """The report about the journal, of a repair that was carried out."""
+    """The report about the journal of a repair with --apply."""
     done = repo.bd("--json", "repair", "--apply", *args).ok().json
     journal = done["journal"]
     assert done["applied"] and journal["applied"] and journal["kept_as"].startswith("journal.*.damaged_"), done
@@ -41,7 +41,7 @@ def kept_files(repo):
 
 
 def goes_on(repo):
-    """Nothing is left of the damage: the truth and the cache agree, and writes work."""
+    """No damage is left: journal and cache agree, and writes work."""
     before = titles(repo)
     drop_cache(repo)
     assert titles(repo) == before
@@ -52,7 +52,7 @@ def goes_on(repo):
 
 
 def flips(whole):
-    """One place of every kind in each record: where the record begins, the place, and what kind it is."""
+    """One position of every kind in each record: the start of the record, the position, and its kind."""
     starts = records(whole)
     for n, (start, end) in enumerate(zip(starts, starts[1:])):
         for at in (start, start + 3, start + 7):
@@ -64,7 +64,7 @@ def flips(whole):
 
 
 def test_a_flip_in_every_kind_of_place(store):
-    """A damaged checksum or line end costs nothing; damaged text costs that one record, and it is reported."""
+    """A damaged checksum or line end loses nothing; damaged text loses that one record, which is reported."""
     repo, kept = store, Store(store)
     drop_cache(repo)
     whole, before = repo.journal.read_bytes(), kept.keep()
@@ -101,7 +101,7 @@ def test_without_apply_nothing_is_changed(store):
     refused(repo, starts[3], command=("create", "x"))
 
 
-def test_the_doctor_repairs_where_it_is_asked_to(store):
+def test_the_doctor_repairs_with_fix(store):
     repo, whole = store, store.journal.read_bytes()
     repo.journal.write_bytes(whole.replace(b"bead 2", b"bead X"))
     drop_cache(repo)
@@ -126,8 +126,8 @@ def test_several_damaged_places(store):
 
 
 @pytest.mark.parametrize("filler", [b"\0", b"X", b"\xff", b"\n"])
-def test_a_region_over_the_end_of_a_record(store, filler):
-    """What is destroyed is lost. The record after it cannot be checked any more: it is kept, and reported so."""
+def test_a_damaged_region_across_the_end_of_a_record(store, filler):
+    """The destroyed record is lost. The record after it can no longer be checked: it is kept, and reported."""
     repo, whole = store, store.journal.read_bytes()
     starts = records(whole)
     a, b = starts[3] - 40, starts[3] + 60
@@ -140,7 +140,7 @@ def test_a_region_over_the_end_of_a_record(store, filler):
 
 
 def test_cut_at_every_place_of_a_sealed_file(segmented):  # noqa: F811
-    """A file that others follow ends with a whole record; what is missing at its end is reported."""
+    """A file that others follow ends with a whole record; a missing end is reported."""
     repo, kept = segmented, Store(segmented)
     whole = part(repo, 2).read_bytes()
     starts, everything = records(whole), {b["id"] for b in repo.json("list", "--all", "-n", "0", "--fields", "id")}
@@ -221,7 +221,7 @@ def test_requests_are_still_recognised(store):
 
 @pytest.fixture
 def shared(tmp_path):
-    """A clone that has published two beads, taken in one of another clone, and written one more."""
+    """A clone that has published two beads, pulled one of another clone, and written one more."""
     remote = bare(tmp_path / "beads.git")
     anna, ben = clone(tmp_path / "anna", remote), clone(tmp_path / "ben", remote)
     anna.create("one", "--id", "b-1")
@@ -234,7 +234,7 @@ def shared(tmp_path):
     return anna
 
 
-def test_damage_to_what_is_published_costs_nothing(shared):
+def test_damage_to_published_records_loses_nothing(shared):
     repo, everything = shared, titles(shared)
     assert sorted(everything) == ["one", "own", "theirs", "two"]
     whole = repo.journal.read_bytes()
@@ -250,7 +250,7 @@ def test_damage_to_what_is_published_costs_nothing(shared):
 
 
 def test_the_record_of_the_published_commit_damaged(shared):
-    """Which commit has all before it is then told by the ref."""
+    """The ref then says which commit contains everything before it."""
     repo, everything = shared, titles(shared)
     whole = repo.journal.read_bytes()
     assert whole.count(b'{"base":{"commit"') >= 2
@@ -263,7 +263,7 @@ def test_the_record_of_the_published_commit_damaged(shared):
     goes_on(repo)
 
 
-def test_the_journal_gone_but_published(shared):
+def test_a_missing_journal_of_a_published_store(shared):
     repo = shared
     for n in repo.home.glob("journal.*"):
         n.unlink()
@@ -275,8 +275,8 @@ def test_the_journal_gone_but_published(shared):
     goes_on(repo)
 
 
-def test_killed_at_any_step_it_can_be_run_again(store, faulty, tmp_path):  # noqa: F811
-    """Nothing more is lost, and what was lost is reported by the run that comes to its end."""
+def test_a_repair_killed_at_any_step_can_be_repeated(store, faulty, tmp_path):  # noqa: F811
+    """Nothing more is lost, and the run that completes reports all losses."""
     repo, kept = store, Store(store)
     whole = repo.journal.read_bytes()
     starts = records(whole)

@@ -1,4 +1,4 @@
-"""Killed at any moment: what was acknowledged is there, and the next command just works."""
+"""Killed at any moment: acknowledged writes are kept, and the next command works."""
 import json
 import os
 import random
@@ -22,7 +22,7 @@ LOOP = '''i=0; while :; do i=$((i+1))
 
 
 def test_posts_killed_in_a_loop(project, tmp_path):
-    """Whole loops of posts die at random moments, program and shell alike."""
+    """Loops of posts are killed at random moments, both program and shell."""
     chance = random.Random(SEED)
     acknowledged = {}
     for round_ in range(25):
@@ -58,7 +58,7 @@ def test_posts_killed_in_a_loop(project, tmp_path):
 
 
 def test_single_posts_killed_and_sent_again(project):
-    """Whether or not it got through, the same request id has one effect."""
+    """Whether or not the first attempt was stored, the same request id has one effect."""
     chance = random.Random(SEED)
     dead = 0
     for n in range(120):
@@ -80,7 +80,7 @@ def test_single_posts_killed_and_sent_again(project):
 
 
 def test_readers_killed_in_a_loop(project):
-    """A reader writes too (what was read, who is offline) and may not hurt by dying."""
+    """A reader writes too (read positions, offline agents), and must do no harm when killed."""
     chance = random.Random(SEED)
     for n in range(30):
         project.bb("--as", "w", "--quiet", "post", f"{n}").ok()
@@ -111,7 +111,7 @@ def fresh(project):
 
 @pytest.fixture
 def full_log(project):
-    """A board whose log is about to be written back: the next post does it."""
+    """A board whose log is about to be checkpointed: the next post does it."""
     before = parts(project)[""]
     shadow = project.path.parent / "shadow"
     n = 0
@@ -187,7 +187,7 @@ def test_init_killed_at_every_call(tmp_path, call):
 @needs_strace
 @pytest.mark.parametrize("call", CALLS)
 def test_init_on_a_damaged_board_killed_at_every_call(fresh, tmp_path, call):
-    """Not a byte of the damaged database or of its log is lost on the way to a new board."""
+    """No byte of the damaged database or its log is lost on the way to a new board."""
     db = sqlite3.connect(fresh.database)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
@@ -219,7 +219,7 @@ OTHERS = '{\n  // mine\n  "mcpServers": {"other": {"command": "x", "args": []}},
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("before", [None, OTHERS], ids=["no-file", "a-file"])
 def test_install_killed_at_every_call(tmp_path, call, before):
-    """The host's file is the old one or the new one, whole, and a second try ends the same."""
+    """The host's file is completely old or completely new, and a second attempt gives the same result."""
     whole = None
     for n, fault in each_moment(call):
         board = Project(tmp_path / f"n{n}")
@@ -250,7 +250,7 @@ def test_install_killed_at_every_call(tmp_path, call, before):
 @pytest.mark.parametrize("fault", ["pwrite64:error=ENOSPC", "pwrite64:error=EIO", "fdatasync:error=EIO",
                                    "fdatasync:error=ENOSPC", "write:error=ENOSPC"])
 def test_post_that_meets_a_failing_disk_at_every_call(request, tmp_path, state, fault):
-    """An error is one that was said truly: "nothing was changed" only where it was not."""
+    """Errors are true: "nothing was changed" only if that is so."""
     template = request.getfixturevalue(state)
     known = [m[2] for m in messages(template)]
     command = ["--as", "a", "--json", "--request-id", "once", "post", "new"]
@@ -294,7 +294,7 @@ def count(template, tmp_path, call, command, known={}):
 
 @needs_strace
 def test_init_says_done_only_when_its_folder_is_durable(empty, tmp_path):
-    """Each folder in which something was made is synced before the reply is printed."""
+    """Each folder with a new entry is synced before the reply is printed."""
     log = tmp_path / "calls"
     subprocess.run([STRACE, "-f", "-qq", "-y", "-o", log, "-e", "trace=fsync,fdatasync,write", BB, "init"],
                    stdin=subprocess.DEVNULL, capture_output=True, check=True, cwd=empty.path,

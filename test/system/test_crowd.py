@@ -82,7 +82,7 @@ def test_twenty_inits_make_one_board(empty, attempt):
 
 @needs_strace
 def test_an_init_that_overtakes_another_warns_of_nothing(empty):
-    """The slower one has made the folder; the faster one still makes the first board."""
+    """The slower one has made the folder, and the faster one still makes the first board."""
     slow = subprocess.Popen([STRACE, "-qq", "-o", "/dev/null", "-e", "inject=flock:delay_enter=500000",
                              BB, "--json", "init"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, cwd=empty.path, env=environment())
@@ -93,7 +93,7 @@ def test_an_init_that_overtakes_another_warns_of_nothing(empty):
 
 
 def test_a_post_right_after_any_init_is_kept(empty):
-    """Whoever was told that the board is there may use it, while others still start."""
+    """The board can be used as soon as one init has replied, while others still start."""
     script = '"$0" --quiet init && "$0" --json post "$1"'
     done = [finish(p) for p in [loop(empty, script, f"m{n}", 1) for n in range(20)]]
     assert [d.code for d in done] == [0] * 20, [d.out + d.err for d in done]
@@ -158,7 +158,7 @@ def test_one_request_id_with_eight_contents(project):
 
 
 def test_replies_to_a_message_that_is_cleared_meanwhile(project):
-    """Either the reply comes first and keeps its message, or it finds nothing to reply to."""
+    """Either the reply comes first and keeps its message, or its message is not found."""
     for round_ in range(5):
         old = project.json("post", "old", env={"ABACUS_NOW": "2020-01-01T00:00:00Z"})["id"]
         done = start_together(project, [["--json", "post", "re", "--reply-to", str(old)]] * 6 + [
@@ -170,7 +170,7 @@ def test_replies_to_a_message_that_is_cleared_meanwhile(project):
 
 
 def test_a_board_removed_among_writers(project):
-    """They are told that there is none; no other error, and nothing half removed."""
+    """They get the error that there is no board, and no other; nothing is half removed."""
     for round_ in range(5):
         done = start_together(project, [["--json", "post", "x"]] * 8 + [["--json", "destroy", "--confirm"]] +
                               [["--json", "log"]] * 4)
@@ -193,7 +193,7 @@ def test_boards_made_and_removed_by_a_crowd(project):
 
 
 def test_clocks_that_disagree(project):
-    """A writer that waited has an earlier time than the one before it: newest first all the same."""
+    """A writer that waited has an earlier time than the one before it: the order is still newest first."""
     at = ["12:00:00.000", "12:00:01.000", "12:00:03.000", "12:00:02.000"]
     for n, time in enumerate(at, 1):
         project.json("post", f"m{n}", env={"ABACUS_NOW": f"2024-01-01T{time}Z"})

@@ -1,4 +1,4 @@
-"""A crowd of agents on beads that touch the same files: with 'bd ready --parallel' no two held beads ever overlap."""
+"""Many agents on beads that touch the same files: with 'bd ready --parallel', no two claimed beads overlap."""
 import random
 
 import pytest
@@ -11,13 +11,13 @@ def overlap(a, b):
 
 
 def overlaps(held, touches):
-    """Pairs of held beads that touch a file in common."""
+    """Pairs of claimed beads that touch a file in common."""
     beads = sorted(held)
     return [(a, b) for i, a in enumerate(beads) for b in beads[i + 1:] if overlap(touches[a], touches[b])]
 
 
 def crowd(repo, *ready):
-    """Every agent takes a bead, works, closes it, until none is left; returns how many overlaps were seen on the way."""
+    """Every agent claims a bead, works and closes it, until none is left; returns the number of overlaps."""
     touches = {bead["id"]: bead.get("touches", []) for bead in repo.json("list", "-n", "0")}
     chance, held, seen, closed = random.Random(7), {}, 0, 0
     while closed < BEADS:

@@ -1,4 +1,4 @@
-"""Disks that are full, read-only, locked, damaged or of another make."""
+"""Disks that are full, read-only, locked or damaged, and boards of other programs."""
 import contextlib
 import os
 import pathlib
@@ -36,14 +36,14 @@ def mounted(path, *options):
 
 @contextlib.contextmanager
 def read_only(project):
-    """The project on a mount that takes no writes."""
+    """The project on a read-only mount."""
     with mounted(project.path, "--bind", str(project.path)):
         subprocess.run(["mount", "-o", "remount,bind,ro", str(project.path)], check=True)
         yield
 
 
 def checkpoint(project, leave_wal=False):
-    """Moves the log into the database, and removes it unless it is to stay."""
+    """Moves the log into the database, and removes it unless it is to be kept."""
     db = sqlite3.connect(project.database)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
@@ -51,7 +51,7 @@ def checkpoint(project, leave_wal=False):
 
 
 def fill(path):
-    """Leaves not a byte free."""
+    """Leaves no free byte."""
     with open(path, "wb", buffering=0) as file:
         for size in (65536, 4096, 1):
             with contextlib.suppress(OSError):
@@ -107,7 +107,7 @@ def test_a_disk_filled_by_others(small):
 @needs_root
 @pytest.mark.parametrize("log", [True, False], ids=["log", "no-log"])
 def test_a_board_without_shared_memory_on_a_full_disk(small, log):
-    """The files beside the database are gone, as after a copy, and cannot be made again."""
+    """The files beside the database are missing, as after a copy, and cannot be created."""
     small.bb("init").ok()
     small.json("--as", "a", "post", "before")
     if not log:
@@ -150,7 +150,7 @@ def test_install_on_a_full_disk(small):
 @pytest.mark.parametrize("fault", ["pwrite64:error=ENOSPC:when=1+", "/^ftruncate:error=ENOSPC:when=1+",
                                    "pwrite64:error=EIO:when=1+", "pread64:error=EIO:when=1+"])
 def test_init_on_a_sound_board_and_a_failing_disk(project, fault):
-    """A disk that fails is no reason to call the database damaged."""
+    """A failing disk does not mean that the database is damaged."""
     project.json("post", "kept")
     traced(project, fault, "--json", "init")
     assert not [name for name in held(project) if "damaged" in name], "init took a sound board away"
@@ -164,7 +164,7 @@ LEFT = ["closed", "log", "log-only"]
 
 
 def leave(project, state):
-    """A board as it may be found: closed properly, with its log, with the log alone."""
+    """A board in different states: closed properly, with its log, with the log alone."""
     (project.path / "f").write_text("x")
     project.json("--as", "w", "post", "hello", "--ref", "tt:issue:1", "--priority", "high")
     project.json("--as", "w", "artifact", "add", "f", "a file")
@@ -226,7 +226,7 @@ def test_init_on_a_read_only_mount(empty):
 
 @pytest.fixture
 def shared():
-    """A board of root's in a folder that all may enter, and `bb` as somebody without rights there."""
+    """A board of root in a folder that all users may enter, and `bb` as a user without permissions there."""
     base = pathlib.Path(tempfile.mkdtemp(prefix="bb-shared-"))
     try:
         base.chmod(0o755)
@@ -269,8 +269,8 @@ def test_a_board_that_may_only_be_read(shared, state):
 
 
 @needs_root
-def test_a_board_that_may_not_even_be_read(shared):
-    """It is there, and that is what has to be said: 'none found' would send people to init."""
+def test_a_board_that_may_not_be_read(shared):
+    """The error has to say that it exists: 'none found' would lead people to init."""
     for command in (["log"], ["post", "x"], ["init"]):
         error = assert_error(shared.as_other_user("--json", *command), "INTERNAL_ERROR")
         assert "ermission denied" in error["message"], (command, error)
@@ -278,7 +278,7 @@ def test_a_board_that_may_not_even_be_read(shared):
 
 @needs_root
 def test_a_database_that_may_not_be_read_in_a_folder_that_may(shared):
-    """Not damaged, only not ours: init leaves it alone although it could rename it."""
+    """It is not damaged, only not readable: init does not change it although it could rename it."""
     shared.json("post", "kept")
     folder = shared.path / ".bb"
     os.chown(folder, 65534, 65534)
@@ -326,7 +326,7 @@ def test_a_database_locked_by_another_program(project):
 
 
 def test_a_writer_that_queues_behind_another_waits_no_longer(project):
-    """Five seconds are the limit of a command, not of each lock it needs."""
+    """Five seconds is the limit of a command, not of each lock."""
     other = sqlite3.connect(project.database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     first = project.spawn("--json", "post", "x", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -440,7 +440,7 @@ def test_init_on_a_damaged_database(project, kind):
 
 @pytest.mark.parametrize("kind", ["noise", "text", "empty"])
 def test_a_damaged_log_of_a_board_that_is_in_the_log(project, kind):
-    """All but the first page is in the log, as where another program made the board. Nothing is shown that is not so,
+    """All but the first page is in the log, as if another program had made the board. Nothing wrong is shown, and
     nothing is overwritten."""
     db = sqlite3.connect(project.database)
     script = "\n".join(db.iterdump())
@@ -475,7 +475,7 @@ def test_a_damaged_log_of_a_board_that_is_in_the_log(project, kind):
 
 @pytest.mark.parametrize("where", [0, 8, 40, 5000, -100])
 def test_noise_in_the_log_of_a_written_back_board(project, where):
-    """What was written back stays; of the log, what stands before the noise counts."""
+    """Checkpointed data is kept; of the log, the part before the damage counts."""
     for n in range(5):
         project.json("post", f"written back {n}")
     checkpoint(project)
@@ -507,7 +507,7 @@ def test_a_missing_database(project):
 
 
 def test_a_missing_database_whose_log_is_left(project):
-    """The log may be all that is left of the messages, so it is kept, and not played into the new one."""
+    """The log may be all that is left of the messages, so it is kept, and not applied to the new database."""
     project.json("post", "only in the log")
     project.database.unlink()
     log = pathlib.Path(f"{project.database}-wal").read_bytes()
@@ -545,7 +545,7 @@ AGES = {"now": timedelta(seconds=20), "recent": timedelta(minutes=7), "late": ti
 
 @pytest.fixture(params=[(s, j) for s in STAMPS for j in ("WAL", "DELETE")], ids=lambda p: "-".join(p))
 def foreign(empty, request):
-    """A board made by another program that knows the seed's schema and nothing else."""
+    """A board made by another program that knows only the seed's schema."""
     stamp, journal = STAMPS[request.param[0]], request.param[1]
     (empty.path / ".bb").mkdir()
     db = sqlite3.connect(empty.database)
@@ -569,7 +569,7 @@ def foreign(empty, request):
 BY_AGE = ["now", "recent", "late", "hour", "day", "old"]
 
 
-def test_a_board_of_another_make_is_read(foreign):
+def test_a_board_of_another_program_is_read(foreign):
     log = foreign.json("log")
     assert [m["content"] for m in log] == [f"from {n}" for n in BY_AGE]
     for m in log:
@@ -590,11 +590,11 @@ def test_a_board_of_another_make_is_read(foreign):
 
 @pytest.mark.parametrize("since, count", [("19s", 0), ("20s", 1), ("10m", 2), ("15m", 2), ("1h", 4), ("23h", 5), ("1d", 5),
                                           ("1w", 5), ("2w", 6)])
-def test_since_on_a_board_of_another_make(foreign, since, count):
+def test_since_on_a_board_of_another_program(foreign, since, count):
     assert [m["from_agent"] for m in foreign.json("log", "--since", since)] == BY_AGE[:count]
 
 
-def test_a_board_of_another_make_is_used_in_full(foreign):
+def test_a_board_of_another_program_can_be_used_completely(foreign):
     assert [m["unread"] for m in foreign.json("--as", "r", "log", "--unread", "-n", "2")] == [True] * 2
     done = foreign.bb("--as", "r", "--json", "post", "mine", "--reply-to", "1")
     assert done.json["id"] == 7
@@ -628,14 +628,14 @@ def test_the_other_program_still_reads_what_we_write(foreign):
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
 @pytest.mark.parametrize("foreign", [("mixed", "WAL")], indirect=True)
-def test_the_newest_of_a_board_of_two_makes(foreign, limit):
-    """The latest by time, not by how the time is written."""
+def test_the_newest_messages_of_a_board_of_two_programs(foreign, limit):
+    """By time, whatever the format of the time."""
     assert [m["from_agent"] for m in foreign.json("log", "--since", "1w", "-n", str(limit))] == BY_AGE[:limit]
 
 
 @pytest.mark.parametrize("foreign", [("seconds", "DELETE")], indirect=True)
 def test_a_board_in_another_journal_mode(foreign):
-    """After our first write it is in WAL mode, as the seed says, so that reads go on."""
+    """Our first write sets WAL mode, as the seed says, so that reads are not blocked."""
     foreign.json("post", "x")
     assert rows(foreign, "PRAGMA journal_mode") == [("wal",)]
 
@@ -670,8 +670,8 @@ def test_a_schema_version_without_a_row(project):
         assert_error(project.bb("--json", *command), "INTERNAL_ERROR")
 
 
-def test_an_sqlite_file_of_somebody_else(empty):
-    """Sound, but no board: nobody may write to it, and init keeps it."""
+def test_an_sqlite_file_of_another_program(empty):
+    """It is valid, but not a board: nothing may write to it, and init keeps it."""
     (empty.path / ".bb").mkdir()
     db = sqlite3.connect(empty.database)
     db.execute("CREATE TABLE diary (day TEXT)")
@@ -688,8 +688,8 @@ def test_an_sqlite_file_of_somebody_else(empty):
 
 
 @needs_root
-def test_a_service_says_that_it_cannot_write(repo):
-    """Not that another one runs."""
+def test_a_service_reports_that_it_cannot_write(repo):
+    """It does not report that another service runs."""
     (repo.home / "serve").mkdir(mode=0o700)
     with read_only(repo):
         done = repo.run("serve", program="abacus")

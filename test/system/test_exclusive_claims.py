@@ -1,4 +1,4 @@
-"""Exclusive claims: the Git remote decides, and an answer that says "yours" is true there."""
+"""Exclusive claims: the Git remote decides, and a successful claim is valid there."""
 import contextlib
 import json
 import os
@@ -21,7 +21,7 @@ THOROUGH = bool(os.environ.get("ABACUS_THOROUGH"))
 
 @pytest.fixture
 def folder(tmp_path):
-    """In memory where there is such a place: many clones push and sync files to disk."""
+    """In memory if the system supports it: many clones push and sync files to disk."""
     if not os.access("/dev/shm", os.W_OK):
         yield tmp_path
         return
@@ -36,7 +36,7 @@ def remote(folder):
 
 
 def stocked(folder, url, *ids):
-    """The clones `ann` and `bob`, which know the same ready beads, in this order of urgency."""
+    """The clones `ann` and `bob`, with the same ready beads in this order of urgency."""
     ann = clone(folder / "ann", url)
     for n, bead in enumerate(ids):
         ann.create(bead, "--id", bead, "-p", str(min(n + 1, 4)))
@@ -58,7 +58,7 @@ def there(remote, bead):
 
 
 def held_there(remote, bead):
-    """Who has claimed the bead, as the remote knows it, and in which epoch."""
+    """The holder and the epoch of the bead at the remote."""
     line = there(remote, bead)
     return line.get("assignee"), line.get("assignee_at")
 
@@ -86,7 +86,7 @@ def remote_by(kind, folder, remote):
 
 
 @pytest.mark.parametrize("kind", ["path", "http", "ssh"])
-def test_an_exclusive_claim_is_at_the_remote_when_it_is_answered(folder, remote, kind):
+def test_an_exclusive_claim_is_at_the_remote_when_it_returns(folder, remote, kind):
     with remote_by(kind, folder, remote) as (url, env):
         ann, bob = stocked(folder, remote, "bd-one", "bd-two", "bd-three", "bd-four")
         for repo in (ann, bob):
@@ -106,7 +106,7 @@ def test_an_exclusive_claim_is_at_the_remote_when_it_is_answered(folder, remote,
         assert ann.json("sync", "--status")["pending"] == 0
 
 
-def test_an_exclusive_claim_renews_the_own_one_and_takes_one_whose_lease_is_over(folder, remote):
+def test_an_exclusive_claim_renews_an_own_one_and_takes_an_expired_one(folder, remote):
     ann, bob = stocked(folder, remote, "bd-one")
     first = claim(ann, "claim", "bd-one", "--lease", "10m", env={"ABACUS_NOW": "2026-01-01T00:00:00Z"})
     again = claim(ann, "claim", "bd-one", "--lease", "10m", env={"ABACUS_NOW": "2026-01-01T00:05:00Z"})
@@ -119,7 +119,7 @@ def test_an_exclusive_claim_renews_the_own_one_and_takes_one_whose_lease_is_over
     assert taken["epoch"] > first["epoch"] and held_there(remote, "bd-one") == ("bob", taken["epoch"])
 
 
-def test_a_lease_is_renewed_at_the_remote_before_the_answer(folder, remote):
+def test_a_lease_is_renewed_at_the_remote_before_the_reply(folder, remote):
     ann, bob = stocked(folder, remote, "bd-one")
     first = claim(ann, "claim", "bd-one", "--lease", "10m", env={"ABACUS_NOW": "2026-01-01T00:00:00Z"})
     again = claim(ann, "renew", "bd-one", "--lease", "20m", env={"ABACUS_NOW": "2026-01-01T00:05:00Z"})
@@ -131,7 +131,7 @@ def test_a_lease_is_renewed_at_the_remote_before_the_answer(folder, remote):
     assert done.error["code"] == "sync_failed" and "Nothing was claimed" in done.out, done.out
 
 
-def test_work_that_was_not_pushed_yet_goes_along_with_an_exclusive_claim(folder, remote):
+def test_unpublished_changes_are_pushed_with_an_exclusive_claim(folder, remote):
     ann, bob = stocked(folder, remote, "bd-one")
     ann.create("made here", "--id", "bd-new", "-p", "0")
     assert claim(ann, "ready", "--claim")["id"] == "bd-new"
@@ -148,7 +148,7 @@ def test_several_beads_are_claimed_exclusively_for_several_agents(folder, remote
     refused(bob, "amy", "claim", "bd-one")
 
 
-def test_people_read_that_the_remote_has_confirmed_the_claim(folder, remote):
+def test_the_text_says_that_the_remote_has_confirmed_the_claim(folder, remote):
     ann, _ = stocked(folder, remote, "bd-one")
     assert ", confirmed by the remote\n" in ann.bd("claim", "bd-one", "--exclusive").ok().out
     done = ann.bd("ready", "--exclusive")
@@ -193,7 +193,7 @@ def test_the_setting_makes_every_claim_exclusive(folder, remote):
     is_sync_error(bob.bd("--json", "ready", "--claim"), "sync_failed")
 
 
-def test_a_task_is_begun_at_the_remote_if_the_setting_says_so(folder, remote):
+def test_a_task_is_begun_at_the_remote_if_the_setting_is_on(folder, remote):
     ann, bob = stocked(folder, remote, "bd-one", "bd-two")
     ann.bd("dep", "add", "bd-two", "bd-one").ok()
     sync(ann)
@@ -233,7 +233,7 @@ def test_mcp_and_http_claim_exclusively(folder, remote):
 
 # --- races ---
 
-def test_who_loses_the_race_takes_the_next_bead_or_is_told_the_holder(folder, remote):
+def test_the_loser_of_a_race_gets_the_next_bead_or_the_name_of_the_holder(folder, remote):
     """Bob claims while Ann's push arrives at the server."""
     with http_remote(folder) as server:
         ann, bob = stocked(folder, remote, "bd-one", "bd-two", "bd-three")
@@ -251,7 +251,7 @@ def test_who_loses_the_race_takes_the_next_bead_or_is_told_the_holder(folder, re
             assert ann.show(lost)["assignee"] == "bob"
 
 
-def test_a_claim_made_here_while_the_push_is_under_way_is_not_answered_with_yours(folder, remote):
+def test_a_local_claim_during_the_push_is_not_reported_as_won(folder, remote):
     with http_remote(folder) as server:
         ann, _ = stocked(folder, remote, "bd-one")
         point(ann, f"{server.url}/r.git")
@@ -267,7 +267,7 @@ def test_a_claim_made_here_while_the_push_is_under_way_is_not_answered_with_your
 
 # --- a remote that does not answer ---
 
-def test_a_push_without_an_answer_is_looked_for_and_found(folder, remote):
+def test_a_push_without_a_reply_is_found_at_the_remote(folder, remote):
     with http_remote(folder) as server:
         ann, _ = stocked(folder, remote, "bd-one", "bd-two")
         point(ann, f"{server.url}/r.git")
@@ -278,8 +278,8 @@ def test_a_push_without_an_answer_is_looked_for_and_found(folder, remote):
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["request-id", "plain"])
-def test_an_unknown_result_is_said_and_the_repeat_finds_it(folder, remote, named):
-    """The remote takes the push and is gone before anybody can ask."""
+def test_an_unknown_result_is_reported_and_the_repeat_finds_it(folder, remote, named):
+    """The remote accepts the push and disappears before it can be asked."""
     who = ["--request-id", "r1"] if named else []
     with http_remote(folder) as server:
         ann, bob = stocked(folder, remote, "bd-one", "bd-two")
@@ -316,7 +316,7 @@ def test_a_remote_that_is_too_slow_ends_in_a_timeout_that_claims_nothing(folder,
         assert claim(ann, "claim", "bd-one")["assignee"] == "ann"
 
 
-def test_a_repeated_request_gets_the_same_answer_without_the_remote(folder, remote):
+def test_a_repeated_request_gets_the_same_reply_without_the_remote(folder, remote):
     ann, _ = stocked(folder, remote, "bd-one", "bd-two")
     first = claim(ann, "--request-id", "r1", "ready", "--claim")
     remote.rename(folder / "gone.git")
@@ -328,7 +328,7 @@ def test_a_repeated_request_gets_the_same_answer_without_the_remote(folder, remo
 # --- killed ---
 
 def claim_after_kills(folder, remote, ann, kill, times):
-    """Kills a claim at each of these moments; then the same request is made until it is answered."""
+    """Kills a claim at each of these moments; then repeats the same request until it gets a reply."""
     for n, moment in enumerate(times):
         ann.create(f"bead {n}", "--id", f"bd-k{n}", "-p", "0")
         sync(ann)
@@ -348,7 +348,7 @@ def claim_after_kills(folder, remote, ann, kill, times):
 
 
 def test_a_claim_killed_at_any_step_is_made_once(folder, remote, faulty):
-    """Of the command itself, or of the git process, whichever gets to that step first."""
+    """Kills the command or the git process, whichever reaches that step first."""
     ann, _ = stocked(folder, remote, "bd-spare")
     counted = folder / "counted"
 
@@ -404,7 +404,7 @@ def crowd(folder, remote, count, beads):
 
 
 def claim_all_at_once(clones, seconds=120):
-    """Every clone claims one ready bead; the beads that the answers say are theirs, and the failures."""
+    """Every clone claims one ready bead; returns the beads of successful claims, and the failures."""
     started = [(repo, repo.spawn("--json", "ready", "--claim", "--exclusive", "--timeout", f"{seconds}s",
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE))
                for repo in clones]
@@ -436,7 +436,7 @@ def test_no_bead_has_two_winners(folder, remote, kind):
 
 
 def test_no_bead_has_two_winners_while_the_remote_is_killed_and_slow(folder, remote):
-    """The server loses answers, keeps requests for a while, and is away for moments."""
+    """The server loses replies, delays requests, and is unreachable for moments."""
     count, beads, faults = (50, 30, 40) if THOROUGH else (15, 10, 12)
     dice = random.Random(5)
     with http_remote(folder) as server:

@@ -25,7 +25,7 @@ def later(minutes):
 
 
 def machine(folder, name, url, **env):
-    """A clone with sharing on and one agent, which has its name."""
+    """A clone with sharing on and one agent with the same name."""
     repo = clone(folder / name, url)
     repo.env.update(env)
     repo.agent = f"{name}-agent"
@@ -79,7 +79,7 @@ MARGIN = timedelta(minutes=1)  # a lease lasts longer than its reservation, by w
 
 
 def write_leases(remote, data):
-    """Somebody who can push writes these bytes."""
+    """Pushes these bytes, as anybody with push access can."""
     def plumbing(*args, data):
         return subprocess.run(["git", *args], input=data, cwd=remote, check=True, capture_output=True,
                               env=environment()).stdout.decode().strip()
@@ -92,7 +92,7 @@ def write_leases(remote, data):
 # --- the rules ---
 
 @pytest.mark.parametrize("kind", ["path", "http", "ssh"])
-def test_one_machine_reserves_and_the_others_are_told_the_holder(folder, remote, kind):
+def test_one_machine_reserves_and_the_others_get_the_name_of_the_holder(folder, remote, kind):
     with remote_by(kind, folder, remote) as (url, env):
         ann, bob = machine(folder, "ann", url, **env), machine(folder, "bob", url, **env)
         first = mine(ann, "src/*")
@@ -113,7 +113,7 @@ def test_one_machine_reserves_and_the_others_are_told_the_holder(folder, remote,
         assert {x["scope"] for x in leases(remote)["leases"]} == {"doc", "src/a.c", "test"}
 
 
-def test_a_reservation_whose_time_is_over_is_free_and_leaves_the_file(folder, remote):
+def test_an_expired_reservation_is_free_and_removed_from_the_file(folder, remote):
     ann, bob = machine(folder, "ann", remote), machine(folder, "bob", remote)
     mine(ann, "src", "--ttl", "10", env=later(0))
     refused(reserve(bob, "src", env=later(9)), "RESERVATION_CONFLICT", "ann-agent")
@@ -138,7 +138,7 @@ def test_a_scope_is_free_for_others_a_minute_after_its_end(folder, remote):
 
 
 def test_a_renewal_never_ends_the_lease_before_the_reservation(folder, remote):
-    """A shorter one is in the agents' files later than at the remote, or never, if the command dies."""
+    """A shorter end reaches the agents' files later than the remote, or never, if the command dies."""
     ann = machine(folder, "ann", remote)
     mine(ann, "src", "--ttl", "240", env=later(0))
     again = mine(ann, "src", "--ttl", "10", env=later(1))
@@ -163,7 +163,7 @@ def test_only_the_remote_extends_an_exclusive_reservation(folder, remote):
 
 
 def test_the_reservation_of_a_stale_agent_can_be_taken_over(folder, remote):
-    """Only if the agent is known here: any other may be at work on a machine that has not been heard of."""
+    """Only if the agent is known here: any other one may be active on a machine whose facts have not arrived."""
     ann, bob, cy = (machine(folder, name, remote, **later(0)) for name in ("ann", "bob", "cyd"))
     mine(ann, "src", "--ttl", "1440", env=later(1))
     ann.bd("sync", env=later(1)).ok()
@@ -175,7 +175,7 @@ def test_the_reservation_of_a_stale_agent_can_be_taken_over(folder, remote):
     assert taken["epoch"] == 2 and [x["agent"] for x in leases(remote)["leases"]] == ["bob-agent"]
 
 
-def test_another_agent_of_the_same_machine_is_refused_here(folder, remote):
+def test_another_agent_of_the_same_machine_is_refused_locally(folder, remote):
     ann = machine(folder, "ann", remote)
     ann.run("agent", "register", "--name", "other-one", "--role", "r", program="bb").ok()
     mine(ann, "src")
@@ -209,7 +209,7 @@ def test_a_claim_names_the_machine_of_its_holder(folder, remote):
     assert done.error["details"]["machine"] == own["name"] and f"(on {own['name']})" in done.error["message"]
 
 
-def test_people_read_that_the_remote_has_confirmed_the_reservation(folder, remote):
+def test_the_text_says_that_the_remote_has_confirmed_the_reservation(folder, remote):
     ann = machine(folder, "ann", remote)
     done = ann.run("agent", "reserve", "--agent", "ann-agent", "--scope", "src", "--bead", "bd-1", "--exclusive",
                    program="bb").ok()
@@ -218,7 +218,7 @@ def test_people_read_that_the_remote_has_confirmed_the_reservation(folder, remot
 
 # --- a remote that does not answer, and processes that die ---
 
-def test_a_push_without_an_answer_is_looked_for_and_found(folder, remote):
+def test_a_push_without_a_reply_is_found_at_the_remote(folder, remote):
     with http_remote(folder) as server:
         ann = machine(folder, "ann", f"{server.url}/r.git")
         server.mute = "git-receive-pack"
@@ -226,7 +226,7 @@ def test_a_push_without_an_answer_is_looked_for_and_found(folder, remote):
         assert [x["epoch"] for x in leases(remote)["leases"]] == [got["epoch"]]
 
 
-def test_an_unknown_result_is_said_and_the_repeat_finds_it(folder, remote):
+def test_an_unknown_result_is_reported_and_the_repeat_finds_it(folder, remote):
     with http_remote(folder) as server:
         ann, bob = machine(folder, "ann", f"{server.url}/r.git"), machine(folder, "bob", remote)
         hook(remote, "post-receive", f"mv '{remote}' '{folder}/gone.git'\n")
@@ -253,7 +253,7 @@ def test_a_slow_remote_ends_in_a_timeout_that_reserves_nothing(folder, remote):
 
 
 def test_a_lease_whose_reservation_was_never_made_is_removed(folder, remote):
-    """The command died after the push: nobody here has the reservation."""
+    """The command died after the push: no agent here has the reservation."""
     ann, bob = machine(folder, "ann", remote), machine(folder, "bob", remote)
     request = {"agent": "ann-agent", "bead": "bd-1", "epoch": 0, "minutes": 120, "own": False, "scope": "src",
                "takeover": False}
@@ -291,7 +291,7 @@ def test_a_reservation_killed_at_any_step_is_made_once(folder, remote, faulty):
                                   b'{"format":1,"leases":[' + b" " * (2 << 20) + b"]}",
                                   b'{"format":1,"leases":[' + b",".join([b"{}"] * 50000) + b"]}"],
                          ids=["empty", "text", "list", "future", "no-format", "deep", "large", "many"])
-def test_leases_that_cannot_be_read_are_refused_and_nothing_else_stops(folder, remote, data):
+def test_unreadable_leases_are_refused_and_nothing_else_stops(folder, remote, data):
     ann = machine(folder, "ann", remote)
     write_leases(remote, data)
     git(ann.path, "remote", "rename", "origin", "hub")
@@ -340,7 +340,7 @@ def test_a_forged_lease_ends_and_unknown_members_are_kept(folder, remote):
 
 @pytest.mark.parametrize("kind", ["path", "http"] if THOROUGH else ["path"])
 def test_no_scope_has_two_winners(folder, remote, kind):
-    """Every machine tries until it has had the scope; the holder releases it after it has looked."""
+    """Every machine retries until it has had the scope; the holder checks the file and then releases the scope."""
     count = 50
     with remote_by(kind, folder, remote) as (url, env):
         machines = [machine(folder, f"m{n}", url) for n in range(count)]
@@ -369,7 +369,7 @@ def test_no_scope_has_two_winners(folder, remote, kind):
 
 
 def test_no_scope_has_two_winners_while_the_remote_is_killed_and_slow(folder, remote):
-    """The server loses answers and is away for moments; whoever does not know asks again."""
+    """The server loses replies and is unreachable for moments; a machine with an unknown result repeats the request."""
     count, faults = (50, 40) if THOROUGH else (15, 12)
     dice = random.Random(9)
     with http_remote(folder) as server:

@@ -1,4 +1,5 @@
-"""Sessions of hosts: what one leaves, the next one in the same workspace adopts; two that run at once share nothing."""
+"""Sessions of hosts: the next session in the same workspace adopts the work of an ended one; two that run at once
+share nothing."""
 import json
 import os
 import re
@@ -82,7 +83,7 @@ def host(vybe):
 
 
 def work(vybe, host, task):
-    """What a session does: it begins a task, and leaves notes and memory."""
+    """The work of a session: it begins a task, and leaves notes and memory."""
     vybe.ok("task", "begin", "--id", task, agent=host.agent)
     for kind, message in (("progress", "the lexer is done"), ("reasoning", "the grammar is LL(1)")):
         vybe.push(task_id=task, event={"kind": kind, "message": message}, agent=host.agent)
@@ -95,7 +96,7 @@ LEFT = ("the lexer is done", "the grammar is LL(1)", "task value", "project valu
 
 
 def begun(vybe, host, session="s1", **kw):
-    """A session at work on a task that is not the first in line."""
+    """A session at work on a task that is not the next one."""
     vybe.task("urgent", "--priority", "5")
     first = host(session, **kw)
     first.start()
@@ -116,7 +117,7 @@ def assert_left_alone(vybe, text, first, task):
     assert vybe.show(task)["assignee"] == first.agent
 
 
-def test_a_new_session_adopts_what_the_one_that_ended_has_left(vybe, host):
+def test_a_new_session_adopts_the_work_of_an_ended_one(vybe, host):
     first, task = begun(vybe, host)
     epoch = vybe.show(task)["assignee_at"]
     assert first.hook("SessionEnd", reason="prompt_input_exit") == ""
@@ -131,7 +132,7 @@ def test_a_new_session_adopts_what_the_one_that_ended_has_left(vybe, host):
     assert vybe.show(task)["status"] == "closed"
 
 
-def test_a_new_session_adopts_what_a_killed_one_has_left(vybe, host):
+def test_a_new_session_adopts_the_work_of_a_killed_one(vybe, host):
     first, task = begun(vybe, host)
     first.kill()
     second = host("s2")
@@ -140,7 +141,7 @@ def test_a_new_session_adopts_what_a_killed_one_has_left(vybe, host):
     assert "whose host process has ended" in text
 
 
-def test_sessions_go_on_in_a_line(vybe, host):
+def test_each_session_continues_the_one_before(vybe, host):
     first, task = begun(vybe, host)
     names = [first.agent]
     for session in ("s2", "s3", "s1"):
@@ -167,7 +168,7 @@ def test_sessions_that_run_at_once_never_take_from_each_other(vybe, host):
 
 
 def test_a_session_in_a_long_tool_call_keeps_its_task(vybe, host):
-    """Nothing is heard of it for longer than makes an agent stale, but its host runs, and so does its lease."""
+    """It reports nothing for longer than the stale limit, but its host runs, and its lease is live."""
     now = 1_800_000_000_000
     vybe.env["ABACUS_NOW"] = str(now)
     first, task = begun(vybe, host, ABACUS_NOW=now)
@@ -179,14 +180,14 @@ def test_a_session_in_a_long_tool_call_keeps_its_task(vybe, host):
 
 
 def told(vybe, event, session, now, **said):
-    """A hook whose host is this very process, as for a host of several sessions."""
+    """A hook whose host is this very process, as with a host of several sessions."""
     said = {"hook_event_name": event, "session_id": session, "cwd": str(vybe.path), **said}
     out = vybe.run("hook", "handle", "--host", "claude", program="vybe", stdin=json.dumps(said).encode(),
                    env={"ABACUS_NOW": str(now)}).ok().out
     return json.loads(out)["hookSpecificOutput"]["additionalContext"] if out else ""
 
 
-def test_where_only_time_tells_a_stale_session_is_over_and_an_active_one_is_not(vybe):
+def test_without_a_host_process_only_a_stale_session_counts_as_ended(vybe):
     now = 1_800_000_000_000
     vybe.env["ABACUS_NOW"] = str(now)
     task = vybe.task()["id"]
@@ -201,7 +202,7 @@ def test_where_only_time_tells_a_stale_session_is_over_and_an_active_one_is_not(
 
 @pytest.mark.parametrize("after", ["; true", " | cat"])
 def test_a_shell_around_the_hook_is_not_the_host(vybe, host, after):
-    """Every event then comes from another process, each of which has ended by now."""
+    """Every event then comes from a different process, which has already ended."""
     first, task = begun(vybe, host, after=after)
     assert_left_alone(vybe, host("s2").start(), first, task)
     first.kill()
@@ -209,7 +210,7 @@ def test_a_shell_around_the_hook_is_not_the_host(vybe, host, after):
     assert_adopted(vybe, second.start(), first, second, task)
 
 
-def test_of_two_sessions_that_begin_at_once_one_adopts(vybe, host):
+def test_only_one_of_two_sessions_that_begin_at_once_adopts(vybe, host):
     first, task = begun(vybe, host)
     first.hook("SessionEnd")
     both = [host("s2"), host("s3")]
@@ -220,7 +221,7 @@ def test_of_two_sessions_that_begin_at_once_one_adopts(vybe, host):
     assert vybe.show(task)["assignee"] == adopted.agent
 
 
-def test_of_two_sessions_that_are_over_each_is_adopted_by_another(vybe, host):
+def test_two_ended_sessions_are_adopted_by_two_new_ones(vybe, host):
     first, task = begun(vybe, host)
     second = host("s2")
     second.start()
@@ -234,7 +235,7 @@ def test_of_two_sessions_that_are_over_each_is_adopted_by_another(vybe, host):
     assert_adopted(vybe, fourth.start(), first, fourth, task)
 
 
-def test_a_session_whose_task_was_adopted_is_told_once(vybe, host):
+def test_a_session_whose_task_was_adopted_is_notified_once(vybe, host):
     first, task = begun(vybe, host)
     first.hook("SessionEnd")
     second = host("s2")
@@ -246,7 +247,7 @@ def test_a_session_whose_task_was_adopted_is_told_once(vybe, host):
     assert_left_alone(vybe, first.start("resume"), second, task)
 
 
-def test_reservations_and_mail_go_along(vybe, host):
+def test_reservations_and_mail_are_adopted_too(vybe, host):
     first, task = begun(vybe, host)
     for name in (first.agent, "w-two"):
         vybe.run("agent", "register", "--name", name, "--role", "parser", program="bb").ok()
@@ -294,7 +295,7 @@ def test_a_reservation_is_adopted_where_its_files_are_changed(vybe, host):
     assert {r["scope"]: r["agent_id"] for r in held} == {"src": "claude-s1", "doc": "claude-s4"}
 
 
-def test_without_evidence_only_what_was_read_and_remembered_goes_on(vybe, host):
+def test_without_evidence_only_cursor_and_memory_are_adopted(vybe, host):
     first, task = begun(vybe, host)
     vybe.ok("task", "complete", "--id", task, "--outcome", "done", "--summary", "s", agent=first.agent)
     cursor = vybe.resume(agent=first.agent)["new_cursor"]
@@ -340,7 +341,7 @@ def test_an_agent_that_the_environment_names_neither_adopts_nor_is_adopted(vybe,
     assert_adopted(vybe, second.start(), first, second, task)
 
 
-def test_commands_of_a_session_act_as_its_agent_and_what_bd_claimed_is_adopted(vybe, host, tmp_path):
+def test_commands_of_a_session_act_as_its_agent_and_claims_of_bd_are_adopted(vybe, host, tmp_path):
     vybe.bd("init").ok()
     for title in ("claimed", "left over"):
         vybe.create(title)
@@ -366,7 +367,7 @@ def test_the_name_that_the_user_gave_is_not_replaced_in_commands(vybe, host, tmp
 
 
 @pytest.mark.parametrize("source, adopts", [("startup", True), ("resume", True), ("clear", True), ("compact", False)])
-def test_only_compaction_begins_nothing(vybe, host, source, adopts):
+def test_a_compaction_does_not_start_a_session(vybe, host, source, adopts):
     first, task = begun(vybe, host)
     first.hook("SessionEnd", reason="clear")
     assert ("You continue" in host("s2").start(source)) == adopts
@@ -397,7 +398,7 @@ def test_compaction_does_not_end_a_session(vybe, host):
 
 @pytest.mark.parametrize("program, event", [("gemini", "SessionStart"), ("codex", "SessionStart"), ("kimi", "UserPromptSubmit"),
                                             ("opencode", "SessionStart")])
-def test_every_host_continues_what_another_has_left(vybe, host, program, event):
+def test_every_host_continues_the_work_of_another(vybe, host, program, event):
     first, task = begun(vybe, host)
     first.kill()
     second = host("s2", host=program)
@@ -406,7 +407,7 @@ def test_every_host_continues_what_another_has_left(vybe, host, program, event):
     assert second.agent == f"{program}-s2"
 
 
-def test_a_store_from_before_there_were_sessions(vybe, host):
+def test_a_store_of_a_version_without_sessions(vybe, host):
     first, task = begun(vybe, host)
     with sqlite3.connect(vybe.home / "vybe.db") as db:
         db.execute("DROP TABLE sessions")

@@ -1,5 +1,5 @@
-"""Hosts that we did not write, with a stand-in for their model on loopback; test/hosts/run does the same by hand. Claude Code
-and Gemini CLI are installed where npm is at hand, the others with ABACUS_THOROUGH=1."""
+"""Real hosts, with a stand-in for their model on loopback; test/hosts/run does the same manually. Claude Code and
+Gemini CLI are installed if npm is available, the others with ABACUS_THOROUGH=1."""
 import os
 import sys
 

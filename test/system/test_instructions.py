@@ -1,4 +1,5 @@
-"""No command gets dearer unnoticed: instructions, counted by callgrind, beside those in the tree."""
+"""No command gets more expensive unnoticed: instructions counted by callgrind are compared with the baseline in the
+tree."""
 import fcntl
 import json
 import os
@@ -16,7 +17,8 @@ ALLOWED = 1.05
 
 
 def test_every_command_is_counted_or_the_reason_is_given():
-    """What `make bench-instructions` counts, and what it leaves out, are together the commands of the reference."""
+    """The commands that `make bench-instructions` counts and those it leaves out are together all commands of the
+    reference."""
     sys.path.insert(0, str(BENCH))
     import instructions
     reference = (BENCH.parents[1] / "doc" / "commands.md").read_text()
@@ -53,7 +55,7 @@ SHARING = 10_000
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_commands_cost_the_same_with_sharing_on(tmp_path):
-    """A write tells the share process, which runs already; a read does nothing more."""
+    """A write notifies the running share process; a read does nothing more."""
     build = pathlib.Path(BUILD).resolve()
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "hub.git"], check=True)
     for name in ("on", "off"):

@@ -1,8 +1,6 @@
-"""The join once more, in another shape: facts are only ever collected, and what they
-come to is worked out at the end, once, from all of them.
-
-So a mistake would have to be made twice, in two ways, to go unseen: there is no order
-here in which states could be joined, and nothing that moves."""
+"""The join, implemented a second time in another way: facts are only collected, and the result is computed once at
+the end from all of them. So a bug would have to be made twice, in two ways, to go unnoticed: the model has no
+order of joins and no mutable state."""
 
 import datetime
 import functools
@@ -35,7 +33,7 @@ def canonical(value):
 
 
 def order(value):
-    """What sorts as the bytes of the canonical text do."""
+    """A key that sorts like the bytes of the canonical text."""
     return canonical(value).encode()
 
 
@@ -70,7 +68,7 @@ EDGE_OWN = {"_at", "_by", "created_at", "created_by", "deleted_at", "deleted_by"
 
 
 def register_value(line, reg):
-    """Its members that are not empty; one object, so that two can be compared."""
+    """The members of a register that are not empty, as one object, so that two can be compared."""
     value = {}
     for member in REGISTERS[reg]:
         got = line.get(member)
@@ -108,7 +106,7 @@ def note_digest(stamp, author, content):
 
 
 def given_id(note):
-    """The id that a note had before it left that to another note."""
+    """The id of a note before it lost it to another note."""
     name, digest = note["id"], note_digest(note["at"], note["author"], note["content"])
     while (parts := DERIVED.fullmatch(name)) and parts[2] == digest:
         name = parts[1]
@@ -116,7 +114,7 @@ def given_id(note):
 
 
 def named_notes(said):
-    """Notes of one id are all kept: the least has the id, the others one of their own."""
+    """All notes with the same id are kept: the first one keeps the id, the others get their own."""
     for given, notes in said.items():
         for n, (written, content) in enumerate(sorted(notes)):
             text = content.decode()
@@ -126,8 +124,8 @@ def named_notes(said):
 
 
 class Facts:
-    """All that was ever said. A bead is named by an id that it was given and the mark of
-    its creation; the end of an edge is named the same way, or by an id alone."""
+    """All facts. A bead is named by an id it was given and the mark of its creation; the end of an edge is named in
+    the same way, or by an id alone."""
 
     def __init__(self):
         self.beads = {}  # (id, created) -> {"writes", "notes", "deletions"}
@@ -183,7 +181,7 @@ class Facts:
 
 
 def facts_of(state):
-    """An edge means the bead that this state has under the id, by its own lights."""
+    """An edge refers to the bead that this state has under the id."""
     facts = Facts()
     for line in state.get("tombstones", ()):
         facts.tombstone(line)
@@ -213,8 +211,8 @@ def other_id(old, created):
 
 
 def places(facts):
-    """Who has each id, and who left it. An id that a bead leaves for another is shorter, so
-    each is settled before anybody can come to it."""
+    """Which bead has each id, and which ones left it. An id that a bead leaves for another is shorter, so each is
+    settled before any bead can move to it."""
     wants, moves = {}, dict(facts.moves)
     for name, created in facts.beads:
         wants.setdefault(name, set()).add(created)
@@ -245,7 +243,7 @@ def end_of(moves, name, created):
 
 
 class Bead:
-    """All that was said of one lineage."""
+    """All facts about one lineage."""
 
     def __init__(self, name, created):
         self.id, self.created = name, created
@@ -289,7 +287,7 @@ def deletion_members(deletion):
 
 
 def tombstone(name, bead, every, gone):
-    """What became of an id; None: nothing did."""
+    """The tombstone of an id; None: it has none."""
     dead = bead if bead and not bead.live else None
     if not dead and not every and not gone:
         return None
@@ -492,16 +490,16 @@ def test_the_join_agrees_with_the_model():
         assert got == texts(joined(case)), json.dumps(case)
 
 
-def test_the_model_has_no_order():
-    """It could not; this is a test of the test."""
+def test_the_model_does_not_depend_on_order():
+    """A test of the test."""
     make = Maker(2)
     for _ in range(300):
         a, b, c = (make.state() for _ in range(3))
         assert texts(joined([a, b, c])) == texts(joined([c, b, a])) == texts(joined([b, c, a, b]))
 
 
-def test_a_line_of_the_files_is_read_as_it_was_written():
-    """What the model wrote, the program reads and writes again, byte for byte."""
+def test_a_line_is_read_and_written_unchanged():
+    """The program reads the lines of the model and writes them again, byte for byte."""
     make = Maker(3)
     wanted = [joined([make.state(), make.state()]) for _ in range(1000)]
     for want, got in zip(wanted, run_tool([[files] for files in wanted]), strict=True):
@@ -517,7 +515,7 @@ HASHED = ["id", "title", "description", "status", "priority", "type", "labels", 
 
 
 def content_hash(bead):
-    """As the seed's 8.5.1 says, of what a command shows."""
+    """The hash as defined in the seed, section 8.5.1, of the shown members."""
     public = {name: bead[name] for name in HASHED}
     public["labels"] = sorted(public["labels"], key=str.encode)
     public["notes"] = sorted(({k: note[k] for k in ("id", "content", "author", "at")}
@@ -531,7 +529,7 @@ def moment(ms):
 
 
 def public(line):
-    """What is shown of a line: every field of the seed's 4.2, and times as people read them."""
+    """The public members of a line: every field of the seed, section 4.2, with readable times."""
     shown = {name: line.get(name) for name in [*HASHED, "assignee_at"]}
     shown.update(updated_at=line["_at"], updated_by=line["_by"],
                  description=line.get("description", ""), labels=line.get("labels", []),
@@ -543,7 +541,7 @@ def public(line):
 
 
 def work(repo):
-    """A bit of everything that changes beads."""
+    """One of every kind of change to beads."""
     first = repo.create("\u00e9t\u00e9 \"one\" \U0001f600", "-d", "line\nline\ttab", "-l", "z,a,\u00e9",
                         "-p", "0", "--type", "bug")
     second = repo.create("two", "--external-ref", "gh-9")
@@ -565,7 +563,7 @@ def work(repo):
     return [first, second, third], child
 
 
-def test_content_hash_is_of_what_is_shown(repo):
+def test_the_content_hash_covers_the_shown_members(repo):
     live, _ = work(repo)
     shown = [repo.show(bead) for bead in live] + repo.json("list", "--all")
     assert len(shown) == 2 * len(live)
@@ -574,8 +572,8 @@ def test_content_hash_is_of_what_is_shown(repo):
     assert len({bead["content_hash"] for bead in shown}) == len(live)
 
 
-def test_the_journal_comes_to_what_is_shown(repo):
-    """Replayed by the model, the records give the lines that are kept and the fields shown."""
+def test_replaying_the_journal_gives_the_shown_state(repo):
+    """Replayed by the model, the records give the stored lines and the shown fields."""
     live, child = work(repo)
     records = [json.loads(text.split(" ", 1)[1])
                for text in repo.journal.read_text().split("\n") if text]

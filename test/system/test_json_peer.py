@@ -1,7 +1,5 @@
-"""Our JSON against Python's: both take the same texts and write the same canonical one.
-
-Python's parser is made strict first, and RFC 8785 is written down once more here,
-so that one mistake would have to be made twice to go unseen."""
+"""Our JSON against Python's: both accept the same texts and write the same canonical text. Python's parser is made
+strict first, and RFC 8785 is implemented here again, so that a bug would have to be made twice to go unnoticed."""
 
 import decimal
 import json
@@ -27,7 +25,7 @@ quick = settings(
 
 
 def ours(data):
-    """The canonical text, or None where it was refused, and then with a reason."""
+    """The canonical text, or None if it was refused, with a reason."""
     done = subprocess.run([TOOL], input=data, capture_output=True, check=False)
     if done.returncode == 0:
         assert done.stderr == b""
@@ -53,7 +51,7 @@ def no_constants(word):
 
 
 def check(value, depth=0):
-    """Raises where Python takes more than RFC 8259 allows or we promise."""
+    """Raises if Python accepts more than RFC 8259 or our limits allow."""
     if isinstance(value, str):
         value.encode()  # fails on a lone surrogate
     elif isinstance(value, (list, dict)):
@@ -139,7 +137,7 @@ values = st.recursive(
 
 @quick
 @given(values, st.booleans(), st.sampled_from([None, 1, "\t"]))
-def test_every_value_is_taken_and_written_as_rfc_8785_says(value, ascii_only, indent):
+def test_every_value_is_accepted_and_written_as_rfc_8785_says(value, ascii_only, indent):
     data = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
     want = expected(data)
     assert want is not None
@@ -158,13 +156,13 @@ def test_every_double_is_written_as_ecmascript_writes_it(numbers):
 
 @quick
 @given(st.binary(max_size=30))
-def test_any_bytes_are_taken_or_refused_by_both(data):
+def test_any_bytes_are_accepted_or_refused_by_both(data):
     assert ours(data) == expected(data)
 
 
 @quick
 @given(st.text('{}[]",:\\/ue01+-.EtrunalsfNI\t\n \x00\u00e9\ud83d\ude00', max_size=12))
-def test_any_marks_are_taken_or_refused_by_both(marks):
+def test_any_punctuation_is_accepted_or_refused_by_both(marks):
     data = marks.encode("utf-8", "surrogatepass")
     assert ours(data) == expected(data)
 
@@ -197,7 +195,7 @@ def mutate(rng, data):
     return data
 
 
-def test_changed_documents_are_taken_or_refused_by_both():
+def test_changed_documents_are_accepted_or_refused_by_both():
     rng = random.Random(8259)
     texts = [mutate(rng, rng.choice(DOCUMENTS)) for _ in range(20000)]
     lines = b"".join(text + b"\n" for text in texts)

@@ -1,4 +1,4 @@
-"""Machines that share mail through a Git remote: what crosses, how fast, and what never leaves."""
+"""Machines that share mail through a Git remote: what is exchanged, how fast, and what never leaves a machine."""
 import contextlib
 import json
 import os
@@ -123,7 +123,7 @@ def test_a_fact_that_came_from_another_machine_is_never_sent_again(tmp_path):
     assert len(inbox(b, "bold-fox")) == len(inbox(a, "bold-fox")) == 1
 
 
-def test_what_was_done_before_sharing_is_sent_if_it_is_current(tmp_path):
+def test_acts_before_sharing_are_sent_if_they_are_current(tmp_path):
     remote = bare(tmp_path / "hub.git")
     a, b = machine(tmp_path / "a", remote), machine(tmp_path / "b", remote, "office")
     old = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}
@@ -157,14 +157,14 @@ def processes(repo):
 
 
 def stop(*repos):
-    """Sharing is off: the share processes end with their next look."""
+    """Turns sharing off: the share processes end at their next look."""
     for repo in repos:
         repo.abacus("share", "off")
     wait_until(lambda: not any(processes(repo) for repo in repos), "the share processes end", 30)
 
 
 def ticks(pid):
-    """Processor time that a process has used, in hundredths of a second."""
+    """CPU time of a process, in hundredths of a second."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
@@ -192,7 +192,7 @@ def test_a_waiting_machine_only_polls_and_ends_a_minute_after_the_last_act(tmp_p
 
 @contextlib.contextmanager
 def transport(tmp_path, way):
-    """The address of a remote, and what the environment needs for it."""
+    """The address of a remote, and the environment for it."""
     remote = bare(tmp_path / "hub.git")
     if way == "path":
         yield remote, remote, {}
@@ -205,7 +205,7 @@ def transport(tmp_path, way):
 
 
 def hand_over(a, b, bead):
-    """A HANDOFF wakes the agent that waits, and its sender sees that it was accepted."""
+    """A HANDOFF wakes the waiting agent, and its sender sees that it was acknowledged."""
     waiting = b.spawn("--json", "agent", "inbox", "--agent", "bold-fox", "--wait", "60s", program="bb", env=LIVE,
                       stdout=subprocess.PIPE)
     wait_until(lambda: processes(b), "a share process runs while an agent waits")
@@ -224,7 +224,7 @@ def protocol_events(repo, bead):
 
 
 @pytest.mark.parametrize("way", ["path", "http", "ssh"])
-def test_everything_crosses(tmp_path, way):
+def test_all_kinds_of_facts_reach_other_machines(tmp_path, way):
     if way == "ssh" and not sshd_at_hand():
         pytest.skip("there is no sshd")
     with transport(tmp_path, way) as (remote, url, env):
@@ -282,7 +282,7 @@ def test_nothing_leaves_a_machine_that_does_not_share(tmp_path):
     assert not (a.home / "machines" / "key").exists()
 
 
-def test_a_clone_that_syncs_is_told_once_that_others_share(tmp_path):
+def test_a_sync_reports_once_that_others_share(tmp_path):
     remote = bare(tmp_path / "hub.git")
     machine(tmp_path / "b", remote, "office")
     a = machine(tmp_path / "a", remote, beads=True)
@@ -292,7 +292,7 @@ def test_a_clone_that_syncs_is_told_once_that_others_share(tmp_path):
     assert hint not in c.run("sync").err
 
 
-def test_share_off_stops_sending_and_says_what_is_out_there(tmp_path):
+def test_share_off_stops_sending_and_lists_what_was_published(tmp_path):
     remote, a, b = pair(tmp_path)
     before = git(remote, "for-each-ref", "--format=%(objectname)", a.ref)
     reply = a.abacus("share", "off")
@@ -351,7 +351,7 @@ def test_a_reservation_of_another_machine_is_respected(tmp_path):
 
 
 @pytest.mark.parametrize("mine", ["src/parser", "src/parser/lexer.c", "src"])
-def test_of_two_reservations_that_meet_the_earlier_one_holds(tmp_path, mine):
+def test_the_earlier_of_two_overlapping_reservations_counts(tmp_path, mine):
     remote, a, b = pair(tmp_path)
     reserve(b, "bold-fox", mine)
     time.sleep(0.002)
@@ -389,7 +389,7 @@ def test_a_takeover_on_another_machine_ends_the_old_reservation(tmp_path):
 
 # --- the board ---
 
-def test_a_post_and_its_replies_cross_by_global_ids(tmp_path):
+def test_a_post_and_its_replies_reach_other_machines_by_global_ids(tmp_path):
     remote, a, b = pair(tmp_path)
     b.bb("post", "Only here", "--agent", "bold-fox")  # ids differ from now on
     first = a.bb("post", "How do we parse?", "--agent", "amber-otter", "--priority", "high", "--tag", "parser")
@@ -403,7 +403,7 @@ def test_a_post_and_its_replies_cross_by_global_ids(tmp_path):
                                                                 ("bold-fox", "By hand")]
 
 
-def test_a_reply_takes_the_old_posts_along_that_it_answers(tmp_path):
+def test_a_reply_brings_the_old_posts_it_replies_to(tmp_path):
     remote, a, b = pair(tmp_path)
     old = {"ABACUS_NOW": "2026-01-01T00:00:00Z"}
     a.bb("post", "Never answered", "--agent", "amber-otter", env=old)
@@ -427,7 +427,7 @@ def test_a_reply_to_a_post_that_was_deleted_here_arrives_as_a_post(tmp_path):
     assert sorted((m["content"], m["in_reply_to"]) for m in a.bb("log")) == [("Re: Mine", None), ("Re: Theirs", None)]
 
 
-def test_a_status_and_an_artifact_cross(tmp_path):
+def test_a_status_and_an_artifact_reach_other_machines(tmp_path):
     remote, a, b = pair(tmp_path)
     (a.path / "out.txt").write_text("x")
     a.bb("status", "set", "Parser", "--status", "coding", "--progress", "40", "--agent", "amber-otter")
@@ -452,7 +452,7 @@ def recall(repo, key):
     return done.json["data"]["value"] if done.code == 0 else None
 
 
-def test_a_memory_crosses_and_the_last_writer_wins(tmp_path):
+def test_a_memory_reaches_other_machines_and_the_last_writer_wins(tmp_path):
     remote, a, b = pair(tmp_path)
     remember(a, "style", "tabs", 1)
     settle(a, b)
@@ -466,7 +466,7 @@ def test_a_memory_crosses_and_the_last_writer_wins(tmp_path):
     assert recall(b, "style") is None
 
 
-def test_a_change_replaces_what_it_changes_however_wrong_the_clocks_are(tmp_path):
+def test_a_change_replaces_the_old_value_however_wrong_the_clocks_are(tmp_path):
     remote, a, b = pair(tmp_path, ABACUS_NOW="2026-01-01T00:00:00Z")
     a.env["ABACUS_NOW"] = "2026-01-04T00:00:00Z"
     remember(a, "style", "tabs", 1)
@@ -489,7 +489,7 @@ def progress(repo):
     return [e["message"] for e in events if e["kind"] == "progress"]
 
 
-def test_an_event_of_a_task_crosses(tmp_path):
+def test_an_event_of_a_task_reaches_other_machines(tmp_path):
     remote, a, b = pair(tmp_path)
     a.vybe("push", "--agent", "amber-otter", "--request-id", "1", "--json",
            '{"event":{"kind":"progress","message":"half of the grammar"}}')
@@ -502,7 +502,7 @@ def test_an_event_of_a_task_crosses(tmp_path):
 # --- names ---
 
 def collide(tmp_path, before=lambda later: None):
-    """One name, registered on two machines that do not know each other yet; the laptop was first."""
+    """One name, registered on two machines before they exchange; the laptop was first."""
     remote = bare(tmp_path / "hub.git")
     a, b = machine(tmp_path / "a", remote, "laptop"), machine(tmp_path / "b", remote, "office")
     for one in (a, b):
@@ -516,7 +516,7 @@ def collide(tmp_path, before=lambda later: None):
     return a, b, f"amber-otter-{b.id[:4]}"
 
 
-def test_of_two_agents_with_one_name_the_earlier_keeps_it(tmp_path):
+def test_the_earlier_of_two_agents_with_one_name_keeps_it(tmp_path):
     a, b, other = collide(tmp_path)
     for one in (a, b):
         assert sorted(x["agent_id"] for x in one.agent("list")) == ["amber-otter", other, "friend-a", "friend-b"]
@@ -527,7 +527,7 @@ def test_of_two_agents_with_one_name_the_earlier_keeps_it(tmp_path):
         assert [m["from_agent"] for m in inbox(one, "friend-a")] == ["amber-otter"]
 
 
-def test_a_renamed_agent_is_told_by_whoami(tmp_path):
+def test_whoami_shows_the_new_name_of_a_renamed_agent(tmp_path):
     a, b, other = collide(tmp_path)
     me = b.abacus("whoami", "--as", "amber-otter")
     assert (me["actor"], me["renamed_from"], me["unread_mail"]) == (other, "amber-otter", 2)
@@ -564,7 +564,7 @@ def test_mail_and_the_old_name_follow_a_renamed_agent(tmp_path):
 
 
 def test_a_change_between_collecting_and_applying_is_not_overwritten(tmp_path):
-    """A round collects, asks the remote, and applies; the command runs while the remote is asked."""
+    """A round collects, contacts the remote, and applies; the command runs while the remote is contacted."""
     remote, a, b = pair(tmp_path)
     register = ["agent", "register", "--name", "amber-otter", "--force-update", "--role"]
     settle(b, a)
