@@ -665,7 +665,7 @@ def test_an_ack_leaves_the_log_only_after_its_message(tmp_path):
     assert {m["message_id"]: m["state"] for m in inbox(a, "bold-fox")}[old] == "acked"
 
 
-def test_a_copied_clone_takes_an_id_of_its_own(tmp_path):
+def test_a_copied_clone_gets_a_new_machine_id(tmp_path):
     remote, a, b = pair(tmp_path)
     shutil.copytree(a.path, tmp_path / "copy", symlinks=True)
     copy = Machine(tmp_path / "copy")

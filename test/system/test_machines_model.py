@@ -169,7 +169,7 @@ class History:
             self.named.add(i)
 
     def knows_common(self, i):
-        """Does the name mean an agent of another machine here?"""
+        """Does the name belong to an agent of another machine here?"""
         return any(a["agent_id"] == COMMON and "machine" in a for a in self.run(i, "agent list")) and i not in self.named
 
     def send(self, i, body=None):
@@ -238,7 +238,7 @@ class History:
     # --- the course ---
 
     def look(self):
-        """Facts that were published stay the same, until they leave."""
+        """Published facts do not change until they are removed."""
         for id, meta, text in self.way.published():
             lines = [json.loads(line) for line in text.splitlines()]
             assert [f["seq"] for f in lines] == sorted({f["seq"] for f in lines})
@@ -266,7 +266,7 @@ class History:
             self.random.choices(list(acts), acts.values())[0](self.random.randrange(len(AGENTS)))
 
     def month(self):
-        """Facts that are settled leave those logs whose last segment is sealed."""
+        """Settled facts are removed from those logs whose last segment is sealed."""
         self.aged = True
         self.settle()
         self.look()
@@ -342,7 +342,7 @@ class History:
         self.way.close()
 
     def join_late(self, i, expected):
-        """Facts that have left the logs are not missed by a new machine, except for settled mail."""
+        """A new machine needs no removed facts, except for settled mail."""
         self.way.join(i)
         self.way.round(i, self.time(i), range(len(AGENTS)))
         found = self.state(i)
@@ -353,7 +353,7 @@ class History:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """A clone with a board, as it is before it shares."""
+    """A clone with a board, before it shares."""
     root = tmp_path_factory.mktemp("template")
     one = machine(root / "m", "../hub.git")
     shutil.rmtree(one.path / ".git" / "hooks", ignore_errors=True)
@@ -376,7 +376,7 @@ def test_all_machines_end_with_the_state_of_the_model(tmp_path, template, seeds)
 
 
 @pytest.mark.parametrize("seed", range(REAL))
-def test_so_do_clones_of_a_bare_remote(tmp_path, template, seed):
+def test_clones_of_a_bare_remote_end_with_the_state_of_the_model(tmp_path, template, seed):
     history = History(tmp_path, seed, Real, template)
     history.play(20)
     history.check()

@@ -1,4 +1,4 @@
-"""`bb mcp` on the wire: JSON-RPC lines over pipes, in both eras of the protocol."""
+"""`bb mcp` on the wire: JSON-RPC lines over pipes, in both generations of the protocol."""
 import json
 import os
 import re
@@ -50,7 +50,7 @@ def message(method, params=None, id=None):
 
 
 class Server:
-    """One `bb mcp`, and what a client says to it; `modern` puts _meta into each request."""
+    """One `bb mcp`, and the messages of a client; `modern` puts _meta into each request."""
 
     def __init__(self, project, *args, env=None, cwd=None, modern=False, command=("mcp",)):
         self.modern = modern
@@ -81,7 +81,7 @@ class Server:
             self.process.stderr.close()
 
     def write(self, data):
-        """All of it, though the server may not read while we do not."""
+        """Writes everything, although the server may not read while we do not."""
         view, fd = memoryview(data), self.process.stdin.fileno()
         end = time.monotonic() + DEADLINE
         while view:
@@ -98,7 +98,7 @@ class Server:
         return got
 
     def raw(self):
-        """One line as it came, or b"" at the end."""
+        """One unparsed line, or b"" at the end."""
         end = time.monotonic() + DEADLINE
         while b"\n" not in self.rest:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
@@ -183,18 +183,18 @@ class Server:
         return result
 
     def silent(self):
-        """Nothing was said since the last line: the next one answers this."""
+        """Nothing was printed since the last line: the next line answers this request."""
         assert "tools" in self.result("tools/list")
 
     def ends(self):
-        """Waits for the end; the exit status, and what was said on stderr."""
+        """Waits for the end; returns the exit status and the text on stderr."""
         code = self.process.wait(DEADLINE)
         return code, self.process.stderr.read()
 
 
 @pytest.fixture
 def start(project):
-    """Starts servers in the project, and sees to their end."""
+    """Starts servers in the project, and stops them at the end."""
     running = []
 
     def begin(*args, modern=False, begun=True, version=LEGACY[0], **kw):
@@ -275,7 +275,7 @@ def test_missing_client_capabilities(start, method, more):
     assert s.line()["error"]["code"] == PARAMS
 
 
-def test_modern_results_say_how_long_they_hold(start):
+def test_modern_results_have_a_cache_lifetime(start):
     s = start(modern=True)
     for method, params in [("server/discover", None), ("tools/list", None), ("resources/list", None),
                            ("resources/templates/list", None), ("prompts/list", None),
@@ -287,12 +287,12 @@ def test_modern_results_say_how_long_they_hold(start):
     s.data("bb_summary")
 
 
-def test_what_changes_is_not_cached(start):
+def test_changing_results_are_not_cacheable(start):
     s = start(modern=True)
     assert s.result("resources/read", {"uri": "bb://summary"})["ttlMs"] == 0
 
 
-def test_a_modern_request_needs_no_beginning_and_leaves_no_session(start):
+def test_a_modern_request_needs_no_initialize_and_leaves_no_session(start):
     s = start(modern=True)
     assert s.result("tools/list")["tools"]
     s.modern = False
@@ -315,7 +315,7 @@ def test_ping(start, version):
     assert start(version=version).result("ping") == {}
 
 
-def test_ping_is_gone_from_the_stateless_revision(start):
+def test_the_stateless_revision_has_no_ping(start):
     assert start(modern=True).error("ping")["code"] == METHOD
 
 
@@ -349,7 +349,7 @@ def test_a_tool_call_without_an_id_is_not_answered(server, project):
     server.silent()
 
 
-def test_an_answer_to_nothing_is_not_answered(server):
+def test_a_response_without_a_request_is_not_answered(server):
     server.send({"jsonrpc": "2.0", "id": 9, "result": {}})
     server.send({"jsonrpc": "2.0", "id": 9, "error": {"code": 1, "message": "m"}})
     server.silent()
@@ -358,7 +358,7 @@ def test_an_answer_to_nothing_is_not_answered(server):
 @pytest.mark.parametrize("id", [
     b"0", b"1", b"-1", b"9007199254740993", b"123456789012345678901234567890", b'"1"', b'""', b'"a b"',
     '"żółw 🐢"'.encode(), b'"' + b"x" * 10000 + b'"'], ids=ascii_head)
-def test_ids_come_back_exactly(start, id):
+def test_ids_are_returned_exactly(start, id):
     s = start(modern=True)
     s.write(b'{"jsonrpc":"2.0","id":' + id + b',"method":"tools/list","params":{"_meta":' + compact(META) + b"}}\n")
     line = s.raw()
@@ -392,7 +392,7 @@ def test_malformed_json(server, line):
     '{"jsonrpc":"2.0","id":4,"method":5}', '{"jsonrpc":"2.0","id":null,"method":"ping"}',
     '{"jsonrpc":"2.0","id":{},"method":"ping"}', '{"jsonrpc":"2.0","id":[1],"method":"ping"}',
     '{"jsonrpc":"2.0","id":true,"method":"ping"}'])
-def test_json_that_is_no_request(server, body):
+def test_json_that_is_not_a_request(server, body):
     server.write(body.encode() + b"\n")
     reply = server.line()
     assert reply["error"]["code"] == REQUEST
@@ -401,7 +401,7 @@ def test_json_that_is_no_request(server, body):
 
 
 @pytest.mark.parametrize("params", [[], [1], "x", 5, True])
-def test_params_that_are_no_object(server, params):
+def test_params_that_are_not_an_object(server, params):
     server.send(message("tools/list", params, 3))
     reply = server.line()
     assert reply["error"]["code"] in (REQUEST, PARAMS) and reply["id"] == 3
@@ -409,7 +409,7 @@ def test_params_that_are_no_object(server, params):
 
 
 @pytest.mark.parametrize("meta", [None, 5, "x", [], {VERSION: 5}, {VERSION: None}, {VERSION: {}, CAPABILITIES: {}}])
-def test_a_strange_meta_is_survived(start, meta):
+def test_an_invalid_meta_is_tolerated(start, meta):
     s = start()
     s.send(message("tools/list", {"_meta": meta}, 3))
     reply = s.line()
@@ -418,7 +418,7 @@ def test_a_strange_meta_is_survived(start, meta):
     s.silent()
 
 
-def test_blank_lines_and_spaces_and_carriage_returns_are_nothing(start):
+def test_blank_lines_spaces_and_carriage_returns_are_ignored(start):
     s = start()
     s.write(b'\n  \n\r\n \t {"jsonrpc" : "2.0" , "id" : 5 , "method" : "ping" } \r\n')
     assert s.line() == {"jsonrpc": "2.0", "id": 5, "result": {}}
@@ -540,7 +540,7 @@ def test_a_queued_request_can_be_cancelled(server, project, ids):
     assert [m["content"] for m in project.json("log")] == ["m1", "m0"]
 
 
-def test_cancelling_spares_the_others(server, project):
+def test_cancelling_one_request_does_not_affect_others(server, project):
     cancel = lambda i: message("notifications/cancelled", {"requestId": i})
     server.send(post(server, 1, "m1"), post(server, 2, "m2"), cancel(2), cancel(99), cancel("1"), cancel(None),
                 post(server, 3, "m3"), post(server, 2, "again"))
@@ -549,7 +549,7 @@ def test_cancelling_spares_the_others(server, project):
     assert [m["content"] for m in project.json("log")] == ["again", "m3", "m1"]
 
 
-def test_cancelling_what_is_done_changes_nothing(server):
+def test_cancelling_a_finished_request_changes_nothing(server):
     assert server.result("tools/list")
     server.send(message("notifications/cancelled", {"requestId": server.ids}))
     server.silent()
@@ -559,7 +559,7 @@ def test_cancelling_what_is_done_changes_nothing(server):
 
 @pytest.mark.parametrize("modern", [True, False])
 @pytest.mark.parametrize("how", ["eof", signal.SIGINT, signal.SIGTERM])
-def test_the_end(start, how, modern):
+def test_the_server_ends_at_the_end_of_its_input(start, how, modern):
     s = start(modern=modern)
     s.silent()
     began = time.monotonic()
@@ -587,7 +587,7 @@ def test_eof_comes_after_the_answers(start, project):
 
 
 @pytest.mark.parametrize("modern", [True, False])
-def test_nobody_listens(start, modern):
+def test_a_server_whose_output_is_not_read_ends(start, modern):
     s = start(modern=modern)
     s.silent()
     s.process.stdout.close()
@@ -628,7 +628,7 @@ def test_a_board_that_stays_locked_is_busy(start, project):
 
 
 def test_stdout_carries_protocol_only(empty):
-    """Odd starts, bad requests and warnings: each line is a reply."""
+    """With unusual starts, bad requests and warnings, each line is still a reply."""
     with Server(empty, modern=True) as s:
         s.write(b"junk\n")
         s.send(message("tools/call", s.params({"name": "bb_summary"}), 1), message("no/such", id=2))
@@ -689,7 +689,7 @@ NULLABLE = {"blockers", "in_reply_to", "version"}  # hosts accept one type, so t
 
 
 def problems(schema, value, at="$", closed=False):
-    """Where a value departs from a schema made of the plain keywords; `closed`: undeclared members count."""
+    """The places where a value violates a schema made of the plain keywords; `closed`: undeclared members count."""
     kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float),
              "boolean": bool, "null": type(None)}
     types = schema.get("type", [])
@@ -802,7 +802,7 @@ def test_unknown_tool(server):
 
 
 @pytest.mark.parametrize("arguments", [[], "x", 5, True])
-def test_arguments_that_are_no_object(server, arguments):
+def test_arguments_that_are_not_an_object(server, arguments):
     assert server.refuses("bb_summary", arguments)["code"] == PARAMS
 
 
@@ -940,7 +940,7 @@ def test_null_is_absent(server):
     assert server.refuses("bb_post_message", {"content": None, "agent": "a"})["code"] == PARAMS
 
 
-def test_more_than_the_most_is_the_most(server):
+def test_a_limit_above_the_maximum_becomes_the_maximum(server):
     assert server.data("bb_read_messages", limit=100000) == []
     assert server.data("bb_list_artifacts", limit=101) == []
 
@@ -949,7 +949,7 @@ def test_more_than_the_most_is_the_most(server):
 
 @pytest.fixture
 def checked(server):
-    """`data`, with each result held against the tool's schemas."""
+    """`data`, with each result checked against the tool's schemas."""
     tools = {t["name"]: t for t in server.result("tools/list")["tools"]}
 
     def data(tool, /, **arguments):
@@ -1057,7 +1057,7 @@ def test_artifacts(checked, project):
     assert len(checked("bb_list_artifacts")) == 2
 
 
-def test_an_artifact_outside_by_a_link(server, project, tmp_path):
+def test_an_artifact_that_leaves_the_project_through_a_link(server, project, tmp_path):
     (tmp_path / "secret").write_text("x")
     (project.path / "link").symlink_to(tmp_path / "secret")
     assert server.fails("bb_register_artifact", path="link", description="d", agent="a")["code"] == "PATH_TRAVERSAL"
@@ -1197,7 +1197,7 @@ def test_identify_trims(start):
 
 
 @pytest.mark.parametrize("id", ["", "   ", "x" * 65, "a\nb", "a\x1bb", "a\0b"])
-def test_identify_refuses_what_is_no_name(start, id):
+def test_identify_refuses_invalid_names(start, id):
     s = start()
     assert s.fails("bb_identify", agent_id=id)["code"] == "INVALID_IDENTITY"
     assert s.fails("bb_post_message", content="c")["code"] == "IDENTITY_REQUIRED"
@@ -1278,7 +1278,7 @@ def test_unread_counts(server):
     assert unread("a") == {"count": 1, "highest_priority": "high"}
 
 
-def test_unread_asks_for_what_is_new(server):
+def test_unread_reads_only_new_messages(server):
     for i in range(5):
         server.data("bb_post_message", content=str(i), agent="a")
     read = lambda **kw: [m["content"] for m in server.data("bb_read_messages", agent="b", unread=True, **kw)]
@@ -1288,7 +1288,7 @@ def test_unread_asks_for_what_is_new(server):
     assert read() == []
 
 
-def test_unread_of_an_agent_that_the_server_knows(start, project):
+def test_unread_for_the_servers_own_agent(start, project):
     project.bb("--as", "a", "post", "x", "--priority", "high").ok()
     s = start("--agent", "b")
     for tool in ("bb_get_status", "bb_list_artifacts", "bb_summary"):
@@ -1378,7 +1378,7 @@ def test_completion_gives_at_most_a_hundred(start, project):
     None, {}, {"ref": {"type": "ref/prompt", "name": "no_such"}, "argument": {"name": "x", "value": ""}},
     {"ref": {"type": "ref/resource", "uri": "bb://no/{such}"}, "argument": {"name": "such", "value": ""}},
     {"ref": {"type": "ref/resource", "uri": "bb://message/{id}"}}])
-def test_completion_of_nothing(server, params):
+def test_completion_without_candidates(server, params):
     assert server.error("completion/complete", params)["code"] == PARAMS
 
 

@@ -1,4 +1,4 @@
-"""`bb mcp` driven by clients that we did not write, from the npm registry."""
+"""`bb mcp` driven by third-party clients from the npm registry."""
 import json
 import os
 import pathlib
@@ -66,7 +66,7 @@ def new_enough(program, least=NODE):
 
 
 def node_package():
-    """What the package `node` would fetch for this machine, were its script allowed to run."""
+    """The package that the script of `node` would fetch for this machine."""
     system = platform.system().lower()
     cpu = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     prefix = "node-bin" if (system, cpu) == ("darwin", "arm64") else "node"
@@ -112,7 +112,7 @@ def run(node, project, tmp_path):
 
 
 def expected(name, data):
-    """What each call of CALLS must have said."""
+    """The expected result of each call of CALLS."""
     if name == "bb_set_status":
         return (data["id"], data["progress"], data["status"]) == ("tester", 40, "coding")
     if name == "bb_get_status":
@@ -192,7 +192,7 @@ def inspect(era, run):
 
 
 @pytest.mark.parametrize("server", [["bb", "mcp"], ["abacus", "mcp"], ["abacus", "mcp", "--tools", "all", "--schemas"]], ids=" ".join)
-def test_inspector_has_nothing_to_say_about_the_schemas(run, era, server):
+def test_inspector_accepts_the_schemas(run, era, server):
     program, *args = server
     out, err = run(INSPECTOR, "--cli", BIN / program, *args, "--protocol-era", era, "--method", "tools/list", "--strict")
     assert "tool" not in err and "warning" not in err.lower(), err

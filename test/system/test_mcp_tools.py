@@ -1,4 +1,5 @@
-"""Every tool of `bb mcp` and `abacus mcp`: right and wrong arguments, and answers that fit the tool's own schemas."""
+"""Every tool of `bb mcp` and `abacus mcp`: valid and invalid arguments, and results that match the tool's own
+schemas."""
 import json
 import subprocess
 
@@ -71,7 +72,7 @@ SERVERS = {"board": ("bb", (), BOARD), "all": ("abacus", ("--tools", "all", "--s
 
 
 class Server:
-    """A server that runs, of either era."""
+    """A running server, of either generation of the protocol."""
 
     def __init__(self, repo, program, args, modern):
         self.meta = {"_meta": META} if modern else {}
@@ -150,7 +151,7 @@ def learn(name, data, ids):
 
 
 def play(repo, server, calls, tools):
-    """Calls each tool, and checks arguments and answer against its schemas. Returns the arguments."""
+    """Calls each tool, and checks arguments and result against its schemas. Returns the arguments."""
     ids = {"LEFT": repo.create("left", env={"BD_ACTOR": "amber-otter"})}
     if "agent_register" not in calls:
         repo.run("agent", "register", "--name", "amber-otter", "--role", "dev", program="bb").ok()
@@ -221,7 +222,7 @@ def test_the_required_parameters_are_all_that_is_needed(repo, start):
         assert body["success"] or body["error"]["code"] == AFTERWARDS.get(name), (name, needed, body)
 
 
-def test_a_name_is_required_where_the_server_cannot_know_it(start):
+def test_a_name_is_required_if_the_server_has_none(start):
     def required(*more):
         tools = {t["name"]: t["inputSchema"].get("required", []) for t in start("all", *more).ask("tools/list")["result"]["tools"]}
         return [[one for one in ("agent", "from") if one in tools[name]] for name in ("bd_create", "agent_inbox", "agent_send",
@@ -241,7 +242,7 @@ def test_a_name_may_be_passed_to_every_tool(repo, start):
     assert server.call("project_status", ME)["result"]["structuredContent"]["success"]
 
 
-def test_a_session_names_its_agent_only_where_that_works(start):
+def test_a_session_names_its_agent_only_if_the_protocol_has_sessions(start):
     def offered(*more):
         return "bb_identify" in [t["name"] for t in start("board", *more).ask("tools/list")["result"]["tools"]]
 

@@ -51,7 +51,7 @@ def test_the_file_is_the_export(mirror):
     assert mirror.file.stat().st_mtime_ns == before
 
 
-def test_what_others_changed_in_the_file_is_taken_in(mirror):
+def test_changes_of_others_in_the_file_are_imported(mirror):
     mirror.create("ours")
     flush(mirror)
     with mirror.file.open("a") as file:
@@ -61,7 +61,7 @@ def test_what_others_changed_in_the_file_is_taken_in(mirror):
     assert mirror.show("up-1")["title"] == "theirs"
 
 
-def test_a_file_with_lines_that_cannot_be_read_is_left_alone(mirror):
+def test_a_file_with_unreadable_lines_is_not_changed(mirror):
     mirror.create("ours")
     flush(mirror)
     text = mirror.file.read_text() + "<<<<<<< HEAD\n"
@@ -77,7 +77,7 @@ def test_a_file_with_lines_that_cannot_be_read_is_left_alone(mirror):
     assert not [check for check in mirror.json("doctor")["checks"] if check["code"] == "mirror"]
 
 
-def test_the_file_is_not_the_truth(mirror):
+def test_the_file_can_be_deleted_or_damaged(mirror):
     mirror.create("one")
     flush(mirror)
     mirror.file.unlink()
@@ -96,7 +96,7 @@ def test_nothing_is_written_through_a_link(repo):
     assert list(elsewhere.iterdir()) == []
 
 
-def test_other_members_of_metadata_json_stay(repo):
+def test_other_members_of_metadata_json_are_kept(repo):
     folder = repo.path / ".beads"
     folder.mkdir()
     (folder / "metadata.json").write_text('{"database":"x.db","last":1}')

@@ -1,4 +1,4 @@
-"""Random commands against a model that is simple enough to be believed: the replies agree."""
+"""Random commands against a simple model: the replies agree."""
 import itertools
 import json
 import os
@@ -94,7 +94,7 @@ class Board(RuleBasedStateMachine):
                 "liveness": liveness, "minutes_since_last_seen": silent // MINUTE}
 
     def look_at_agents(self):
-        """Reads that return agents write down who is offline."""
+        """Reads that return agents record which ones are offline."""
         for agent in self.agents.values():
             if self.now - agent["last_seen"] > 30 * MINUTE:
                 agent["status"] = "offline"
@@ -118,7 +118,7 @@ class Board(RuleBasedStateMachine):
         return {"count": len(waiting), "highest_priority": None if highest is None else PRIORITIES[highest]}
 
     def assert_shown(self, reply, expected, who):
-        """A reader who gives a name is told which are new to it; then they are not any more."""
+        """A named reader sees which messages are new to it; afterwards they are not new any more."""
         seen = self.read.setdefault(who, set()) if who else set()
         plain = [{k: v for k, v in m.items() if k != "unread"} for m in reply]
         assert plain == [self.message(m) for m in expected]

@@ -1,4 +1,4 @@
-"""abacus on: a command per change, at least once, by one runner, also after a kill"""
+"""abacus on: runs a command per change, at least once, by one runner, even after a kill"""
 import json
 import os
 import signal
@@ -108,7 +108,7 @@ def test_a_command_gets_the_event_and_only_changes_since_the_rule(repo):
     assert (told["event"], told["bead_id"], told["by"], told["rule"]) == ("bead.closed", without, "lee", 1)
 
 
-def test_a_runner_continues_where_the_one_before_has_stopped(repo):
+def test_a_runner_continues_where_the_previous_one_stopped(repo):
     rule(repo, "bead.closed")
     beads = [repo.create(f"Bead {i}") for i in range(4)]
     for i, bead in enumerate(beads):
@@ -158,7 +158,7 @@ def test_a_runner_that_is_killed_at_any_moment_misses_nothing(repo, times):
     stop(runner)
 
 
-def test_at_most_so_many_commands_run_at_a_time(repo):
+def test_at_most_the_maximum_number_of_commands_run_at_a_time(repo):
     """Every command counts those that run with it; a lock directory makes the counting atomic."""
     rule(repo, "bead.created", script='mkdir "run.$ABACUS_BEAD"; ls -d run.* | wc -l >>log; sleep 0.1; rmdir "run.$ABACUS_BEAD"; echo >>end')
     for i in range(8):
@@ -169,7 +169,7 @@ def test_at_most_so_many_commands_run_at_a_time(repo):
     assert max(map(int, log(repo))) == 2
 
 
-def test_a_failed_command_is_said_and_not_repeated(repo):
+def test_a_failed_command_is_reported_and_not_repeated(repo):
     rule(repo, "bead.created", script="echo >>log; exit 3")
     bead = repo.create("One")
     runner = repo.runner()
@@ -179,7 +179,7 @@ def test_a_failed_command_is_said_and_not_repeated(repo):
     assert len(log(repo)) == 1
 
 
-def test_when_the_records_are_gone_the_beads_tell(repo):
+def test_without_journal_records_the_changes_come_from_the_beads(repo):
     rule(repo, "bead.closed")
     close(repo, bead := repo.create("One"))
     place, = repo.env["XDG_STATE_HOME"].rglob("1.place")

@@ -1,4 +1,4 @@
-"""Sandboxes: a store in the workspace works where .git cannot be written, and there are never two stores."""
+"""Sandboxes: a store in the workspace works if .git cannot be written, and there are never two stores."""
 import json
 import os
 import signal
@@ -65,7 +65,7 @@ def test_a_whole_session_works_in_a_linked_worktree(plain_repo, tmp_path):
 
 
 @pytest.mark.parametrize("name", [".git/abacus", ".abacus", ".bb", ".beadboard"])
-def test_an_empty_folder_that_a_sandbox_mounts_on_is_no_repository(plain_repo, name):
+def test_an_empty_folder_that_a_sandbox_mounts_on_is_not_a_repository(plain_repo, name):
     """Codex makes an empty .git in each of its writable roots while a command runs."""
     plain_repo.run("init", "--store", "workspace" if name == ".abacus" else "git", program="abacus").ok()
     (plain_repo.path / name / ".git").mkdir()
@@ -77,7 +77,7 @@ def test_an_empty_folder_that_a_sandbox_mounts_on_is_no_repository(plain_repo, n
     assert "is a Git repository itself" in next(p["why"] for p in places if p["path"] == str(plain_repo.path / name))
 
 
-def test_a_sync_says_so_where_only_the_store_can_be_written(repo):
+def test_a_sync_reports_that_only_the_store_can_be_written(repo):
     """The store is a writable root of the sandbox, the rest of .git is not."""
     roots = ('mount --bind .git .git && mount --bind .git/abacus .git/abacus && mount -o remount,bind,ro .git || exit 99; '
              'shift 2; exec "$@"')
@@ -129,7 +129,7 @@ def test_with_a_store_in_the_workspace_nothing_creates_one_in_git(plain_repo):
     assert place["path"] == str(workspace(plain_repo)) and "move-store git" in place["why"]
 
 
-def test_where_names_a_folder_that_is_not_used(repo):
+def test_where_reports_an_unused_folder(repo):
     workspace(repo).mkdir()
     (place, *_) = repo.json("where", program="abacus")
     assert place["path"] == str(repo.home) and "not used" in place["why"]
@@ -190,7 +190,7 @@ def test_a_write_names_three_ways_to_make_the_store_writable(repo):
         assert way in error["hint"]
 
 
-def test_codex_is_told_which_folders_its_sandbox_may_write(repo, tmp_path):
+def test_the_settings_of_codex_get_the_folders_its_sandbox_may_write(repo, tmp_path):
     config, home = tmp_path / ".codex" / "config.toml", {"HOME": str(tmp_path)}
     config.parent.mkdir()
     before = '[sandbox_workspace_write]\nnetwork_access = false\nwritable_roots = [ "/x", # mine\n  "/y" ]\n\n[other]\na = 1\n'
@@ -208,7 +208,7 @@ def test_codex_is_told_which_folders_its_sandbox_may_write(repo, tmp_path):
     assert repo.fails("install", "codex", "--sandbox", program="abacus", env=home)["code"] == "INVALID_INPUT"
 
 
-def test_codex_is_told_the_folders_of_the_main_worktree_in_a_linked_one(repo, tmp_path):
+def test_the_settings_of_codex_get_the_folders_of_the_main_worktree(repo, tmp_path):
     commit(repo)
     repo.run("init", program="abacus").ok()
     git(repo.path, "worktree", "add", "-q", str(tmp_path / "linked"))
@@ -252,7 +252,7 @@ def test_a_prompt_recommends_no_command_that_fails_where_it_is_read(repo):
     assert "bd ready --claim" in Sandbox(repo, ".git").run("prime").ok().out
 
 
-def test_a_session_of_codex_is_told_what_its_sandbox_protects(repo, tmp_path):
+def test_the_brief_of_codex_says_what_its_sandbox_protects(repo, tmp_path):
     """The hook runs outside of the sandbox, the commands of the session inside."""
     repo.create("one")
 
@@ -273,7 +273,7 @@ def test_a_session_of_codex_is_told_what_its_sandbox_protects(repo, tmp_path):
 
 # --- a service that writes for the sandbox ---
 
-def test_a_service_of_the_user_carries_out_what_a_sandbox_may_not_write(repo, services, tmp_path):
+def test_a_service_of_the_user_writes_for_a_sandbox(repo, services, tmp_path):
     commit(repo)
     repo.run("init", program="abacus").ok()
     git(repo.path, "worktree", "add", "-q", "-b", "feature", str(tmp_path / "linked"))
@@ -294,7 +294,7 @@ def test_a_service_of_the_user_carries_out_what_a_sandbox_may_not_write(repo, se
     assert linked.json("sync")["durability"] == "local"
 
 
-def test_a_service_carries_out_the_calls_of_an_mcp_server_in_a_sandbox(repo, services):
+def test_a_service_writes_for_an_mcp_server_in_a_sandbox(repo, services):
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": "bd_create", "arguments": {"title": "one"}}}
     begin = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
@@ -305,7 +305,7 @@ def test_a_service_carries_out_the_calls_of_an_mcp_server_in_a_sandbox(repo, ser
     assert [bead["created_by"] for bead in repo.json("list")] == ["zed"]
 
 
-def test_a_service_carries_out_nothing_for_another_project(repo, services, tmp_path):
+def test_a_service_writes_nothing_for_another_project(repo, services, tmp_path):
     service = services(repo).start()
     git(tmp_path, "init", "-q", "other")
     Repo(tmp_path / "other").run("init").ok()
@@ -315,7 +315,7 @@ def test_a_service_carries_out_nothing_for_another_project(repo, services, tmp_p
     assert Repo(tmp_path / "other").ids("list") == []
 
 
-def test_the_loopback_carries_out_nothing_for_a_sandbox(repo, services):
+def test_the_loopback_writes_nothing_for_a_sandbox(repo, services):
     service = services(repo).start("--port", "0")
     answer = service.page("POST", "/service/run", {"Content-Type": "application/json"},
                           {"op": "bead create", "dir": str(repo.path), "params": {"title": "x"}})
@@ -324,7 +324,7 @@ def test_the_loopback_carries_out_nothing_for_a_sandbox(repo, services):
 
 # --- moving ---
 
-def test_a_store_is_moved_both_ways_with_everything_in_it(repo):
+def test_a_store_is_moved_in_both_directions_with_all_its_data(repo):
     bead = repo.create("one")
     repo.run("config", "set", "claim.lease", "2h").ok()
     assert repo.json("move-store", "workspace", program="abacus") == {
@@ -350,7 +350,7 @@ def test_a_store_is_moved_between_file_systems(repo):
     assert not list((repo.path / ".git").glob("abacus.*"))
 
 
-def test_a_move_is_refused_where_there_is_no_store_or_a_service(plain_repo):
+def test_a_move_is_refused_without_a_store_or_with_a_running_service(plain_repo):
     assert plain_repo.fails("move-store", "workspace", program="abacus")["code"] == "NOT_INITIALIZED"
     plain_repo.run("init").ok()
     plain_repo.run("open", "--print", program="abacus").ok()

@@ -1,4 +1,5 @@
-"""Operations over HTTP: the same answers as from the command line, errors that help, one effect however often it is sent."""
+"""Operations over HTTP: the same replies as from the command line, helpful errors, and one effect however often a
+request is sent."""
 import contextlib
 import json
 import os
@@ -16,7 +17,7 @@ from service import AGENTS, Answer, Stream, head_of, served, services, set_up
 
 @pytest.fixture
 def busy(repo, services):
-    """A project in which something has happened, and its service."""
+    """A project with some history, and its service."""
     set_up(repo)
     first = repo.create("Parser fails", "-t", "bug", "-p", "1", "-l", "parser", "-l", "urgent")
     second = repo.create("Release", "--deps", f"blocks:{first}", "-l", "parser")
@@ -75,7 +76,7 @@ READS = [  # path with its question; program; words
 
 
 def printed(service, program, words):
-    """What a command prints, without the envelope of its family."""
+    """The output of a command, without the envelope of its family."""
     done = service.repo.run(*(["--json"] if program != "vybe" else []), *words, program=program,
                             env={"BD_ACTOR": ""} if program in ("bb", "vybe") else None).ok().json
     if program == "vybe" or (isinstance(done, dict) and {"ok", "command", "data"} <= set(done)):
@@ -84,14 +85,14 @@ def printed(service, program, words):
 
 
 def without_times(value):
-    """Nothing that depends on when it was asked."""
+    """Without everything that depends on the time of the request."""
     if isinstance(value, dict):
         moving = ("at", "now", "generated_at", "age_seconds", "idle_seconds", "last_seen_at")
         return {k: without_times(v) for k, v in value.items() if k not in moving}
     return [without_times(v) for v in value] if isinstance(value, list) else value
 
 
-def test_reads_answer_what_commands_print(busy):
+def test_reads_return_what_commands_print(busy):
     names = {"first": busy.first, "second": busy.second}
     for path, program, words in READS:
         told = printed(busy, program, [word.format(**names) for word in words])
@@ -100,7 +101,7 @@ def test_reads_answer_what_commands_print(busy):
             assert without_times(answer.data) == without_times(told), path
 
 
-def test_a_post_asks_the_same_as_an_address(busy):
+def test_a_post_equals_a_get_with_parameters(busy):
     for path, question in (("bead/list", {"full": True, "labels": ["parser", "urgent"]}), ("bead/count", {}),
                            ("bead/search", {"query": "Parser"}), ("board/log", {"limit": 1})):
         words = "&".join(f"{k}={str(one).lower() if one is True else one}" for k, v in question.items()
@@ -108,7 +109,7 @@ def test_a_post_asks_the_same_as_an_address(busy):
         assert busy.post(f"/api/{path}", question).data == busy.get(f"/api/{path}?{words}").data
 
 
-def test_text_of_every_kind_comes_through(served):
+def test_text_of_every_script_is_returned_unchanged(served):
     for title in ("ä ö ü ß", "日本語", "🦫", 'quote " and \\ and / and <b>', "%41+&=?#", "x" * 400):
         bead = served.post("/api/bead/create", {"title": title}).data["id"]
         assert served.repo.show(bead)["title"] == title
@@ -117,7 +118,7 @@ def test_text_of_every_kind_comes_through(served):
         assert bead in [one["id"] for one in found]
 
 
-def test_writes_are_there_at_once_for_everybody(served):
+def test_writes_are_visible_to_all_at_once(served):
     for n in range(10):
         bead = served.post("/api/bead/create", {"title": f"t{n}", "agent": "kimi"}).data["id"]
         assert served.repo.show(bead)["created_by"] == "kimi"
@@ -138,7 +139,7 @@ def test_a_claim_of_another_is_ended_only_by_force(served):
         assert served.post(f"/api/bead/{path}", {**body, "force": True}).status == 200
 
 
-def test_errors_tell_what_to_do(busy):
+def test_errors_have_a_hint(busy):
     cases = [
         ("POST", "bead/create", {}, 400),
         ("POST", "bead/create", {"title": ""}, 400),
@@ -165,8 +166,8 @@ def test_errors_tell_what_to_do(busy):
         assert isinstance(answer.error["retryable"], bool) and isinstance(answer.error["details"], dict)
 
 
-def test_a_write_is_not_got(busy):
-    """A picture in a page of another site could ask for it, and so could a browser that looks ahead."""
+def test_a_write_by_get_is_refused(busy):
+    """An image in a page of another site could send it, and so could a browser that prefetches."""
     before = busy.repo.json("list", "--all", "-n", "0")
     for path in ("bead/create?title=x", f"bead/close?ids={busy.first}", f"bead/delete?ids={busy.first}", "board/destroy?confirm=true",
                  "board/post?content=x&agent=kimi", "bead/ready?claim=true", "vybe/push?agent=a", f"bead/claim?ids={busy.first}"):
@@ -176,7 +177,7 @@ def test_a_write_is_not_got(busy):
     assert len(busy.repo.json("log", program="bb")) == 1
 
 
-def test_a_claim_that_is_lost_is_told_with_its_status(busy):
+def test_a_lost_claim_is_reported_with_its_status(busy):
     assert busy.post("/api/bead/claim", {"ids": [busy.first], "agent": "kimi"}).status == 200
     assert busy.post("/api/bead/claim", {"ids": [busy.first], "agent": "codex"}).status == 409
     assert busy.post("/api/bead/update", {"ids": [busy.first], "title": "x", "if_hash": "0" * 64, "agent": "kimi"}).status == 412
@@ -184,8 +185,8 @@ def test_a_claim_that_is_lost_is_told_with_its_status(busy):
     assert busy.get(f"/api/bead/comments?id={busy.second}").status == 410
 
 
-def test_that_something_is_gone_is_not_kept(busy):
-    """A browser may keep a 404 and a 410 for as long as it likes, unless it is told not to."""
+def test_a_404_or_410_is_not_cacheable(busy):
+    """A browser may cache a 404 and a 410 for as long as it likes, unless it is told not to."""
     busy.post("/api/bead/delete", {"ids": [busy.second], "force": True})
     for path, status in ((f"sessions/{busy.second}/conversation", 410), ("sessions/no-such/conversation", 404), ("bead/list?nonsense=1", 400)):
         answer = busy.get(f"/api/{path}")
@@ -219,7 +220,7 @@ def test_many_send_the_same_request_at_once(served):
 
 # --- what has not changed ---
 
-def test_what_has_not_changed_is_not_sent_again(busy):
+def test_unchanged_data_is_not_sent_again(busy):
     for path in ("/api/bead/list", f"/api/sessions/{busy.first}/conversation", "/api/openapi.json"):
         first = busy.get(path)
         tag = first.headers["etag"]
@@ -252,7 +253,7 @@ def test_a_connection_is_used_again(served):
 # --- all there is ---
 
 def description(service):
-    """Where a program looks for it, as it has to be: the document itself."""
+    """At the address where programs look for it: the document itself, without an envelope."""
     return service.get("/api/openapi.json").json
 
 
@@ -275,8 +276,8 @@ def test_every_path_of_the_description_is_answered(busy):
     busy.answers_soon()
 
 
-def test_a_description_of_reads_is_true(busy):
-    """What is described with a get does not answer that it has to be posted."""
+def test_operations_described_with_get_accept_get(busy):
+    """They do not reply that POST is required."""
     for path, methods in description(busy)["paths"].items():
         assert "post" in methods or "get" in methods
         if "get" in methods and path not in ("/api/events",):
@@ -294,7 +295,7 @@ def watching(pid):
 
 
 def dead(pid):
-    """And what it had open is closed."""
+    """And its open descriptors are closed."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
     except OSError:
@@ -316,7 +317,7 @@ def test_a_worker_that_is_killed_at_work(busy):
 
 
 def test_a_worker_that_is_killed_while_it_has_nothing_to_do(busy):
-    """Nobody asked it anything, so nobody has to be told."""
+    """It has no request, so no client gets an error."""
     for n in range(5):
         busy.answers_soon()
         workers = busy.workers()
@@ -329,7 +330,7 @@ def test_a_worker_that_is_killed_while_it_has_nothing_to_do(busy):
 
 
 def test_workers_are_killed_while_many_write(served):
-    """Whatever was answered is there; what was not may be, once."""
+    """Every acknowledged write is there; others may be there, once."""
     answered, failed, stop = [], [], threading.Event()
 
     def write(name):
@@ -360,7 +361,7 @@ def test_workers_are_killed_while_many_write(served):
     served.answers_soon()
 
 
-def test_a_hundred_ask_at_once(served):
+def test_a_hundred_concurrent_requests_are_answered(served):
     got = []
 
     def work(n):

@@ -1,4 +1,4 @@
-"""The stream of events: every follower gets each of them once, in one order, whatever is cut or killed."""
+"""The stream of events: every client gets each event once, in one order, whatever is disconnected or killed."""
 import contextlib
 import json
 import os
@@ -24,7 +24,7 @@ def ids_of(stream):
 
 
 def assert_once(stream, beads):
-    """Each of them is told of once, and by ids that are all different."""
+    """Each of them has one event, and all event ids differ."""
     assert sorted(stream.beads()) == sorted(beads)
     assert len(set(ids_of(stream))) == len(stream.events)
 
@@ -54,7 +54,7 @@ def test_two_hundred_follow_fifty_who_write(served):
     served.answers_soon()
 
 
-def test_operations_over_http_are_told_of_too(served):
+def test_operations_over_http_are_events_too(served):
     stream = Stream(served).begun()
     beads = [served.post("/api/bead/create", {"title": f"t{n}", "agent": "kimi"}).data["id"] for n in range(5)]
     served.post("/api/bead/close", {"ids": [beads[0]], "reason": "done", "agent": "kimi"}).data
@@ -64,8 +64,9 @@ def test_operations_over_http_are_told_of_too(served):
 
 
 @needs_strace
-def test_who_is_told_of_a_change_can_see_it(served):
-    """The writer has its record in the journal, and is slow to put it into the cache, from which all questions are answered."""
+def test_a_change_is_visible_when_its_event_arrives(served):
+    """The writer has its record in the journal, and is slow to write it to the cache, from which all reads are
+    answered."""
     stream = Stream(served).begun()
     bead = served.repo.create("x")
     stream.until(count(1), 30)
@@ -80,7 +81,7 @@ def test_who_is_told_of_a_change_can_see_it(served):
 # --- coming back ---
 
 @pytest.mark.parametrize("after", [lambda s, i: Stream(s, after=i), lambda s, i: Asked(s, i)], ids=["header", "address"])
-def test_who_comes_back_gets_the_rest(served, after):
+def test_a_reconnecting_client_gets_the_remaining_events(served, after):
     stream = Stream(served).begun()
     seen = list(stream.events)
     beads = []
@@ -97,7 +98,7 @@ def test_who_comes_back_gets_the_rest(served, after):
 
 
 class Asked(Stream):
-    """With the id in the address, as a page that is loaded again does."""
+    """With the id in the URL, as a reloaded page sends it."""
 
     def __init__(self, service, after):
         self.service = service
@@ -123,7 +124,7 @@ class _Rewriting:
         return getattr(self.sock, name)
 
 
-def test_every_id_is_a_place_to_go_on_from(served):
+def test_a_client_can_continue_from_every_id(served):
     stream = Stream(served).begun()
     beads = [served.repo.create(f"{n}") for n in range(15)]
     stream.until(count(15))
@@ -135,7 +136,7 @@ def test_every_id_is_a_place_to_go_on_from(served):
 
 
 @pytest.mark.parametrize("store", [".beadboard", ".bb", ".git/abacus/journal.1"])
-def test_a_store_that_is_taken_away_is_a_reset(served, store):
+def test_a_removed_store_is_a_reset(served, store):
     stream = Stream(served).begun()
     set_up(served.repo)
     served.repo.create("There from the start")
@@ -171,7 +172,7 @@ def test_an_unknown_id_is_answered_with_a_reset(served):
 # --- killed ---
 
 def test_nothing_is_lost_or_twice_across_a_kill(served):
-    """What happened before, while none ran, and after."""
+    """Changes before the kill, while no service ran, and afterwards."""
     repo, stream = served.repo, Stream(served).begun()
     seen, beads = list(stream.events), []
     for round in range(4):
@@ -195,7 +196,7 @@ def test_nothing_is_lost_or_twice_across_a_kill(served):
 
 
 def test_killed_again_and_again_while_many_write(served):
-    """At moments of chance: every bead is told of, once, in the order of the journal."""
+    """At random moments: every bead has one event, in the order of the journal."""
     repo, stop, made = served.repo, threading.Event(), []
 
     def write(name):
@@ -232,7 +233,7 @@ def feed_file(service):
 
 
 def test_an_event_that_was_written_in_part_is_written_again(served):
-    """By one that was killed at it; what stands behind it later is whole."""
+    """The service was killed while writing it; events after it are complete."""
     stream = Stream(served).begun()
     first = served.repo.create("first")
     stream.until(count(1))
@@ -252,7 +253,7 @@ def test_an_event_that_was_written_in_part_is_written_again(served):
 
 
 def fill(service, most):
-    """Events of no source, as many as make the file that long."""
+    """Events of no source, as many as fill the file to that size."""
     path = feed_file(service)
     name, number = json.loads(path.read_bytes().split(b"\n")[0][2:])["feed"], path.suffix[1:]
     with open(path, "r+b") as file:
@@ -268,8 +269,8 @@ def fill(service, most):
     return f"{name}-{number}-{at}"
 
 
-def test_a_feed_goes_on_in_the_next_file(served):
-    """Also where the last words of the one before were written in part."""
+def test_a_feed_continues_in_the_next_file(served):
+    """Even if the last event of the previous file was written in part."""
     stream = Stream(served).begun()
     first = served.repo.create("first")
     stream.until(count(1))
@@ -289,8 +290,8 @@ def test_a_feed_goes_on_in_the_next_file(served):
 
 
 @pytest.mark.parametrize("begun", [b"", b': {"feed":"0123'], ids=["empty", "in part"])
-def test_a_file_that_was_only_begun_is_begun_again(served, begun):
-    """By one that was killed just when the feed went on in it."""
+def test_an_unfinished_file_is_started_again(served, begun):
+    """The service was killed when it had just started that file."""
     stream = Stream(served).begun()
     served.kill()
     fill(served, (4 << 20) + 1)
@@ -301,8 +302,8 @@ def test_a_file_that_was_only_begun_is_begun_again(served, begun):
     assert rest.of("reset") == [] and rest.beads() == [bead]
 
 
-def test_a_feed_goes_on_though_very_many_have_mail(repo, services):
-    """What each file begins with names every source, and is longer than what is sent at once."""
+def test_a_feed_works_with_very_many_mailboxes(repo, services):
+    """The header of each file names every source, and is longer than one write."""
     set_up(repo)
     boxes = repo.path / ".beadboard" / "agent" / "messages"
     boxes.mkdir(exist_ok=True)
@@ -319,7 +320,7 @@ def test_a_feed_goes_on_though_very_many_have_mail(repo, services):
     stream.close()
 
 
-def test_an_event_may_be_larger_than_what_is_sent_at_once(repo, services):
+def test_an_event_may_be_larger_than_one_write(repo, services):
     set_up(repo)
     service = services(repo).start()
     stream = Stream(service, headers={"Cookie": "c=" + "c" * 8000}).begun()  # which leaves less room
@@ -335,7 +336,7 @@ def test_an_event_may_be_larger_than_what_is_sent_at_once(repo, services):
 # --- slow ---
 
 def make_noise(service, bytes_of_events):
-    """Much happens: mail of one agent to another, as its record would have it."""
+    """Many events: mail from one agent to another, written as its record."""
     line = json.dumps({"message_id": "m" * 400, "from_agent": AGENTS[0], "to_agent": AGENTS[1], "bead_id": "b" * 400,
                        "category": "INFO", "state": "unread", "subject": "s", "body": "b"}) + "\n"
     path = service.repo.path / ".beadboard" / "agent" / "messages" / f"{AGENTS[1]}.jsonl"
@@ -343,8 +344,8 @@ def make_noise(service, bytes_of_events):
         file.write(line * (bytes_of_events // 1100))
 
 
-def test_who_does_not_read_delays_nobody(repo, services):
-    """It is dropped, with a reason, and comes back to where it was."""
+def test_a_client_that_does_not_read_delays_no_other(repo, services):
+    """It is disconnected, with a reason, and continues later from the same place."""
     service = services(set_up(repo)).start("--port", "0")
     bead = repo.create("the bead of the message")
     service.post("/api/agent/send", {"from": AGENTS[0], "to": AGENTS[1], "bead": bead, "category": "INFO", "subject": "s",
@@ -375,7 +376,7 @@ def within_a_second(stream, true, what):
     stream.until(true, 1.5, what)
 
 
-def test_all_that_happens_arrives_within_a_second(repo, services, tmp_path):
+def test_every_change_arrives_within_a_second(repo, services, tmp_path):
     remote = bare(tmp_path / "remote.git")
     git(repo.path, "remote", "add", "origin", str(remote))
     set_up(repo)
@@ -432,7 +433,7 @@ def test_all_that_happens_arrives_within_a_second(repo, services, tmp_path):
     assert stream.of("reset") == [] and len(set(ids_of(stream))) == len(stream.events)
 
 
-def test_an_artifact_is_told_of_though_the_clock_was_set_back(repo, services):
+def test_an_artifact_is_an_event_although_the_clock_was_set_back(repo, services):
     service = services(set_up(repo)).start()
     stream = Stream(service).begun()
     for name, now in (("one", 1_800_000_000_000), ("two", 1_700_000_000_000), ("three", 1_800_000_000_000)):
@@ -448,8 +449,8 @@ def test_an_artifact_is_told_of_though_the_clock_was_set_back(repo, services):
     assert told == ["one", "two", "three", "four"]
 
 
-def test_it_begins_before_there_is_anything(plain_repo, services):
-    """No beads, no board, no agents: they come while it runs."""
+def test_the_service_starts_without_any_store(plain_repo, services):
+    """No beads, no board, no agents: they are created while it runs."""
     service = services(plain_repo).start()
     stream = Stream(service).begun()
     plain_repo.bd("init", "--prefix", "bd").ok()
@@ -465,7 +466,7 @@ def test_it_begins_before_there_is_anything(plain_repo, services):
     assert stream.beads() == [bead] and stream.of("reset") == []
 
 
-def test_a_board_that_is_made_anew_is_followed(repo, services):
+def test_a_recreated_board_is_followed(repo, services):
     service = services(set_up(repo)).start()
     stream = Stream(service).begun()
     for n in range(3):
@@ -479,7 +480,7 @@ def test_a_board_that_is_made_anew_is_followed(repo, services):
     stream.until(lambda s: s.of("post")[-1]["by"] == "codex", 2)
 
 
-def test_notes_that_are_made_anew_are_followed(repo, services):
+def test_recreated_notes_are_followed(repo, services):
     def note(n):
         text = json.dumps({"event": {"kind": "progress", "message": "half of it"}})
         repo.run("push", "--agent", "w-1", "--request-id", f"r{n}", "--json", text, program="vybe").ok()
@@ -499,7 +500,7 @@ def test_notes_that_are_made_anew_are_followed(repo, services):
 
 
 def test_a_sync_that_shortens_the_journal_repeats_nothing(repo, services, tmp_path):
-    """The journal goes on in a new file with what it still needs, which everybody was told of."""
+    """The journal continues in a new file with the records it still needs, whose events were already sent."""
     git(repo.path, "remote", "add", "origin", str(bare(tmp_path / "remote.git")))
     sync(repo)
     service = services(repo).start()
@@ -516,8 +517,8 @@ def test_a_sync_that_shortens_the_journal_repeats_nothing(repo, services, tmp_pa
     assert own == beads and stream.of("reset") == []
 
 
-def test_a_damaged_journal_is_told_of_once(repo, services):
-    """Not again and again for as long as it lies there."""
+def test_a_damaged_journal_is_reported_once(repo, services):
+    """Not again and again while the damage exists."""
     service = services(repo).start()
     stream = Stream(service).begun()
     repo.create("one")
@@ -533,8 +534,8 @@ def test_a_damaged_journal_is_told_of_once(repo, services):
     service.answers_soon()
 
 
-def test_what_is_carried_into_a_new_journal_is_not_told_again(repo, services, tmp_path):
-    """Beads that are made while a sync is on its way are written to the new file once more."""
+def test_records_copied_into_a_new_journal_are_not_repeated(repo, services, tmp_path):
+    """Beads that are created during a sync are written to the new file again."""
     remote = bare(tmp_path / "remote.git")
     begun, go = tmp_path / "begun", tmp_path / "go"
     with http_remote(tmp_path) as server:

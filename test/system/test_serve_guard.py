@@ -1,4 +1,4 @@
-"""Who may speak to the service, what they may say, and that it lives and dies as it should."""
+"""Who may use the service, with which requests, and how it starts and ends."""
 import contextlib
 import errno
 import fcntl
@@ -31,7 +31,7 @@ def mode(path):
 # --- other users ---
 
 def as_nobody(work):
-    """Runs it in a child of another user; what it returned, or the number of the error."""
+    """Runs it in a child process of another user; returns its result, or the errno."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -59,7 +59,7 @@ def ask_socket(path):
         return receive(sock).split()[1].decode()
 
 
-def test_what_it_keeps_is_for_its_user_alone(served):
+def test_the_files_of_the_service_are_private(served):
     assert mode(served.folder) == 0o700
     assert mode(served.address["socket"]) == 0o600
     assert mode(served.folder / "address.json") == 0o600
@@ -83,7 +83,7 @@ def test_another_user_is_kept_out(served):
 
 @pytest.fixture
 def run_dir():
-    """As short as those of systems are."""
+    """As short as the runtime folders of real systems."""
     path = pathlib.Path(tempfile.mkdtemp())
     yield path
     shutil.rmtree(path)
@@ -101,8 +101,8 @@ def test_a_folder_that_others_may_enter_is_not_used(repo, services):
 
 @needs_root
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])
-def test_what_another_user_made_in_place_of_the_folder_is_not_used(tmp_path, run_dir, kind):
-    """The short place of a socket is in a folder where everybody may make folders."""
+def test_a_folder_that_another_user_made_in_its_place_is_not_used(tmp_path, run_dir, kind):
+    """The short path of a socket is in a folder where all users may create folders."""
     repo = project_at(tmp_path / ("d" * 60) / ("e" * 60))
     trap = run_dir / "abacus"
     if kind == "folder":
@@ -143,7 +143,7 @@ def refused(answer, status):
     return answer.error
 
 
-def test_the_token_is_asked_for(served):
+def test_the_token_is_required(served):
     wrong = "0" * 64
     for headers in ({"Authorization": None}, {"Authorization": ""}, {"Authorization": "Bearer "},
                     {"Authorization": f"Bearer {wrong}"}, {"Authorization": f"Bearer {served.token[:-1]}"},
@@ -158,7 +158,7 @@ def test_the_token_is_asked_for(served):
 
 
 def test_the_files_of_the_page_need_no_token(served):
-    """They are part of the program, the same for everybody, and tell nothing of the project."""
+    """They are part of the program, the same for all, and reveal nothing about the project."""
     for path in ("/", "/app.js", "/icon.svg"):
         answer = served.page("GET", path, {"Authorization": None})
         assert answer.status == 200 and "set-cookie" not in answer.headers
@@ -188,7 +188,7 @@ def test_the_files_of_the_page_need_no_token(served):
     ({"Sec-Fetch-Site": "none"}, 200),
 ])
 def test_other_sites_are_refused(served, headers, status):
-    """Though they have the token: a browser adds the cookie by itself."""
+    """Even with the token: a browser adds the cookie automatically."""
     headers = {k: v.format(port=served.port) for k, v in headers.items()}
     for method, path, body in (("GET", LIST, None), ("POST", "/api/bead/create", {"title": "x"})):
         answer = served.page(method, path, headers, body)
@@ -197,19 +197,19 @@ def test_other_sites_are_refused(served, headers, status):
     assert len(served.get(LIST).data) == (status == 200)
 
 
-def test_no_page_speaks_over_the_socket(served):
+def test_no_page_can_use_the_socket(served):
     for origin in ("http://evil.example", f"http://127.0.0.1:{served.port}", "null"):
         refused(served.get(LIST, headers={"Origin": origin}), 403)
 
 
-def test_without_a_host_nobody_comes_in(served):
+def test_a_request_without_a_host_is_refused(served):
     for version in ("1.0", "1.1"):
         head = f"GET {LIST} HTTP/{version}\r\nConnection: close\r\nAuthorization: Bearer {served.token}\r\n\r\n"
         assert Answer(served.raw(head.encode(), loopback=True)).status in (400, 421)
 
 
-def test_a_post_says_that_it_is_json(served):
-    """What a form or a script of another site can send without asking is none."""
+def test_a_post_must_be_declared_as_json(served):
+    """A form or a script of another site can send other types without a preflight."""
     for kind in (None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
                  "text/plain; application/json"):
         for ask in (served.post, lambda *a, **kw: served.page("POST", a[0], kw["headers"], a[1])):
@@ -256,7 +256,7 @@ def enter(service, code, **headers):
     return service.page("GET", f"/enter?code={code}", {"Authorization": None, **headers})
 
 
-def test_an_invitation_lets_in_one_browser_once(served):
+def test_an_invitation_works_once(served):
     code = invite(served)
     answer = enter(served, code, **{"Sec-Fetch-Site": "cross-site"})  # from a terminal that is a page
     assert answer.status == 200 and "no-store" in answer.headers["cache-control"] and "set-cookie" not in answer.headers
@@ -318,7 +318,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 @pytest.fixture
 def later(tmp_path):
-    """For a service that finds itself that much later once a file is there."""
+    """For a service whose clock jumps by that much once a file exists."""
     if SANITIZED:
         pytest.skip("a sanitizer wants to be loaded first")
     if not shutil.which("cc"):
@@ -360,7 +360,7 @@ def memory(service):
 
 
 def test_a_body_that_is_announced_as_too_large(served):
-    """Not one byte of it is waited for."""
+    """The service does not wait for any byte of it."""
     for size in (str((4 << 20) + 1), str(1 << 30), "9" * 30):
         for loopback in (False, True):
             host = f"127.0.0.1:{served.port}" if loopback else "localhost"
@@ -373,7 +373,7 @@ def test_a_body_that_is_announced_as_too_large(served):
 
 
 def test_a_body_in_chunks_that_is_too_large(served):
-    """It may be read for a while, and is not kept."""
+    """It may be read for a while, but is not stored."""
     chunk = b"100000\r\n" + b" " * (1 << 20) + b"\r\n"
     sent, before, answer = 0, memory(served), b""
     with served.connect() as sock:
@@ -391,8 +391,8 @@ def test_a_body_in_chunks_that_is_too_large(served):
     served.answers_soon()
 
 
-def test_who_has_no_token_is_told_before_the_body(served):
-    """Else everybody on this machine could make it hold 4 MiB for each connection."""
+def test_a_request_without_a_token_is_refused_before_its_body(served):
+    """Otherwise every user of this machine could make it hold 4 MiB per connection."""
     for headers in ({}, {"Origin": "http://evil.example", "Authorization": f"Bearer {served.token}"}):
         head = head_of("POST", "/api/bead/create", f"127.0.0.1:{served.port}", {
             "Content-Length": str(4 << 20), "Content-Type": "application/json", **headers})
@@ -419,7 +419,7 @@ def test_headers_of_a_megabyte(served):
 
 @pytest.mark.parametrize("path", [LIST, "/api/events", "/enter?code=x", "/", "/nothing"])
 def test_headers_that_leave_little_room(served, path):
-    """What is answered has to fit beside what was asked."""
+    """The response has to fit beside the request."""
     for size in [*range(16000, 24576, 512), *range(23500, 24576, 32)]:
         with served.connect() as sock:
             sock.sendall(head_of("GET", path, headers={"X-Long": "a" * size}))
@@ -429,7 +429,7 @@ def test_headers_that_leave_little_room(served, path):
     served.answers_soon()
 
 
-def test_nonsense_is_refused(served):
+def test_invalid_requests_are_refused(served):
     for text in (b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
                  b"POST /api/bead/create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: -1\r\n\r\n",
                  b"POST /api/bead/create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
@@ -442,8 +442,8 @@ def test_nonsense_is_refused(served):
 
 # --- too slow, too many ---
 
-def test_who_speaks_slowly_is_ended(served):
-    """Headers, bodies, and the silence between requests: each has ten seconds."""
+def test_slow_connections_are_closed(served):
+    """Headers, bodies, and the pause between requests each have a limit of ten seconds."""
     slow = {"headers": head_of("GET", LIST)[:-2] + b"X-Slow: ",
             "body": head_of("POST", "/api/bead/create", headers={"Content-Length": "1000", "Content-Type": "application/json"}),
             "chunks": head_of("POST", "/api/bead/create", headers={"Transfer-Encoding": "chunked", "Content-Type": "application/json"})}
@@ -478,7 +478,7 @@ def test_who_speaks_slowly_is_ended(served):
 
 
 def crowd_of(service, count, loopback):
-    """As many connections as come about, none of which says a word."""
+    """As many connections as possible, none of which sends anything."""
     crowd = []
     for _ in range(count):
         sock = socket.socket(socket.AF_INET if loopback else socket.AF_UNIX)
@@ -501,8 +501,8 @@ def many_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_ten_thousand_who_say_nothing(served, many_files):
-    """On the loopback they keep nobody from the socket, nor from the loopback once they have gone."""
+def test_ten_thousand_silent_connections(served, many_files):
+    """On the loopback they block neither the socket, nor the loopback once they are closed."""
     crowd = crowd_of(served, min(10000, many_files - 500), loopback=True)
     try:
         served.answers_soon()
@@ -517,8 +517,8 @@ def test_ten_thousand_who_say_nothing(served, many_files):
     assert not served.ended() and (SANITIZED or memory(served) < 200)
 
 
-def test_both_doors_full_of_those_who_say_nothing(served, many_files):
-    """More files than fit in a set of select(), and the events are still followed."""
+def test_silent_connections_on_both_sockets(served, many_files):
+    """More descriptors than a set of select() holds, and event streams still work."""
     stream = Stream(served).begun()
     crowd = []
     try:
@@ -538,8 +538,8 @@ def test_both_doors_full_of_those_who_say_nothing(served, many_files):
             sock.close()
 
 
-def test_streams_that_have_gone_make_room(served):
-    """A page that is loaded again and again does not shut itself out."""
+def test_closed_streams_make_room(served):
+    """A page that is reloaded again and again does not lock itself out."""
     for _ in range(6):
         streams = [Stream(served) for _ in range(100)]
         for stream in streams:
@@ -549,7 +549,7 @@ def test_streams_that_have_gone_make_room(served):
     wait_until(lambda: Stream(served).until(lambda s: s.status, 5).status == 200, "a stream is let in", 2)
 
 
-def test_more_streams_than_there_may_be(served):
+def test_more_streams_than_the_maximum(served):
     streams = [Stream(served) for _ in range(530)]
     for stream in streams:
         stream.until(lambda s: s.status)
@@ -566,7 +566,7 @@ def waits(service, count, seconds=60):
 
 
 def wait_for_workers(service, count):
-    """They are at work, which is to wait: they watch files."""
+    """Waits until the workers wait themselves: they watch files."""
     def watching():
         found = 0
         for pid in service.workers():
@@ -577,7 +577,7 @@ def wait_for_workers(service, count):
     wait_until(watching, f"{count} of them wait")
 
 
-def test_those_who_wait_leave_room_for_others(repo, services):
+def test_waiting_requests_leave_room_for_others(repo, services):
     service = services(set_up(repo)).start()
     held = waits(service, 40)
     wait_for_workers(service, 8)
@@ -589,7 +589,7 @@ def test_those_who_wait_leave_room_for_others(repo, services):
 
 # --- its life ---
 
-def test_a_term_ends_it_with_all_that_is_open(repo, services):
+def test_sigterm_ends_the_service_with_open_connections(repo, services):
     service = services(set_up(repo)).start("--port", "0")
     streams = [Stream(service).begun() for _ in range(20)] + [Stream(service, loopback=True).begun()]
     held = waits(service, 4)
@@ -606,7 +606,7 @@ def test_a_term_ends_it_with_all_that_is_open(repo, services):
     assert not (service.folder / "socket").exists() and not (service.folder / "address.json").exists()
 
 
-def test_a_term_ends_it_with_more_waiting_than_can_begin(repo, services):
+def test_sigterm_ends_the_service_with_queued_requests(repo, services):
     service = services(set_up(repo)).start()
     held = waits(service, 60)
     wait_for_workers(service, 8)
@@ -617,7 +617,7 @@ def test_a_term_ends_it_with_more_waiting_than_can_begin(repo, services):
 
 
 def create_many(service, count, answered, begun):
-    """One connection after another, each with a create; the titles of those that were answered."""
+    """One connection after another, each with a create; returns the titles that were acknowledged."""
     def work(name):
         for i in range(count):
             title = f"{name}-{i}"
@@ -633,7 +633,7 @@ def create_many(service, count, answered, begun):
 
 @pytest.mark.parametrize("end", [Service.terminate, Service.kill], ids=["term", "kill"])
 @pytest.mark.parametrize("after", [1, 20, 60])
-def test_what_was_answered_is_there(served, end, after):
+def test_acknowledged_writes_survive_a_kill(served, end, after):
     answered, begun = [], threading.Event()
     address = served.address  # the crowd asks for it again and again
     served.connect = lambda *a, **kw: connect_to(address["socket"])
@@ -670,8 +670,8 @@ def sockets(pid):
     return {link for link in found if link.startswith("socket:")}
 
 
-def test_a_killed_one_leaves_its_port(served):
-    """At once: nobody who worked for it has what it listened on."""
+def test_a_killed_service_frees_its_port(served):
+    """At once: none of its workers has the listening socket."""
     set_up(served.repo)
     for _ in range(4):
         port, held = served.port, waits(served, 4)
@@ -686,7 +686,7 @@ def test_a_killed_one_leaves_its_port(served):
             sock.close()
 
 
-def test_no_worker_outlives_it(repo, services):
+def test_no_worker_outlives_the_service(repo, services):
     service = services(set_up(repo)).start()
     for end in (service.terminate, service.kill):
         held = waits(service, 6)
@@ -702,7 +702,7 @@ def test_no_worker_outlives_it(repo, services):
 
 
 class Silent:
-    """A remote that takes connections and never says a word."""
+    """A remote that accepts connections and never sends anything."""
 
     def __enter__(self):
         self.sock = socket.create_server(("127.0.0.1", 0))
@@ -714,7 +714,7 @@ class Silent:
 
 
 @pytest.mark.parametrize("end", [Service.terminate, Service.kill], ids=["term", "kill"])
-def test_no_sync_outlives_it(served, end):
+def test_no_sync_outlives_the_service(served, end):
     with Silent() as remote:
         git(served.repo.path, "remote", "add", "origin", remote.url)
         sock = served.begin("/api/bead/sync", {})
@@ -724,8 +724,8 @@ def test_no_sync_outlives_it(served, end):
         sock.close()
 
 
-def test_who_only_asks_keeps_none_from_beginning(repo, services):
-    """Whoever looks whether one runs has its lock for a moment."""
+def test_a_check_for_a_service_does_not_keep_one_from_starting(repo, services):
+    """A check whether one runs takes its lock for a moment."""
     service = services(repo)
     folder = repo.home / "serve"
     folder.mkdir(mode=0o700)
@@ -736,7 +736,7 @@ def test_who_only_asks_keeps_none_from_beginning(repo, services):
     service.answers_soon()
 
 
-def test_one_whose_folder_was_taken_away_leaves_the_next_alone(repo, services):
+def test_a_service_whose_folder_was_removed_does_not_disturb_the_next(repo, services):
     first = services(repo).start()
     shutil.rmtree(repo.home / "serve")
     second = services(repo).start()
@@ -745,7 +745,7 @@ def test_one_whose_folder_was_taken_away_leaves_the_next_alone(repo, services):
     assert second.address["pid"] == second.process.pid
 
 
-def test_a_second_one_is_refused(served):
+def test_a_second_service_is_refused(served):
     done = served.repo.run("serve", program="abacus")
     assert done.code == 1 and done.out == ""
     assert "a service runs for this project already" in done.err and "abacus serve --stop" in done.err
@@ -754,14 +754,14 @@ def test_a_second_one_is_refused(served):
     served.answers_soon()
 
 
-def test_a_port_that_is_taken_is_told(repo):
+def test_a_port_in_use_is_reported(repo):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = repo.run("serve", "--port", str(taken.getsockname()[1]), program="abacus")
     assert done.code == 1 and "Address already in use" in done.err and "--port" in done.err
     assert not (repo.home / "serve" / "socket").exists()
 
 
-def test_nothing_needs_it(repo, services):
+def test_no_command_needs_the_service(repo, services):
     set_up(repo)
     assert "No service is running" in repo.run("serve", "--stop", program="abacus").ok().out
     service = services(repo)
@@ -774,7 +774,7 @@ def test_nothing_needs_it(repo, services):
         repo.run("status", program="vybe").ok()
 
 
-def test_one_that_was_started_for_a_page_says_where_it_is(repo, services):
+def test_a_service_started_for_a_page_publishes_its_address(repo, services):
     """'abacus open' opens the loopback of a service that has none, and programs find it, too."""
     service = services(repo).start()
     assert service.address["url"] is None
@@ -784,7 +784,7 @@ def test_one_that_was_started_for_a_page_says_where_it_is(repo, services):
     assert service.page("GET", LIST).status == 200
 
 
-def test_it_ends_when_nobody_asks(repo, services):
+def test_an_idle_service_ends(repo, services):
     service = services(repo).start("--idle", "1s")
     stream = Stream(service).begun()
     service.answers_soon()
@@ -794,7 +794,7 @@ def test_it_ends_when_nobody_asks(repo, services):
     assert service.process.wait(timeout=8) == 0
 
 
-def test_it_does_not_end_while_somebody_waits_for_an_answer(repo, services):
+def test_a_service_does_not_end_while_a_request_waits(repo, services):
     service = services(set_up(repo)).start("--idle", "1s")
     answer = service.post("/api/agent/wait", {"agent": AGENTS[0], "timeout": "3s"})
     assert answer.status in (200, 400) and answer.json.get("error", {}).get("code") != "INTERNAL_ERROR", answer.json
@@ -806,7 +806,7 @@ def cpu(service):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_it_costs_nothing_while_nothing_happens(served):
+def test_an_idle_service_uses_no_cpu_time(served):
     set_up(served.repo)
     served.repo.run("--as", "kimi", "post", "hello", program="bb").ok()
     stream = Stream(served).begun()

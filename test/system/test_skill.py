@@ -15,20 +15,21 @@ def commands():
     return [line for block in re.findall(r"```sh\n(.*?)```", SKILL, re.S) for line in block.splitlines()]
 
 
-def test_it_is_a_skill():
+def test_the_file_is_a_valid_skill():
     head = re.match(r"---\nname: abacus\ndescription: ([^\n]+)\n---\n", SKILL)
     assert head and len(head.group(1)) <= 1024
 
 
-def test_it_is_short():
-    """A token is at least three and a half characters of such a text, and never more than a word and its signs."""
+def test_the_skill_is_short():
+    """A token is at least three and a half characters of such a text, and never more than a word with its
+    punctuation."""
     words = re.findall(r"[A-Za-z]+|[0-9]+|[^\sA-Za-z0-9]", SKILL)
     assert len(SKILL) / 3.5 < 1500 and len(words) < 1500, (len(SKILL), len(words))
 
 
 @pytest.fixture
 def shell(repo):
-    """Runs a line as an agent would; the variables are what it found out before."""
+    """Runs a line as an agent would; the variables have its earlier results."""
     values = {"PATH": f"{BIN}:{os.environ['PATH']}"}
 
     def run(line, **more):
@@ -42,7 +43,7 @@ def shell(repo):
 
 
 def prepare(shell):
-    """Another agent, one that is gone and has left work, a bead, and mail."""
+    """Another agent, an evicted one with unfinished work, a bead, and mail."""
     shell("abacus init")
     shell("bb agent register --name peer-one --role ui")
     shell("bd create 'a thing' -p 1")
@@ -78,7 +79,7 @@ def test_every_command_works(shell):
     assert [e["event_type"] for e in shell("bb agent events --json")["data"]] == ["HANDOFF", "BLOCKED", "HANDOFF", "RESUME"]
 
 
-def test_it_names_the_errors_and_words_of_the_protocol():
+def test_the_skill_names_the_errors_and_words_of_the_protocol():
     for word in ("AMBIGUOUS_SESSION", "ADOPTION_REJECTED", "RESERVATION_CONFLICT", "RESERVATION_STALE_FOUND", "HANDOFF",
                  "BLOCKED", "DECISION", "INFO", "Seen", "Accepted", "--takeover-stale", "epoch", "heartbeat"):
         assert word in SKILL, word

@@ -47,7 +47,7 @@ def test_the_exit_status_and_signals_are_those_of_the_command(machine):
     assert slots(machine)["held"] == []
 
 
-def test_what_cannot_be_had_is_refused_with_the_next_step(machine):
+def test_an_impossible_request_is_refused_with_the_next_step(machine):
     missing = machine("run", "--need", "build", "--", "true")
     assert missing.returncode == 1 and "abacus slots set build 1" in missing.stderr
     machine("slots", "set", "build", "2").check_returncode()
@@ -58,7 +58,7 @@ def test_what_cannot_be_had_is_refused_with_the_next_step(machine):
     assert json.loads(machine("slots", "--json").stdout) == []
 
 
-def test_slots_tells_who_holds_them_and_a_killed_holder_frees_them_at_once(machine):
+def test_slots_lists_the_holders_and_a_killed_holder_frees_its_slots_at_once(machine):
     machine("slots", "set", "build", "1").check_returncode()
     holder = machine.start("run", "--need", "build", "--", "sleep", "1000")
     wait_until(lambda: slots(machine)["held"], "the slot is held")
@@ -83,7 +83,7 @@ os.write(log, b"-%s\\n" % sys.argv[2].encode())
 
 
 def crowd(machine, slot_count, size):
-    """Processes that come one after the other while all slots are held, and then run; returns what they log."""
+    """Processes that start one after another while all slots are taken, and then run; returns their log."""
     machine("slots", "set", "build", str(slot_count)).check_returncode()
     gate = [machine.start("run", "--need", "build", "--", "sleep", "1000") for _ in range(slot_count)]
     wait_until(lambda: len(slots(machine)["held"]) == slot_count, "all slots are held")
@@ -98,7 +98,7 @@ def crowd(machine, slot_count, size):
     return log.read_text().split()
 
 
-def test_of_fifty_processes_never_more_than_two_have_one_of_two_slots_and_none_starves(machine):
+def test_at_most_two_of_fifty_processes_have_one_of_two_slots_and_none_starves(machine):
     inside, most, began = set(), 0, []
     for line in crowd(machine, 2, 48):
         inside.add(line[1:]) if line[0] == "+" else inside.remove(line[1:])
@@ -107,7 +107,7 @@ def test_of_fifty_processes_never_more_than_two_have_one_of_two_slots_and_none_s
     assert most <= 2 and sorted(began) == list(range(48))
 
 
-def test_slots_are_given_in_the_order_in_which_the_processes_came(machine):
+def test_slots_are_given_in_the_order_of_arrival(machine):
     assert crowd(machine, 1, 16) == [f"{sign}{n}" for n in range(16) for sign in "+-"]
 
 

@@ -1,4 +1,4 @@
-"""doc/agents.md: what it shows is what happens, line by line."""
+"""doc/agents.md: its output is the real output, line by line."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 
 
 def steps():
-    """Each command, and what the page says it prints."""
+    """Each command, and its output on the page."""
     found = []
     for line in DOC.read_text().split("# The rules behind it")[0].splitlines():
         if line.startswith("    $ "):
@@ -23,7 +23,7 @@ def steps():
 
 
 def plain(text, home):
-    """Without what differs from run to run."""
+    """Without the parts that differ from run to run."""
     text = text.replace(str(home), "/home/me")
     text = re.sub(MOMENT, "MOMENT", text)
     text = re.sub(r"\[\d+,\d+\]", "EPOCH", text)
@@ -33,7 +33,7 @@ def plain(text, home):
     return [line.rstrip() for line in text.splitlines()]
 
 
-def test_the_page_is_true(tmp_path):
+def test_the_page_shows_the_real_output(tmp_path):
     home = tmp_path / "me"
     (home / "project" / "src").mkdir(parents=True)
     (home / "project" / "src" / "login.c").write_text("int main(void) { return 0; }\n")

@@ -1,9 +1,7 @@
-"""Random histories over four real clones and a bare remote: whoever was away, whatever the
-clocks said and in whatever order they met, all end up with the same bytes, and with what the
-model makes of all that was ever written.
-
-A history is made by its seed alone. ABACUS_THOROUGH=1 runs more of them, ABACUS_HISTORIES=N so many, ABACUS_SEED=N
-begins at that one; a failure names its seed."""
+"""Random histories of four real clones and a bare remote: whatever clones were offline, whatever their clocks showed
+and in whatever order they synced, all end with the same bytes, and with the state that the model computes from all
+writes. A history depends on its seed alone. ABACUS_THOROUGH=1 runs more of them, ABACUS_HISTORIES=N that many,
+ABACUS_SEED=N begins at that seed; a failure names its seed."""
 import concurrent.futures
 import json
 import os
@@ -29,12 +27,12 @@ TEXTS = ("", "one", "two", "\u00e9t\u00e9", "\U0001f600 \ue000", "a \"b\"\n\tc\\
 
 
 def head_of(gitdir):
-    """What the store's ref says; nobody packs refs here."""
+    """The commit of the store's ref; refs are not packed here."""
     return (gitdir / "refs" / "beads" / "store").read_text().strip()
 
 
 class Clone:
-    """A repository with beads, as one machine has it."""
+    """A repository with beads on one machine."""
 
     def __init__(self, path, actor, skew):
         self.path, self.actor, self.skew = path, actor, skew
@@ -45,7 +43,7 @@ class Clone:
                               env=environment(BD_ACTOR=self.actor, ABACUS_NOW=now))
 
     def records(self):
-        """What was written here; not what came from others."""
+        """The local records, without those of others."""
         found = []
         for segment in sorted((self.path / ".git" / "abacus").glob("journal.*")):
             for line in segment.read_bytes().decode().split("\n"):
@@ -59,7 +57,7 @@ class Clone:
 
 
 def files_of(path):
-    """The four files of a store's ref, with one program to start."""
+    """The four files of a store's ref, with a single process."""
     wanted = "".join(f"refs/beads/store:{name}.json{'' if name == 'meta' else 'l'}\n" for name in FILES)
     rest = subprocess.run(["git", "cat-file", "--batch"], cwd=path, input=wanted.encode(), check=True,
                           capture_output=True, env=environment(GIT_CONFIG_NOSYSTEM=1)).stdout
@@ -72,7 +70,7 @@ def files_of(path):
 
 
 class History:
-    """What four people did, and when they met."""
+    """The acts of four people, and the times of their syncs."""
 
     def __init__(self, seed, root):
         self.rng = random.Random(seed)
@@ -100,7 +98,7 @@ class History:
         return done
 
     def some_id(self, clone):
-        """Mostly one that is there."""
+        """Usually an existing one."""
         known = sorted(clone.known)
         if known and self.chance(0.95):
             return self.one(*known)
@@ -152,7 +150,7 @@ class History:
         self.linked.append(ends)
 
     def ends(self, clone):
-        """Mostly of an edge that somebody has made."""
+        """Usually of an existing edge."""
         if self.linked and self.chance(0.7):
             return self.one(*self.linked)
         return self.some_id(clone), self.some_id(clone)
@@ -164,7 +162,7 @@ class History:
         self.bd(clone, "update", self.some_id(clone), "--parent", self.one("", self.some_id(clone)))
 
     def relink(self, clone):
-        """The same edge, taken away and put back, seen by whoever looks in between."""
+        """The same edge, removed and added again, with syncs of others in between."""
         ends = self.ends(clone)
         for act in self.one(("add", "remove"), ("remove", "add"), ("add", "remove", "add")):
             self.bd(clone, "dep", act, *ends, "--kind", "blocks")
@@ -184,7 +182,7 @@ class History:
         return reply
 
     def rewind(self):
-        """Somebody puts the remote's ref back to what it was, or takes it away."""
+        """Sets the remote's ref back, or deletes it."""
         ref = self.root / "remote.git" / "refs" / "beads" / "store"
         if not ref.exists():
             return
@@ -221,7 +219,7 @@ class History:
     # --- and what comes of it ---
 
     def settle(self):
-        """Everybody syncs, in some order, until nobody has anything to say."""
+        """All clones sync, in some order, until none has changes."""
         order = self.rng.sample(self.clones, CLONES)
         for turn in range(4 * CLONES):
             self.now += 1
@@ -259,7 +257,7 @@ class History:
 
 @pytest.fixture(scope="module")
 def beginnings(tmp_path_factory):
-    """Clones that have just been made: of a store they all know, and of one nobody has published."""
+    """New clones: of a store that all have, and of one that was never published."""
     root = tmp_path_factory.mktemp("beginnings")
     for kind in ("known", "new"):
         (root / kind).mkdir()
@@ -294,7 +292,7 @@ def run(seed, beginnings, where):
     return None
 
 
-def test_all_converge_to_what_was_written(tmp_path, beginnings):
+def test_all_clones_converge_to_the_state_of_the_model(tmp_path, beginnings):
     with concurrent.futures.ThreadPoolExecutor(2 * os.cpu_count()) as pool:
         failures = [failure for failure in
                     pool.map(lambda seed: run(seed, beginnings, tmp_path), range(FIRST, FIRST + HISTORIES)) if failure]

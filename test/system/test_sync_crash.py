@@ -1,4 +1,4 @@
-"""A sync killed at any moment: nothing acknowledged is lost, all refs are whole, the next one makes it good."""
+"""A sync killed at any moment: no acknowledged write is lost, all refs are valid, and the next sync recovers."""
 import fcntl
 import os
 import pathlib
@@ -24,7 +24,7 @@ ONCE = ["--json", "--request-id", "once", "create", "asked for once"]
 
 @pytest.fixture
 def folder(tmp_path):
-    """In memory where there is such a place: here it is kills that count, not power cuts."""
+    """In memory if the system supports it: these tests are about kills, not power losses."""
     if not os.access("/dev/shm", os.W_OK):
         yield tmp_path
         return
@@ -34,7 +34,7 @@ def folder(tmp_path):
 
 
 class World:
-    """A remote and the clones `a` and `b`, which can be put back to how they were."""
+    """A remote and the clones `a` and `b`, whose state can be restored."""
 
     def __init__(self, folder):
         self.path = folder / "world"
@@ -64,7 +64,7 @@ class World:
         shutil.copytree(self.kept, self.path, symlinks=True)
 
     def begin(self):
-        """Both know the same beads."""
+        """Both clones have the same beads."""
         a, b = self.a, self.b
         a.bd("init", "--prefix", "bd").ok()
         for name in ("one", "two", "shut"):
@@ -82,7 +82,7 @@ class World:
         return self.ref(self.remote)
 
     def assert_whole(self, path):
-        """The ref is absent or at a commit that is sound to its last line."""
+        """The ref is absent, or at a commit that is valid to its last line."""
         commit = self.ref(path)
         if commit and not self.valid.get(commit):
             home = self.path / "look"
@@ -180,7 +180,7 @@ def rewound(w):
 
 
 def replaced(w):
-    """Somebody pushed another history; it has the same beads and one more."""
+    """Another history was pushed, with the same beads and one more."""
     a, b = w.begin()
     tree = git(w.remote, "rev-parse", f"{REF}^{{tree}}").strip()
     commit = git(w.remote, "commit-tree", "-m", "anew", tree).strip()
@@ -200,14 +200,14 @@ def grow(repo, bytes, bead="bd-one"):
 
 
 def cut(w):
-    """The journal is long enough to be begun anew."""
+    """The journal is long enough to be cut."""
     a, b = w.begin()
     grow(a, 200000)  # each record has the text before it, too
     a.create("late", "--id", "bd-late")
 
 
 def cut_and_pull(w):
-    """Long, most of it is in a commit, some is not, and there is news."""
+    """A long journal, most of it in a commit, and changes at the remote."""
     a, b = w.begin()
     grow(a, 100000)
     sync(a)
@@ -218,7 +218,7 @@ def cut_and_pull(w):
 
 
 def cut_by_pull(w):
-    """Long by what others wrote: nothing of one's own is left to publish."""
+    """A journal that is long because of others: there are no local changes to publish."""
     a, b = w.begin()
     for n in range(6):
         grow(b, 50000)
@@ -228,7 +228,7 @@ def cut_by_pull(w):
 
 
 def unpublished(w):
-    """The local ref is ahead, by one who died before the push; others went on meanwhile."""
+    """The local ref is ahead, because a sync died before the push; others have pushed meanwhile."""
     a, b = w.begin()
     a.create("here", "--id", "bd-here")
     sync(a, "--no-push")
@@ -238,14 +238,14 @@ def unpublished(w):
 
 
 def torn(w):
-    """A writer died in the middle of a record, and then the journal is cut."""
+    """A writer died in the middle of a record; then the journal is cut."""
     cut(w)
     with open(w.a.journal, "ab") as journal:
         journal.write(b"0123")
 
 
 def collected(w):
-    """Others have deleted and forgotten a bead that was written to here."""
+    """Others have deleted a bead that was written here, and dropped its deletion."""
     w.a.env["ABACUS_NOW"] = w.b.env["ABACUS_NOW"] = "2020-01-01T00:00:00Z"
     a, b = w.begin()
     del a.env["ABACUS_NOW"], b.env["ABACUS_NOW"]
@@ -267,7 +267,7 @@ def begin_anew(w):
 
 
 def adopt(w):
-    """The folder was removed, and the ref was not."""
+    """The folder was removed, but not the ref."""
     w.begin()
     shutil.rmtree(w.a.home)
     w.acts = ["sync", "--begin", "--no-pull", "--no-push"]
@@ -291,7 +291,7 @@ def arrange(folder, scene):
 
 
 def still_there(w, known):
-    """All that was acknowledged, with and without the cache; what is on a ref comes back unasked."""
+    """All acknowledged data is there, with and without the cache; the data of a ref is restored automatically."""
     a = w.a
     if not w.reply:
         there = a.bd("--json", "list", "--all")
@@ -307,7 +307,7 @@ def still_there(w, known):
 
 
 def agree(w, known):
-    """Two syncs later all have the same."""
+    """After two more syncs all clones are equal."""
     a, b = w.a, w.b
     sync(a, *w.acts[1:2])
     if b.home.exists():
@@ -322,7 +322,7 @@ def agree(w, known):
 
 
 def recovers(w, known, before, others=(), full=True):
-    """After a kill: all is there, and the next syncs agree."""
+    """After a kill: all data is there, and the next syncs agree."""
     for path in (w.a.path, w.remote) if full else (w.remote,):
         w.assert_whole(path)
     if full:
@@ -349,7 +349,7 @@ def then_nothing(w, others):
 
 
 def then_others(w, others):
-    """Others publish before it is tried again."""
+    """Others publish before the retry."""
     if not w.b.home.exists():
         w.b.bd("init")
     if w.b.home.exists() and not w.b.bd("list").code:
@@ -359,7 +359,7 @@ def then_others(w, others):
 
 
 def then_rewound(w, others):
-    """The remote loses its last commit; those who have seen it bring it back."""
+    """The remote loses its last commit; clones that have it restore it."""
     if not w.published():
         return None
     parent = git(w.remote, "log", "-1", "--format=%P", REF).split()
@@ -369,7 +369,7 @@ def then_rewound(w, others):
 
 
 def count(w, program, *args, act="sync"):
-    """How many steps the disk remembers."""
+    """The number of steps that change the disk."""
     counted = w.path.parent / "counted"
     run_sync(w.a, *args, program=program, act=act, ABACUS_FAULT_COUNT=counted).ok()
     w.put_back()
@@ -396,7 +396,7 @@ def test_killed_at_every_step(folder, faulty, scene):
 
 
 def test_killed_again_and_again(folder, faulty):
-    """Each one dies a step later than the one before it; nobody cleans up between them."""
+    """Each sync is killed one step later than the one before; nothing is cleaned up in between."""
     w, program = arrange(folder, both), helper_of(faulty)
     known, before = w.known, w.before
     for n in range(1, 200):
@@ -410,7 +410,7 @@ def test_killed_again_and_again(folder, faulty):
 
 @pytest.mark.parametrize("scene", [cut, cut_and_pull, torn], ids=lambda s: s.__name__)
 def test_a_new_segment_written_in_part(folder, faulty, scene):
-    """The journal is begun anew, and of that only a part reaches the disk."""
+    """The journal is cut, and only a part of the new segment reaches the disk."""
     w, program = arrange(folder, scene), helper_of(faulty)
     known, before = w.known, w.before
     steps = count(w, program)
@@ -430,8 +430,8 @@ def test_a_new_segment_written_in_part(folder, faulty, scene):
         w.put_back()
 
 
-def test_what_was_written_while_a_segment_is_cut(folder, faulty):
-    """A record that is in no commit goes along into the new segment; half a segment is none."""
+def test_records_written_while_a_segment_is_cut_are_kept(folder, faulty):
+    """A record that is in no commit is copied into the new segment; half a segment does not count."""
     w, program = World(folder), helper_of(faulty)
     cut(w)
     w.reply = w.a.bd(*ONCE).ok().json
@@ -486,7 +486,7 @@ def test_a_pack_killed_at_every_step(folder, faulty):
 
 
 def settled(repo):
-    """Nobody packs any more: the lock can be had."""
+    """No pack is running any more: its lock is free."""
     with open(repo.home / "pack.lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
     (repo.home / "sync.json").unlink(missing_ok=True)
@@ -496,7 +496,7 @@ def settled(repo):
 
 
 def test_killed_at_any_time(folder):
-    """`bd sync`, and the process that does it is killed a few random milliseconds later."""
+    """`bd sync`, whose git process is killed after a few random milliseconds."""
     w, chance = World(folder), random.Random(20240229)
     a, b = w.begin()
     w.reply = a.bd(*ONCE).ok().json
@@ -526,7 +526,7 @@ def test_killed_at_any_time(folder):
 
 
 def wrapped(folder):
-    """A `bd` whose helper runs under strace, with what INJECT says."""
+    """A `bd` whose git process runs under strace, with the faults in INJECT."""
     place = folder / "installed"
     (place / "bin").mkdir(parents=True)
     (place / "libexec").mkdir()
@@ -597,7 +597,7 @@ def test_a_disk_that_fails_at_every_call(folder, fault, scene):
 
 
 def test_syncs_while_many_write(folder):
-    """Ten write at each of two places, while both sync without a pause."""
+    """Ten processes write in each of two clones, while both sync without a pause."""
     w = World(folder)
     a, b = w.begin()
     script = ('for n in 1 2 3 4; do "$BD" create "$1.$n" --id "bd-$1x$n" --request-id "$1.$n" && '
@@ -628,7 +628,7 @@ def test_syncs_while_many_write(folder):
 # --- locks ---
 
 
-def test_a_lock_that_goes_away_is_waited_for(folder):
+def test_a_sync_waits_for_a_lock_that_is_released(folder):
     w = arrange(folder, both)
     known, before = w.known, w.before
     lock = w.remote / f"{REF}.lock"
@@ -643,8 +643,8 @@ def test_a_lock_that_goes_away_is_waited_for(folder):
 
 
 @pytest.mark.parametrize("name", ["sync.lock", "lock"])
-def test_who_holds_a_lock_dies(folder, name):
-    """While it is held, whoever has to wait says for what; after a kill nothing is left of it."""
+def test_the_holder_of_a_lock_is_killed(folder, name):
+    """While it is held, waiting commands say what they wait for; after the kill nothing is left of it."""
     w = arrange(folder, both)
     known, before = w.known, w.before
     holder = subprocess.Popen(["flock", str(w.a.home / name), "sh", "-c", "echo held; exec sleep 60"],
@@ -684,7 +684,7 @@ def test_the_cache_is_removed_between_any_two_commands(folder):
 @pytest.mark.parametrize("command", [["list", "--all"], ["create", "new"], ["sync"], ["ready"], ["show", "bd-one"]],
                          ids=lambda c: c[0])
 def test_the_whole_folder_is_removed(folder, command):
-    """What was published comes back without being asked for."""
+    """Published data is restored automatically."""
     w = World(folder)
     a, b = w.begin()
     known = ids(a)

@@ -1,4 +1,4 @@
-"""What bd sync does when a remote or a clone was rewound, replaced, deleted or damaged."""
+"""bd sync with a remote or a clone that was rewound, replaced, deleted or damaged."""
 import json
 import os
 import shutil
@@ -17,7 +17,7 @@ TRACKING = "refs/beads/remote/origin"
 
 
 class World:
-    """A remote, and two clones that have all that is in it."""
+    """A remote, and two clones that have all its data."""
 
     def __init__(self, path):
         self.path, self.remote = path, path / "beads.git"
@@ -42,7 +42,7 @@ class World:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """Made once, then copied; remotes with relative names go along."""
+    """Made once, then copied; relative remotes are copied too."""
     path = tmp_path_factory.mktemp("world") / "w"
     bare(path / "beads.git")
     anna, ben = (clone(path / name, "../beads.git") for name in ("anna", "ben"))
@@ -82,7 +82,7 @@ def meta(old, new, count=-1):
 
 
 def second(change):
-    """The second line of state.jsonl is another one."""
+    """Replaces the second line of state.jsonl."""
     return lines(lambda n: [n[0], change(n[1]), *n[2:]])
 
 
@@ -115,7 +115,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_damaged_commit(world, how):
-    """It stops the sync with file and line; local work goes on; when it is mended, all goes on."""
+    """It stops the sync with file and line; local commands work; after a repair everything works."""
     damage, file, line = DAMAGE[how]
     anna, good = world.anna, published(world.remote)
     anna.create("before")
@@ -145,7 +145,7 @@ def test_damaged_commit(world, how):
 
 
 def test_damaged_commit_is_the_first_that_is_seen(tmp_path, world):
-    """A new clone knows no line of it: it finds the same."""
+    """A new clone has none of its lines, and finds the same damage."""
     good, late = published(world.remote), clone(tmp_path / "late", None)
     point(late, world.remote)
     late.create("late")
@@ -161,8 +161,8 @@ def test_damaged_commit_is_the_first_that_is_seen(tmp_path, world):
     world.healed("late")
 
 
-def test_damaged_commit_is_taken_away(world):
-    """The one who runs the remote takes it back: it does not come again through us, and is no loss."""
+def test_a_damaged_commit_that_was_removed_again(world):
+    """The administrator removes it: no clone publishes it again, and it is not a loss."""
     world.move(commit(world.remote, DAMAGE["no JSON"][0](published(world.remote)), world.tip))
     bad = at(world.remote)
     is_sync_error(world.anna.run("sync", "--json"), "corrupt")
@@ -174,8 +174,8 @@ def test_damaged_commit_is_taken_away(world):
     world.healed("next")
 
 
-def test_damaged_history_of_its_own(world):
-    """Replaced by something damaged: nothing is joined to it; what was there is kept, and comes back."""
+def test_a_damaged_unrelated_history(world):
+    """The history was replaced by a damaged one: nothing is joined to it; the old data is kept and published again."""
     good = published(world.remote)
     for how, (damage, file, line) in DAMAGE.items():
         bad = commit(world.remote, damage(good))
@@ -191,7 +191,7 @@ def test_damaged_history_of_its_own(world):
 
 
 @pytest.mark.parametrize("what", ["blob", "tag"])
-def test_ref_that_is_no_commit(world, what):
+def test_a_ref_that_is_not_a_commit(world, what):
     git(world.remote, "tag", "-am", "x", "x", world.tip)
     name = git(world.remote, "rev-parse", "refs/tags/x" if what == "tag" else f"{world.tip}:meta.json").strip()
     (world.remote / REF).write_text(f"{name}\n")
@@ -218,7 +218,7 @@ def test_remote_lost_an_object(world):
 
 @pytest.mark.parametrize("left", [0, 2])
 def test_lines_are_only_missing(world, left):
-    """A sound commit on top of ours that lacks beads nobody deleted is no deletion: they come back, with a warning."""
+    """A valid commit on top of ours that lacks beads which were not deleted: they are restored, with a warning."""
     files = published(world.remote)
     files["state.jsonl"] = b"".join(files["state.jsonl"].splitlines(keepends=True)[:left])
     if not left:
@@ -230,8 +230,8 @@ def test_lines_are_only_missing(world, left):
     world.healed("next")
 
 
-def test_deleted_and_forgotten_is_no_loss(world):
-    """Ben was away while a bead was deleted, and its tombstone collected: it is gone for him too."""
+def test_a_dropped_deletion_is_not_a_loss(world):
+    """Ben was offline while a bead was deleted and its tombstone dropped: he loses it too."""
     gone = next(bead["id"] for bead in world.anna.json("list") if bead["title"] == "a3")
     world.anna.bd("delete", gone, "--yes").ok()
     sync(world.anna)
@@ -250,7 +250,7 @@ T = int(time.time() * 1000) + 3600000  # later than all that the world has, and 
 
 
 def newer(title, change):
-    """A bead whose line `change` has changed; it is written again as canonical JSON."""
+    """A bead whose line was changed by `change`, as canonical JSON."""
     def edit(n):
         values = [json.loads(line) for line in n]
         for value in values:
@@ -266,7 +266,7 @@ def closed_by_members(line):
 
 
 def seed_edge(n):
-    """An edge as the specification shows it: it has no `_at` of its own."""
+    """An edge as in the specification, without `_at`."""
     edge = json.loads(n[0])
     return [canonical({key: edge[key] for key in ("created_at", "created_by", "from", "kind", "to")}).encode() + b"\n"]
 
@@ -295,7 +295,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("how", ALLOWED)
 def test_a_line_that_the_specification_allows_is_accepted_and_normalized(world, how):
-    """Readers accept the line, whoever sees it and with whatever work of their own; writers normalize it."""
+    """Readers accept the line, with any local changes; writers normalize it."""
     anna, ben, good = world.anna, world.ben, published(world.remote)
     made = ALLOWED[how](good)
     late = clone(world.path / "late", "../beads.git")
@@ -322,7 +322,7 @@ def test_a_line_that_the_specification_allows_is_accepted_and_normalized(world, 
 
 
 @pytest.mark.parametrize("how", ALLOWED)
-def test_a_history_of_its_own_with_such_lines_is_joined(world, how):
+def test_an_unrelated_history_with_such_lines_is_joined(world, how):
     """The remote was replaced by a commit that is not on top of ours."""
     world.move(commit(world.remote, ALLOWED[how](published(world.remote))))
     world.anna.create("by anna")
@@ -334,7 +334,7 @@ def test_a_history_of_its_own_with_such_lines_is_joined(world, how):
 
 
 def test_more_such_lines_than_findings_are_counted(world):
-    """Each is accepted, and a line after them that cannot be read is still found."""
+    """Each is accepted, and an unreadable line after them is still found."""
     def many(last):
         def edit(n):
             template = json.loads(n[0])
@@ -357,7 +357,7 @@ def test_more_such_lines_than_findings_are_counted(world):
 # --- history at the remote ---
 
 def test_rewound(world):
-    """Whoever comes first puts back what was there, with a warning."""
+    """The first clone that syncs restores the commits, with a warning."""
     world.move(history(world.remote)[-1])
     reply = sync(world.anna)
     assert "replaced" in reply["warning"] and world.tip[:10] in reply["warning"]
@@ -379,7 +379,7 @@ def test_rewound_under_new_work(world):
 
 @pytest.mark.parametrize("first", ["--no-push", "--dry-run", "refused"])
 def test_rewound_and_not_put_back_at_once(world, first):
-    """What was published once stays in the history, also when the first sync could not push."""
+    """Published data stays in the history, even if the first sync could not push."""
     world.move(history(world.remote)[-1])
     world.anna.create("new a")
     if first == "refused":
@@ -394,8 +394,8 @@ def test_rewound_and_not_put_back_at_once(world, first):
     world.healed("new a", "more a")
 
 
-def test_rewound_and_gone_on_from(world):
-    """Somebody who knew only the old commit has published on it."""
+def test_rewound_and_continued(world):
+    """A clone that had only the old commit has published on top of it."""
     old = history(world.remote)[-1]
     late = clone(world.path / "late", None)
     point(late, "../beads.git")
@@ -433,7 +433,7 @@ def test_deleted(world, new):
     world.healed(*new)
 
 
-def test_remote_begun_anew(world):
+def test_a_recreated_remote(world):
     """The whole repository was made again, empty."""
     shutil.rmtree(world.remote)
     bare(world.remote)
@@ -443,8 +443,8 @@ def test_remote_begun_anew(world):
     world.healed("new b")
 
 
-def test_backups_are_not_endless(world):
-    """The last sixteen are kept; they are of the same second, so that time does not say which."""
+def test_the_number_of_backups_is_bounded(world):
+    """The last sixteen are kept; all are from the same second, so their time does not decide."""
     old = history(world.remote)[-1]
     for i in range(18):
         world.anna.create(f"n{i:02}")
@@ -485,7 +485,7 @@ def test_own_ref_moved_back(world):
 
 
 def test_own_ref_moved_elsewhere(world):
-    """To something damaged: nothing of it is published, and it says where."""
+    """To a damaged commit: nothing of it is published, and the error names the place."""
     bad = commit(world.anna.path, DAMAGE["no JSON"][0](published(world.remote)))
     git(world.anna.path, "update-ref", REF, bad)
     world.anna.create("new")
@@ -495,7 +495,7 @@ def test_own_ref_moved_elsewhere(world):
     world.healed("new")
 
 
-def test_memory_of_the_remote_deleted(world):
+def test_a_deleted_remote_tracking_ref(world):
     git(world.anna.path, "update-ref", "-d", TRACKING)
     world.anna.create("new")
     sync(world.anna)
@@ -505,7 +505,7 @@ def test_memory_of_the_remote_deleted(world):
 
 @pytest.mark.parametrize("cache", ["kept", "lost"])
 def test_all_refs_and_objects_lost(world, cache):
-    """Refs deleted, objects collected: the remote has all of it, and the journal what it lacks."""
+    """Refs deleted, objects collected: the remote has everything, and the journal has the rest."""
     world.anna.create("new")
     world.ben.create("theirs")
     sync(world.ben)
@@ -520,7 +520,7 @@ def test_all_refs_and_objects_lost(world, cache):
 
 @pytest.mark.parametrize("place,lock", [("anna/.git", REF), ("anna/.git", TRACKING), ("beads.git", REF)])
 def test_lock_of_a_dead_process(world, place, lock):
-    """A lock of Git that is minutes old, and that nobody touches, was left behind and is removed."""
+    """A lock of Git that is minutes old and does not change was left behind, and is removed."""
     world.ben.create("theirs")
     sync(world.ben)
     world.anna.create("new")
@@ -533,7 +533,7 @@ def test_lock_of_a_dead_process(world, place, lock):
 
 
 @pytest.mark.parametrize("lock", ["packed-refs.lock", "index.lock", "HEAD.lock", "config.lock"])
-def test_lock_that_is_in_nobodys_way(world, lock):
+def test_a_lock_of_another_ref_is_ignored(world, lock):
     (world.anna.path / ".git" / lock).touch()
     (world.remote / lock).touch()
     world.anna.create("new")
@@ -552,13 +552,13 @@ def test_packed_refs(world):
 # --- the journal is cut short or gone, and the cache lost: the ref still has what was published ---
 
 def cut(repo, records):
-    """The journal with only its first records, and no cache."""
+    """The journal with only its first records, without a cache."""
     repo.journal.write_bytes(b"".join(repo.journal.read_bytes().splitlines(keepends=True)[:records]))
     drop_cache(repo)
 
 
 def half(repo):
-    """The journal as a program that copied only a part of it leaves it."""
+    """The journal after a program copied only a part of it."""
     repo.journal.write_bytes(repo.journal.read_bytes()[:20])
     drop_cache(repo)
 
@@ -573,8 +573,8 @@ LOST = {"gone": gone, "half a record": half, **{f"{n} records": lambda repo, n=n
 
 @pytest.mark.parametrize("first", ["list", "create", "sync"])
 @pytest.mark.parametrize("how", LOST)
-def test_the_ref_is_read_where_the_journal_does_not_reach_it(tmp_path, how, first):
-    """What was published is there, at once and after; and the loss is said."""
+def test_published_beads_are_read_from_the_ref_if_the_journal_lacks_them(tmp_path, how, first):
+    """Published data is there, at once and later, and the loss is reported."""
     anna = clone(tmp_path / "anna", None)
     for title in ("one", "two", "three"):
         anna.create(title)
@@ -595,8 +595,8 @@ def test_the_ref_is_read_where_the_journal_does_not_reach_it(tmp_path, how, firs
     assert len(published(anna.path)["state.jsonl"].splitlines()) == 3 + len(more)
 
 
-def test_what_was_written_since_is_joined_to_the_ref(tmp_path):
-    """The journal lost its end, and goes on: nothing of either is missing."""
+def test_later_records_are_joined_to_the_ref(tmp_path):
+    """The journal lost its end, and continues: nothing of either is missing."""
     anna = clone(tmp_path / "anna", None)
     first = anna.create("one")
     sync(anna)
@@ -611,8 +611,8 @@ def test_what_was_written_since_is_joined_to_the_ref(tmp_path):
     assert titles(anna) == ["new", "three", "two"] and len(published(anna.path)["state.jsonl"].splitlines()) == 3
 
 
-def test_a_commit_that_was_not_pushed_is_no_loss(world):
-    """The ref is ahead of the journal's base after a push that failed: there is nothing to warn of."""
+def test_a_commit_that_was_not_pushed_is_not_a_loss(world):
+    """The ref is ahead of the journal's base after a failed push: there is no warning."""
     world.anna.create("new")
     point(world.anna, "http://127.0.0.1:1/x.git")
     is_sync_error(world.anna.run("sync", "--json"), "sync_failed")
@@ -623,7 +623,7 @@ def test_a_commit_that_was_not_pushed_is_no_loss(world):
 
 
 def test_a_broken_ref_and_a_journal_without_a_base_is_an_error(tmp_path):
-    """Never an empty list where there was work."""
+    """Never an empty list if there was data."""
     anna = clone(tmp_path / "anna", None)
     anna.create("one")
     sync(anna)
@@ -638,8 +638,9 @@ def test_a_broken_ref_and_a_journal_without_a_base_is_an_error(tmp_path):
     assert titles(anna) == ["one"]
 
 
-def test_a_ref_that_was_moved_on_by_hand_is_no_damage(world):
-    """Git fetched the remote's commit to our ref: doctor says that the journal is behind, and the cache is not blamed."""
+def test_a_ref_that_was_moved_forward_by_hand_is_not_damage(world):
+    """Git fetched the remote's commit to our ref: doctor reports that the journal is behind, not that the cache is
+    wrong."""
     world.ben.create("theirs")
     sync(world.ben)
     git(world.anna.path, "fetch", "-q", "origin", f"{REF}:{REF}")
