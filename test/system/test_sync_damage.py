@@ -30,7 +30,7 @@ class World:
         git(self.remote, "update-ref", REF, commit)
 
     def healed(self, *more):
-        """After two rounds all are the same, and nothing is missing."""
+        """After two rounds all clones are equal, and nothing is missing."""
         for _ in range(2):
             sync(self.anna)
             sync(self.ben)

@@ -1,4 +1,4 @@
-"""What sync promises, one promise at a time, over real clones and a bare remote."""
+"""The rules of the sync, one at a time, with real clones and a bare remote."""
 import concurrent.futures
 import fcntl
 import itertools
@@ -23,14 +23,14 @@ REF = "refs/beads/store"
 
 
 class Clone(Repo):
-    """A clone of somebody, at a time of theirs."""
+    """A clone of one person, with its own clock."""
 
     def __init__(self, path, actor):
         super().__init__(path)
         self.env = {"BD_ACTOR": actor}
 
     def at(self, seconds, *args, **kw):
-        """A command so long after T0."""
+        """Runs a command that long after T0."""
         return self.json(*args, env={"ABACUS_NOW": T0 + 1000 * seconds}, **kw)
 
     def sync(self, *how, **kw):
@@ -79,7 +79,7 @@ def clones(tmp_path, three):
 
 
 def settle(clones):
-    """Everybody syncs until nobody has anything to say, and all have the same."""
+    """All clones sync until none has changes, and all are equal."""
     for _ in range(2):
         for clone in clones:
             clone.sync()
@@ -94,7 +94,7 @@ def settle(clones):
 
 
 def edges(clone):
-    """Those that count, as (from, to, kind)."""
+    """The live edges, as (from, to, kind)."""
     text = git(clone.path, "show", f"{REF}:deps.jsonl")
     return {(e["from"], e["to"], e["kind"]) for e in map(json.loads, text.splitlines()) if "deleted_at" not in e}
 
@@ -111,7 +111,7 @@ TIMES = {"between": (100, 200, 300), "after_both": (100, 300, 200), "before_both
 
 @pytest.mark.parametrize("case", sorted(TIMES))
 def test_a_deletion_meets_two_edits_in_any_order(clones, tmp_path, case):
-    """Whoever syncs first: the last of the three decides, and no edit is lost with it."""
+    """Whichever clone syncs first: the last of the three decides, and no edit is lost with it."""
     ann, bob, cy = clones
     edit, deletion, other = TIMES[case]
     bob.at(edit, "update", "bd-one", "--title", "by bob")
@@ -151,8 +151,8 @@ def test_concurrent_edits_of_different_fields_survive(clones):
         assert sorted(n["content"] for n in bead["notes"]) == ["of ann", "of bob"]
 
 
-def test_one_field_is_of_whoever_wrote_last_whatever_the_order(clones):
-    """Also where the clocks are a day apart, and where two marks have one time."""
+def test_the_last_write_of_a_field_wins_in_any_order(clones):
+    """Even if the clocks are a day apart, and if two marks have the same time."""
     ann, bob, cy = clones
     ann.at(86400, "update", "bd-one", "--title", "ann", "--set-labels", "a")
     bob.at(-86400, "update", "bd-one", "--title", "bob", "--set-labels", "b")
@@ -193,8 +193,8 @@ def assert_same(clones):
 
 
 @pytest.mark.parametrize("published", [True, False])
-def test_what_was_deleted_long_ago_is_forgotten_and_does_not_come_back(forgetful, published):
-    """Also if it was never published that it was deleted, or that it was there."""
+def test_an_old_deletion_is_dropped_and_the_bead_stays_deleted(forgetful, published):
+    """Even if neither the bead nor its deletion was ever published."""
     ann, bob, cy = forgetful
     ann.at(DAYS, "delete", "bd-one", "--force")
     ann.at(DAYS, "create", "short", "--id", "bd-short")
@@ -210,8 +210,8 @@ def test_what_was_deleted_long_ago_is_forgotten_and_does_not_come_back(forgetful
 
 
 @pytest.mark.parametrize("deletion_known", [True, False])
-def test_who_wrote_to_a_bead_that_was_forgotten_brings_it_back_whole(forgetful, deletion_known):
-    """A change alone is no bead: published so, nobody could read the store any more."""
+def test_a_write_to_a_bead_whose_deletion_was_dropped_restores_it_completely(forgetful, deletion_known):
+    """A change alone is not a bead: if it were published, no clone could read the store any more."""
     ann, bob, cy = forgetful
     ann.at(DAYS, "delete", "bd-one", "--force")
     if deletion_known:
@@ -240,7 +240,7 @@ def with_edge(clones):
     return clones
 
 
-def test_an_edge_that_was_removed_stays_away_though_a_sleeper_still_has_it(with_edge):
+def test_a_removed_edge_stays_removed_although_an_old_clone_still_has_it(with_edge):
     ann, bob, cy = with_edge
     ann.at(20, "dep", "remove", "bd-one", "bd-out")
     settle([ann, bob])
@@ -252,8 +252,8 @@ def test_an_edge_that_was_removed_stays_away_though_a_sleeper_still_has_it(with_
 
 @pytest.mark.parametrize("slept", [15, 25, 35])
 @pytest.mark.parametrize("act", ["add", "remove"])
-def test_an_edge_removed_and_added_again_meets_a_sleeper(with_edge, slept, act):
-    """Gone at 20, back at 30; the sleeper says something of it that may be older than either."""
+def test_an_edge_removed_and_added_again_is_joined_with_an_old_clone(with_edge, slept, act):
+    """Removed at 20, added at 30; the old clone has a change of it that may be older than either."""
     ann, bob, cy = with_edge
     ann.at(20, "dep", "remove", "bd-one", "bd-out")
     ann.sync()
@@ -273,7 +273,7 @@ def test_an_edge_removed_and_added_again_meets_a_sleeper(with_edge, slept, act):
     assert blocked == ([] if gone else ["bd-one"])
 
 
-def test_a_circle_made_by_two_is_told_and_keeps_both(clones):
+def test_a_cycle_made_by_two_clones_is_reported_and_both_edges_are_kept(clones):
     ann, bob, cy = clones
     ann.at(10, "dep", "add", "bd-one", "bd-out")
     bob.at(10, "dep", "add", "bd-out", "bd-one")
@@ -291,7 +291,7 @@ NEW_OF_ANN = other_id("bd-x", mark([T0 + 200000, 0], "ann"))
 
 
 def collide(ann, bob):
-    """Ann's is the later one, so it has to leave."""
+    """Ann's bead is the later one, so it has to move."""
     ann.at(200, "create", "of ann", "--id", "bd-x", "-l", "hers", "--deps", "blocks:bd-out")
     ann.at(201, "dep", "add", "bd-in", "bd-x", "--kind", "related")
     ann.at(202, "comment", "bd-x", "said ann")
@@ -314,7 +314,7 @@ def assert_remapped(clones):
 
 @pytest.mark.parametrize("first", ["ann", "bob"])
 def test_one_id_created_on_two_machines(clones, first):
-    """Whoever pushes first, the one that was created first keeps the id."""
+    """Whichever clone pushes first, the bead that was created first keeps the id."""
     ann, bob, cy = clones
     collide(ann, bob)
     order = [ann, bob] if first == "ann" else [bob, ann]
@@ -333,7 +333,7 @@ def test_one_id_created_on_two_machines(clones, first):
     assert_remapped(clones)
 
 
-def test_the_old_id_says_where_the_bead_went(clones):
+def test_the_old_id_leads_to_the_new_id(clones):
     ann, bob, _ = clones
     collide(ann, bob)
     settle(clones)
@@ -344,8 +344,8 @@ def test_the_old_id_says_where_the_bead_went(clones):
     assert "remap" not in ann.show(NEW_OF_ANN)
 
 
-def test_what_is_written_to_an_id_by_one_who_does_not_know_reaches_the_bead(clones):
-    """Cy knows ann's bead by the id it was given; then it has to leave."""
+def test_a_write_under_the_old_id_reaches_the_moved_bead(clones):
+    """Cy has ann's bead under its first id; then it has to move."""
     ann, bob, cy = clones
     collide(ann, bob)
     ann.sync()
@@ -365,7 +365,7 @@ def test_what_is_written_to_an_id_by_one_who_does_not_know_reaches_the_bead(clon
                                 (NEW_OF_ANN, "bd-out", "blocks"), (NEW_OF_ANN, "bd-one", "related")}
 
 
-def test_a_deletion_by_one_who_does_not_know_reaches_the_bead(clones):
+def test_a_deletion_under_the_old_id_reaches_the_moved_bead(clones):
     ann, bob, cy = clones
     collide(ann, bob)
     ann.sync()
@@ -381,8 +381,8 @@ def test_a_deletion_by_one_who_does_not_know_reaches_the_bead(clones):
     assert_remapped(clones)
 
 
-def test_an_edge_is_taken_away_from_the_bead_that_was_meant_though_it_is_deleted(clones):
-    """Cy's record has to say whose end it is: elsewhere the id is another bead's."""
+def test_an_edge_of_a_deleted_bead_is_removed_from_the_right_bead(clones):
+    """Cy's record has to name the lineage of the bead: in other clones the id belongs to another bead."""
     ann, bob, cy = clones
     collide(ann, bob)
     ann.sync()
@@ -397,7 +397,7 @@ def test_an_edge_is_taken_away_from_the_bead_that_was_meant_though_it_is_deleted
 
 
 def test_three_beads_of_one_id(clones):
-    """Two have to leave, in whatever order they meet."""
+    """Two have to move, in whatever order they are joined."""
     ann, bob, cy = clones
     collide(ann, bob)
     cy.at(150, "create", "of cy", "--id", "bd-x", "--deps", "blocks:bd-in")
@@ -414,7 +414,7 @@ def test_three_beads_of_one_id(clones):
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_two_begin_at_one_empty_remote(tmp_path, first):
-    """In the same second: they agree on a prefix, the same whoever syncs first, and no bead is lost."""
+    """In the same second: they agree on a prefix, whichever syncs first, and no bead is lost."""
     make_remote(tmp_path)
     clones = [make_clone(tmp_path, actor) for actor in ("ann", "bob")]
     ids = []
@@ -432,7 +432,7 @@ def test_two_begin_at_one_empty_remote(tmp_path, first):
         assert clone.create("z").split("-")[0] == "right"
 
 
-def test_one_who_begins_later_takes_the_prefix_that_is_there(tmp_path):
+def test_a_later_clone_uses_the_existing_prefix(tmp_path):
     make_remote(tmp_path)
     ann, zoe = make_clone(tmp_path, "ann"), make_clone(tmp_path, "zoe", "zzz")
     ann.bd("init", "--prefix", "bd").ok()
@@ -450,8 +450,8 @@ def test_one_who_begins_later_takes_the_prefix_that_is_there(tmp_path):
 CROWD, ROUNDS = 8, 13
 
 
-def test_eight_that_sync_in_a_loop(tmp_path):
-    """None starves; what was published stays; the history is a line in which every step says something."""
+def test_eight_clones_sync_in_a_loop(tmp_path):
+    """None starves; published data stays; the history is linear, and every commit has changes."""
     remote = make_remote(tmp_path)
     clones = [make_clone(tmp_path, f"agent{i}") for i in range(CROWD)]
     clones[0].bd("init", "--prefix", "bd").ok()
@@ -488,8 +488,8 @@ def test_eight_that_sync_in_a_loop(tmp_path):
         assert sorted(notes) == sorted(f"agent{i} {n}" for i in range(CROWD) for n in range(ROUNDS))
 
 
-def test_two_that_sync_one_clone_at_once(clones):
-    """The same clone, by many programs: each succeeds, and nothing is said twice."""
+def test_concurrent_syncs_of_one_clone(clones):
+    """Many processes in the same clone: each succeeds, and nothing is published twice."""
     ann, bob, _ = clones
     for n in range(4):
         ann.create(f"{n}")
@@ -504,7 +504,7 @@ def test_two_that_sync_one_clone_at_once(clones):
 # what a commit says
 
 def test_a_message_is_text_and_not_too_long(clones):
-    """A thousand beads, with titles that no cut between bytes or characters would survive."""
+    """A thousand beads, with titles that must not be cut between bytes or characters."""
     ann = clones[0]
     hard = ["\U0001f469\u200d\U0001f680" * 60, "e" + "\u0301" * 200, "\u202e\u2066 \U0001f1e9\U0001f1ea" * 30,
             "\u0e01\u0e33" * 90, "\ufeff" * 100, "x" * 400]
@@ -542,7 +542,7 @@ OURS = ("abacus", "objects")
 
 
 def everything(root):
-    """All files of the user's, and their times; not the store, its refs, and objects."""
+    """All files of the user and their times, without the store, its refs, and objects."""
     found = {}
     for folder, folders, files in os.walk(root):
         rel = os.path.relpath(folder, root)
@@ -582,7 +582,7 @@ def sync_both_ways(mine, other, **kw):
     assert {"mine", "other"} <= {b["title"] for b in mine.json("list", **kw)}
 
 
-def test_a_repository_of_the_user_is_left_alone(clones, tmp_path):
+def test_a_repository_of_the_user_is_not_changed(clones, tmp_path):
     ann, bob, _ = clones
     trace = tmp_path / "trace"
     a_user_works(ann.path, trace)
@@ -594,8 +594,8 @@ def test_a_repository_of_the_user_is_left_alone(clones, tmp_path):
         "refs/heads/main", "refs/heads/side", "refs/tags/v1"]
 
 
-def test_a_linked_worktree_is_left_alone(clones, tmp_path):
-    """It shares the store, and nothing of either worktree changes."""
+def test_a_linked_worktree_is_not_changed(clones, tmp_path):
+    """It shares the store, and nothing in either worktree changes."""
     ann, bob, _ = clones
     linked = ann.path.parent / "linked"
     a_user_works(ann.path, tmp_path / "other-trace")
@@ -611,7 +611,7 @@ def test_a_linked_worktree_is_left_alone(clones, tmp_path):
     assert ann.ids("list") == ann.ids("list", cwd=linked)
 
 
-def test_a_bare_repository_is_left_alone(clones, tmp_path):
+def test_a_bare_repository_is_not_changed(clones, tmp_path):
     ann, bob, _ = clones
     bare = ann.path.parent / "bare.git"
     git(ann.path.parent, "init", "-q", "--bare", "bare.git")
@@ -627,7 +627,7 @@ def test_a_bare_repository_is_left_alone(clones, tmp_path):
     assert git(bare, "rev-parse", REF) == git(bob.path, "rev-parse", REF)
 
 
-def test_the_remote_keeps_what_is_not_ours(clones):
+def test_the_remote_keeps_its_other_refs(clones):
     ann, bob, _ = clones
     remote = ann.path.parent / "remote.git"
     before = everything(remote)
@@ -643,7 +643,7 @@ def journals(clone):
 
 
 def test_the_journal_is_cut_and_receipts_survive(clones):
-    """A megabyte of changes, synced now and then: old segments go, and nothing else does."""
+    """A megabyte of changes, synced now and then: only old segments are removed."""
     ann, bob, _ = clones
     first = ann.json("create", "once", "--request-id", "req-1")
     ann.sync()
@@ -678,8 +678,8 @@ def test_the_journal_is_cut_and_receipts_survive(clones):
     assert state(ann) == state(bob)
 
 
-def test_what_was_not_synced_survives_the_cut(clones):
-    """What is written while others' news are taken in is in no commit yet."""
+def test_unpublished_records_survive_the_cut(clones):
+    """Records that are written during a pull are in no commit yet."""
     ann, bob, cy = clones
     for n in range(6):
         bob.bd("update", "bd-one", "--description", chr(97 + n) * 40000, "--design", chr(65 + n) * 40000).ok()
@@ -698,8 +698,8 @@ def test_what_was_not_synced_survives_the_cut(clones):
     assert state(ann) == state(bob) == state(cy)
 
 
-def test_the_cache_may_go_between_any_two_steps(clones):
-    """Of a history with collisions, deletions and edges; what is asked is the same with and without it."""
+def test_the_cache_may_be_deleted_between_any_two_steps(clones):
+    """In a history with collisions, deletions and edges; the replies are the same with and without it."""
     ann, bob, cy = clones
     collide(ann, bob)
     cy.at(50, "delete", "bd-out", "--force")
@@ -724,7 +724,7 @@ def size_of(folder):
 
 
 def test_a_repository_does_not_grow_for_ever(clones, tmp_path):
-    """After many syncs with a change each it is at most three times a fresh clone of it."""
+    """After many syncs with one change each, it is at most three times as large as a fresh clone."""
     ann = clones[0]
     for i in range(50):
         ann.create(f"number {i}", "-d", f"description {i} " * 20)
@@ -755,19 +755,19 @@ def inbox(clone, name):
 
 
 def beside(done):
-    """What rides beside a reply in JSON: lines of JSON on standard error, warnings aside."""
+    """The metadata beside a JSON reply: lines of JSON on standard error, without warnings."""
     return [json.loads(line) for line in done.ok().err.splitlines() if line.startswith("{")]
 
 
 def told(clone, *words, actor, **kw):
-    """The beads that the actor is told to have lost, with this reply."""
+    """The lost claims of the actor that come with this reply."""
     lost = [x["lost_claims"] for x in beside(clone.run(*words, "--json", env={"BD_ACTOR": actor, **kw.pop("env", {})}, **kw))
             if "lost_claims" in x]
     return [claim["id"] for some in lost for claim in some]
 
 
-def test_whoever_loses_a_claim_is_told(clones):
-    """By the sync, by a message, and with its next reply; nobody else is told anything."""
+def test_the_loser_of_a_claim_is_notified(clones):
+    """By the sync, by a message, and with its next reply; no other agent is notified."""
     ann, bob, cy = clones
     for clone, name in zip(clones, ("ann", "bob", "cyd")):
         register(clone, name)
@@ -790,7 +790,7 @@ def test_whoever_loses_a_claim_is_told(clones):
     assert inbox(bob, "bob") == inbox(cy, "cyd") == []
 
 
-def test_people_read_it_with_the_sync_and_with_the_next_command(clones):
+def test_a_lost_claim_is_printed_with_the_sync_and_with_the_next_command(clones):
     ann, bob, _ = clones
     ann.at(10, "claim", "bd-one")
     bob.at(20, "claim", "bd-one")
@@ -800,7 +800,7 @@ def test_people_read_it_with_the_sync_and_with_the_next_command(clones):
     assert "the claim of ann on 'bd-one' is lost" in done.err and "lost" not in done.out
 
 
-def test_the_one_whose_clock_is_behind_loses_by_its_own_sync(clones):
+def test_the_clone_whose_clock_is_behind_can_lose_by_its_own_sync(clones):
     ann, bob, _ = clones
     bob.at(10, "claim", "bd-one")
     ann.at(20, "claim", "bd-one")
@@ -811,7 +811,7 @@ def test_the_one_whose_clock_is_behind_loses_by_its_own_sync(clones):
 
 
 @pytest.mark.parametrize("program, words", [("bb", ["log"]), ("vybe", ["task", "list"]), ("abacus", ["sessions"])])
-def test_every_program_tells_it(clones, program, words):
+def test_every_program_reports_a_lost_claim(clones, program, words):
     ann, bob, _ = clones
     ann.at(10, "claim", "bd-one")
     bob.at(20, "claim", "bd-one")
@@ -834,7 +834,7 @@ def test_a_task_that_was_begun_is_a_claim_too(clones):
 
 @pytest.mark.parametrize("act, status", [(["close", "bd-one"], "closed"), (["delete", "bd-one", "--force"], "deleted"),
                                          (["update", "bd-one", "-s", "closed", "--force"], "closed")], ids=lambda a: a[0])
-def test_a_bead_that_another_has_ended_is_lost_too(clones, act, status):
+def test_a_bead_that_another_actor_closed_is_lost_too(clones, act, status):
     ann, bob, _ = clones
     ann.at(10, "claim", "bd-one")
     bob.at(20, *act)
@@ -843,7 +843,7 @@ def test_a_bead_that_another_has_ended_is_lost_too(clones, act, status):
     assert (lost["holder"], lost["by"], lost["to"], lost["status"]) == ("ann", "bob", None, status)
 
 
-def test_what_was_given_up_or_ran_out_is_not_lost(clones):
+def test_released_and_expired_claims_are_not_lost(clones):
     ann, bob, cy = clones
     ann.at(10, "claim", "bd-one")
     ann.at(10, "claim", "bd-in", "--lease", "1m")
@@ -863,7 +863,7 @@ def test_what_was_given_up_or_ran_out_is_not_lost(clones):
 
 @pytest.mark.parametrize("act", [["claim", "bd-one"], ["close", "bd-one"], ["delete", "bd-one", "--force"]], ids=lambda a: a[0])
 def test_a_stamp_beyond_the_end_of_a_lease_does_not_hide_the_loss(clones, act):
-    """Whoever pushes chooses the stamp; the lease runs by the clock of the clone that made the claim."""
+    """An attacker who pushes chooses the stamp; the lease uses the clock of the clone that made the claim."""
     ann, bob, _ = clones
     ann.at(10, "claim", "bd-one", "--lease", "10m")
     bob.at(3600, *act)
@@ -874,7 +874,7 @@ def test_a_stamp_beyond_the_end_of_a_lease_does_not_hide_the_loss(clones, act):
 
 @pytest.mark.parametrize("by", ["bob", "ann"])
 def test_a_forged_claim_with_the_epoch_or_the_name_of_the_holder_does_not_hide_the_loss(clones, by):
-    """Whoever pushes chooses epochs and names, too."""
+    """An attacker who pushes chooses epochs and names, too."""
     ann, bob, _ = clones
     register(ann, "ann")
     [mine] = ann.at(10, "claim", "bd-one")
@@ -936,8 +936,8 @@ def test_a_claim_that_was_released_before_any_sync_is_not_lost(clones):
     assert [(x["id"], x["holder"]) for x in ann.sync()["lost_claims"]] == [("bd-in", "cy")]
 
 
-def test_what_happens_to_a_claim_in_its_own_clone_is_no_loss(clones):
-    """Whoever overrules or takes over a claim there knows of it; a merge does it behind everybody's back."""
+def test_changes_to_a_claim_in_its_own_clone_are_not_a_loss(clones):
+    """An actor that overrides or takes over a claim there knows about it; a merge happens unnoticed."""
     ann, _, _ = clones
     for bead in ("bd-one", "bd-in", "bd-out"):
         ann.at(10, "claim", bead)
@@ -947,7 +947,7 @@ def test_what_happens_to_a_claim_in_its_own_clone_is_no_loss(clones):
     assert "lost_claims" not in ann.sync()
 
 
-def test_a_model_is_told_beside_the_result(clones):
+def test_a_model_gets_lost_claims_beside_the_result(clones):
     ann, bob, _ = clones
     ann.at(10, "claim", "bd-one", "--actor", "m1")
     bob.at(20, "claim", "bd-one")
@@ -958,7 +958,7 @@ def test_a_model_is_told_beside_the_result(clones):
     assert "lost_claims" not in second.get("_meta", {})
 
 
-def test_the_sync_that_runs_by_itself_tells_too(clones):
+def test_autosync_reports_lost_claims_too(clones):
     ann, bob, _ = clones
     register(ann, "ann")
     ann.at(10, "claim", "bd-one")

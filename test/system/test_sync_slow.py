@@ -18,7 +18,7 @@ HEAD = (b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-adverti
 
 
 def hanging(connection, stop):
-    """Takes the connection, and never answers."""
+    """Accepts the connection, and never answers."""
     stop.wait()
 
 
@@ -32,7 +32,7 @@ def slow(connection, stop):
 
 
 def drip(connection, stop):
-    """A good beginning, and then a byte a second."""
+    """A valid beginning, and then a byte a second."""
     connection.recv(4096)
     connection.send(HEAD + b"1e\r\n001e# service=git-upload-pack\n\r\n4\r\n00")
     while not stop.wait(1):
@@ -40,7 +40,7 @@ def drip(connection, stop):
 
 
 def short(connection, stop):
-    """Breaks off in the middle."""
+    """Closes the connection in the middle."""
     connection.recv(4096)
     connection.send(HEAD + b"1e\r\n001e# service=git")
 
@@ -51,7 +51,7 @@ def junk(connection, stop):
 
 
 def ours(repo):
-    """Processes that work on a clone."""
+    """The processes that work on a clone."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -138,7 +138,7 @@ def test_no_answer_on_other_wires(anna, scheme):
 
 @pytest.mark.parametrize("service", ["git-upload-pack", "git-receive-pack"])
 def test_hangs_half_way(tmp_path, anna, remote, service):
-    """The refs are listed, and then nothing comes; neither side is worse off."""
+    """The refs are listed, and then nothing comes; neither side is damaged."""
     with http_remote(remote.parent) as server:
         ben = clone(tmp_path / "ben", f"{server.url}/beads.git")
         ben.create("theirs")
@@ -156,8 +156,8 @@ def test_hangs_half_way(tmp_path, anna, remote, service):
         assert titles(ben) == ["before", "theirs"]
 
 
-def test_taken_without_a_word(anna, remote):
-    """The push arrives, its answer does not: the next sync finds it there, and writes nothing again."""
+def test_accepted_without_a_reply(anna, remote):
+    """The push arrives, but its reply does not: the next sync finds the commit, and writes nothing again."""
     with http_remote(remote.parent) as server:
         point(anna, f"{server.url}/beads.git")
         server.mute = "git-receive-pack"
@@ -171,8 +171,8 @@ def test_taken_without_a_word(anna, remote):
         same_everywhere(remote, anna)
 
 
-def test_others_work_on(anna):
-    """A sync that hangs holds no lock that a mutation or a reader wants."""
+def test_other_commands_work_during_a_sync_that_hangs(anna):
+    """It holds no lock that a write or a read needs."""
     with tcp_server(hanging) as port:
         point(anna, f"http://127.0.0.1:{port}/beads.git")
         syncing = anna.spawn("sync", "--json", "--timeout", "3s", stdout=subprocess.PIPE)
@@ -188,13 +188,13 @@ def test_others_work_on(anna):
 
 
 def hears_signals():
-    """A shell that runs something in the background makes it deaf to Ctrl-C."""
+    """A shell that runs a program in the background makes it ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_whoever_waited_is_gone(anna, remote, number):
-    """Ctrl-C or a kill of `bd`: what it started ends by itself, and stands in nobody's way."""
+def test_an_interrupted_bd_leaves_nothing_behind(anna, remote, number):
+    """After Ctrl-C or a kill of `bd`, its git process ends too, and blocks nothing."""
     with tcp_server(hanging) as port:
         point(anna, f"http://127.0.0.1:{port}/beads.git")
         syncing = anna.spawn("sync", "--json", "--timeout", "20s", stdout=subprocess.DEVNULL, preexec_fn=hears_signals)
@@ -206,7 +206,7 @@ def test_whoever_waited_is_gone(anna, remote, number):
 
 
 def test_two_at_once(anna, remote):
-    """The second waits for the first, no longer than it may, and says so."""
+    """The second waits for the first, at most for its timeout, and reports it."""
     with tcp_server(hanging) as port:
         point(anna, f"http://127.0.0.1:{port}/beads.git")
         first = anna.spawn("sync", "--json", "--timeout", "3s", stdout=subprocess.DEVNULL)

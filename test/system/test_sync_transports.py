@@ -1,4 +1,4 @@
-"""bd sync over every kind of remote, without a `git` to help it."""
+"""bd sync with every kind of remote, without a `git` program."""
 import getpass
 import json
 import os
@@ -70,7 +70,7 @@ def test_file_url_with_escapes(tmp_path, host):
 
 
 def test_push_to_an_escaped_url_is_a_compare_and_swap(tmp_path):
-    """Nothing is overwritten there either: two who never saw each other both arrive."""
+    """Nothing is overwritten: two clones that never saw each other both arrive."""
     remote = bare(tmp_path / "a b.git")
     repos = [clone(tmp_path / f"c{i}", f"file://{tmp_path}/a%20b.git") for i in range(3)]
     for turn in range(4):
@@ -111,7 +111,7 @@ def test_not_bare_linked_worktree(tmp_path):
 
 
 def test_relative_path_from_everywhere(tmp_path, remote):
-    """A remote "../srv/beads.git" is the same one from a folder below, from elsewhere, from a linked worktree."""
+    """A remote "../srv/beads.git" is the same one from a subfolder, from elsewhere, and from a linked worktree."""
     anna = clone(tmp_path / "anna", "../srv/beads.git")
     git(anna.path, "commit", "-q", "--allow-empty", "-m", "x")
     git(anna.path, "worktree", "add", "-q", "../far/away/linked")
@@ -154,7 +154,7 @@ def test_folder_without_a_repository(tmp_path):
 
 
 def test_failed_push_of_a_first_sync_is_a_failure(tmp_path, remote):
-    """Fetching works, pushing does not: no success is claimed, not even the first time."""
+    """The fetch works, the push does not: no success is reported, even the first time."""
     anna = clone(tmp_path / "anna", remote)
     git(anna.path, "remote", "set-url", "--push", "origin", "http://u:secret@127.0.0.1:1/x.git")
     anna.create("one")
@@ -195,8 +195,8 @@ def test_http_wrong_password(tmp_path, remote):
         assert titles(anna) == ["one"]
 
 
-def test_the_users_helper_for_passwords_is_asked_where_there_is_a_git(tmp_path, remote):
-    """Nothing asks on a terminal; without a `git` there is nobody to ask."""
+def test_the_credential_helper_of_the_user_is_run_if_git_is_installed(tmp_path, remote):
+    """There is no question on a terminal; without `git` there is no helper."""
     with http_remote(remote.parent, user=("anna", "se cret")) as server:
         anna = clone(tmp_path / "anna", f"{server.url}/beads.git")
         git(anna.path, "config", "credential.helper", "!f() { echo username=anna; echo 'password=se cret'; }; f")
@@ -227,7 +227,7 @@ def test_no_password_in_any_message(tmp_path, url):
 
 @pytest.mark.parametrize("status,code", [(403, "auth_failed"), (404, "sync_failed"), (500, "sync_failed"),
                                          (503, "sync_failed")])
-def test_http_says_no(tmp_path, remote, server, status, code):
+def test_http_errors(tmp_path, remote, server, status, code):
     anna = clone(tmp_path / "anna", f"{server.url}/beads.git")
     anna.create("one")
     server.status = status
@@ -238,7 +238,7 @@ def test_http_says_no(tmp_path, remote, server, status, code):
 
 @pytest.mark.parametrize("name", ["pre-receive", "update"])
 def test_refused_by_a_hook(tmp_path, remote, server, name):
-    """All that the hook says is passed on, and nothing is tried again and again."""
+    """All output of the hook is shown, and the push is not repeated."""
     anna = clone(tmp_path / "anna", f"{server.url}/beads.git")
     anna.create("one")
     hook(remote, name, "echo 'no beads on Fridays' >&2\nsleep 0.05\necho 'ask Carol' >&2\nexit 1\n")
@@ -270,7 +270,7 @@ git update-ref refs/beads/store $new $old
 
 
 def test_ref_moves_between_fetch_and_push(tmp_path, remote, server):
-    """Ten times in a row somebody is faster; all that was published stays in the history."""
+    """Ten times in a row another clone is faster; all published data stays in the history."""
     anna = clone(tmp_path / "anna", f"{server.url}/beads.git")
     anna.create("one")
     first = sync(anna)["commit"]
@@ -286,7 +286,7 @@ def test_ref_moves_between_fetch_and_push(tmp_path, remote, server):
 
 
 def test_ref_moves_in_the_last_moment(tmp_path, remote, server):
-    """After the objects were taken, while the ref is updated."""
+    """After the objects were received, while the ref is updated."""
     anna = clone(tmp_path / "anna", f"{server.url}/beads.git")
     anna.create("one")
     sync(anna)
@@ -299,7 +299,7 @@ def test_ref_moves_in_the_last_moment(tmp_path, remote, server):
 
 
 def race(tmp_path, remote, url):
-    """Processes that publish at once, until one has lost a race: nobody overwrites anybody."""
+    """Processes that publish at once, until one has lost a race: none overwrites another."""
     repos = [clone(tmp_path / f"c{i}", url) for i in range(3)]
     commits, attempts, turn = [], 1, 0
     while attempts == 1 and turn < 40:
@@ -331,8 +331,8 @@ def test_race_over_http(tmp_path, remote, server):
     race(tmp_path, remote, f"{server.url}/beads.git")
 
 
-def test_no_pull_when_others_were_there(tmp_path, remote):
-    """It cannot push without looking, and says so at once instead of trying until the deadline."""
+def test_no_pull_after_another_clone_has_pushed(tmp_path, remote):
+    """It cannot push without a fetch, and reports that at once instead of retrying until the deadline."""
     anna, ben = (clone(tmp_path / name, remote) for name in ("anna", "ben"))
     sync(anna)
     sync(ben)
@@ -366,7 +366,7 @@ def test_ssh(tmp_path, remote, ssh):
 
 
 def test_ssh_as_scp_writes_it(tmp_path, ssh):
-    """host:path, with a name that a shell would take apart."""
+    """host:path, with a name that a shell would split."""
     remote = bare(tmp_path / "it's; $HOME.git")
     anna = clone(tmp_path / "anna", None, GIT_SSH_COMMAND=f"{ssh.command()} -p {ssh.port}")
     point(anna, f"{getpass.getuser()}@127.0.0.1:{remote}")

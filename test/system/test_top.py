@@ -1,4 +1,4 @@
-"""`abacus top`, on a terminal of its own."""
+"""`abacus top`, on its own terminal."""
 import fcntl
 import os
 import pty
@@ -16,7 +16,7 @@ from harness import patience
 
 
 class Terminal:
-    """A program on a terminal, and what it has drawn."""
+    """A program on a terminal, and its output."""
 
     def __init__(self, repo, *words, rows=30, columns=120):
         self.parent, child = pty.openpty()
@@ -50,7 +50,7 @@ class Terminal:
         raise AssertionError(f"no {words!r} in {self.text[-2000:]!r}")
 
     def picture(self):
-        """The last one that is whole, as lines with what paints them."""
+        """The last complete picture, as lines with colours."""
         self.read()
         whole = [part for part in self.text.split("\x1b[H") if " lines" in part]
         return whole[-1].split("\r\n") if whole else []
@@ -75,7 +75,7 @@ class Terminal:
         raise AssertionError("it did not end")
 
     def restored(self):
-        """Its own screen is left, the cursor is there, and keys are lines again."""
+        """The alternate screen is left, the cursor is visible, and input is line by line again."""
         return "\x1b[?25h" in self.text and "\x1b[?1049l" in self.text and termios.tcgetattr(self.child) == self.before
 
     def close(self):
@@ -97,7 +97,7 @@ def top(repo):
     terminal.close()
 
 
-def test_it_shows_what_is_there_and_what_happens(repo, top):
+def test_top_shows_the_state_and_changes(repo, top):
     top.sees("There from the start")
     top.sees("1, 1 active")
     top.forget()
@@ -112,21 +112,21 @@ def test_it_shows_what_is_there_and_what_happens(repo, top):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_it_as_cleanly(top, how):
+def test_a_signal_ends_top_cleanly(top, how):
     top.sees("There from the start")
     os.kill(top.pid, how)
     assert top.ends() == 0
     assert top.restored()
 
 
-def test_ctrl_c_is_one_of_them(top):
+def test_ctrl_c_ends_top_cleanly(top):
     top.sees("There from the start")
     top.press("\x03")
     assert top.ends() == 0
     assert top.restored()
 
 
-def test_it_fits_the_terminal_and_scrolls(repo, top):
+def test_top_fits_the_terminal_and_scrolls(repo, top):
     for i in range(60):
         repo.create(f"Number {i:02}")
     top.sees("lines 1 to 29 of")
@@ -142,8 +142,8 @@ def test_it_fits_the_terminal_and_scrolls(repo, top):
     top.sees("lines 1 to 11")
 
 
-def test_what_is_too_wide_ends_at_the_edge(repo, top):
-    """A line that went on in the next would push the first ones off the screen."""
+def test_long_lines_end_at_the_edge(repo, top):
+    """A line that wrapped would push the first lines off the screen."""
     repo.run("agent", "register", "--name", "cobalt-harbor", "--role", "ui", program="bb").ok()
     for agent, scope in (("amber-otter", "src/a folder/with/a/name/that/goes/on/*"), ("cobalt-harbor", "src/a folder/with/a/name/that/goes/on/ünï.c")):
         repo.run("agent", "reserve", "--agent", agent, "--scope", scope, "--bead", "x", program="bb").ok()
@@ -165,7 +165,7 @@ def test_what_is_too_wide_ends_at_the_edge(repo, top):
 
 
 def shows(top, wanted, seconds=5):
-    """The lines of the last picture, once they are as wanted, without what paints them."""
+    """The lines of the last picture, once they match, without colours."""
     end = time.monotonic() + patience(seconds)
     while True:
         plain = [re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", line) for line in top.picture()]
@@ -225,12 +225,12 @@ def test_a_filter_shows_only_the_entries_that_have_its_text(repo, top):
     shows(top, lambda lines: any("Another one" in line for line in lines))
 
 
-def test_without_a_terminal_it_is_printed_once(repo):
+def test_without_a_terminal_the_state_is_printed_once(repo):
     repo.create("Only one")
     done = repo.run(program="abacus", *["top"]).ok()
     assert "Only one" in done.out and "\x1b" not in done.out
 
 
-def test_what_is_wrong_is_said_and_it_goes_on(plain_repo):
+def test_errors_are_shown_and_top_continues(plain_repo):
     done = plain_repo.run("top", program="abacus")
     assert done.code == 0 and done.out == "There is no project here yet. Run: abacus init\n"

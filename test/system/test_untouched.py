@@ -1,4 +1,4 @@
-"""A board in a Git repository leaves everything of the repository's alone."""
+"""A board in a Git repository changes nothing of the repository."""
 import json
 import os
 import subprocess
@@ -18,7 +18,7 @@ def git(path, *args):
 
 @pytest.fixture
 def repository(empty):
-    """With something of every kind: staged, changed, untracked, ignored, branches, tags, a stash, a worktree."""
+    """With files of every kind: staged, changed, untracked, ignored, branches, tags, a stash, a worktree."""
     path = empty.path
     git(path, "init", "-q", "-b", "trunk")
     for name in ("kept", "changed", "staged", "stashed"):
@@ -43,7 +43,7 @@ def repository(empty):
 
 
 def seen(project):
-    """Everything of the repository's: what Git says, every file of .git, every file of the work tree."""
+    """Everything of the repository: the output of Git, every file of .git, every file of the worktree."""
     path = project.path
     files = {str(p.relative_to(path.parent)): p.read_bytes()
              for root in (path, path.parent / "linked") if root.exists()
@@ -120,7 +120,7 @@ def test_install_writes_the_host_s_file_and_nothing_else(repository, host):
 
 
 def test_init_in_the_middle_of_a_merge(repository):
-    """A repository that is not at rest stays exactly as it is."""
+    """A repository in the middle of an operation is not changed."""
     path = repository.path
     git(path, "commit", "-qam", "second")
     git(path.parent / "linked", "rm", "-q", "kept")
@@ -134,7 +134,7 @@ def test_init_in_the_middle_of_a_merge(repository):
 
 
 def test_git_clean_and_add_do_not_reach_the_board(repository):
-    """The folder ignores itself, so that nobody commits or cleans it away by accident."""
+    """The folder ignores itself, so that it is never committed or cleaned by accident."""
     repository.bb("init").ok()
     repository.json("post", "kept")
     git(repository.path, "add", "-A")

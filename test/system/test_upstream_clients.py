@@ -45,7 +45,7 @@ def node(npm_clients):
 
 @pytest.fixture(scope="session")
 def mcp_client():
-    """beads-mcp and what its client imports; its server's framework is left out."""
+    """beads-mcp and the imports of its client, without the framework of its server."""
     PYTHON.mkdir(parents=True, exist_ok=True)
     mark = CACHE / "python.installed"
     wanted = " ".join([sys.version, *PACKAGES])

@@ -1,4 +1,4 @@
-"""vybe killed after every durable step of every write, and in a crowd: one effect, one answer."""
+"""vybe killed after every durable step of every write, and with many processes: one effect, one reply."""
 import json
 import pathlib
 import shutil
@@ -51,7 +51,7 @@ def command(project, name):
 
 
 def state(project):
-    """All that can be asked, but for the ids that chance makes."""
+    """The replies of all reads, without random ids."""
     tasks = vybe(project, "task", "list")["data"]["tasks"]
     return {"tasks": sorted((t["title"], t["status"], t["priority"], len(t["depends_on"]), t["assignee"]) for t in tasks),
             "events": [(e["kind"], e["message"]) for e in vybe(project, "events", "list", "--all", "--limit", "1000")["data"]["events"]],

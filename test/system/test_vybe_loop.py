@@ -48,7 +48,7 @@ def test_every_task_is_worked_on_with_its_prompt(project):
     assert f"Your task: {one} (" in prompt and "\n> one\n" in prompt
 
 
-def test_the_mail_of_the_agent_is_told_once(project):
+def test_the_mail_of_the_agent_is_shown_once(project):
     for name in ("looper", "sender"):
         project.run("agent", "register", "--name", name, "--role", "r", program="bb").ok()
     project.run("agent", "send", "--from", "sender", "--to", "looper", "--bead", "b-1", "--category", "INFO", "--subject", "s",
@@ -67,22 +67,22 @@ def test_a_dry_run_begins_nothing(project):
 
 @pytest.mark.parametrize("command, why", [("exit 1", "the command failed"), ("true", "without completing"),
                                           ("kill -9 $$", "the command failed")])
-def test_what_is_not_completed_is_blocked(project, command, why):
+def test_a_task_that_was_not_completed_is_blocked(project, command, why):
     one, = tasks(project, "one")
     assert loop(project, "--command", command)["results"][0]["status"] == "failed"
     task = status(project, one)
     assert task["status"] == "blocked" and why in task["blocked_reason"]
 
 
-def test_failures_in_a_row_end_it(project):
+def test_consecutive_failures_end_the_loop(project):
     tasks(project, *"abcde")
     done = loop(project, "--command", "exit 1", "--max-fails", "2")
     assert (done["failed"], done["total"], done["stopped_by"]) == (2, 2, "max_fails")
     assert loop(project, "--command", DONE, "--max-tasks", "1")["stopped_by"] == "max_tasks"
 
 
-def test_what_takes_too_long_is_ended(project):
-    """Asked first; who does not listen is made to."""
+def test_a_command_that_takes_too_long_is_killed(project):
+    """SIGTERM first, then SIGKILL."""
     one, = tasks(project, "one")
     began = time.monotonic()
     done = loop(project, "--command", f"trap 'touch {project.out}/asked; exit' TERM; while :; do sleep 0.05; done",
@@ -97,7 +97,7 @@ def test_the_hook_after_each_task(project):
     assert (project.out / "hook").read_text() == f"{one} completed\n"
 
 
-def test_interrupted_it_ends_in_order(project):
+def test_an_interrupted_loop_ends_cleanly(project):
     one, two = tasks(project, "one", "two")
     running = subprocess.Popen([str(BIN / "vybe"), "loop", "--cooldown", "0s", "--command",
                                 f"touch {project.out}/begun; exec sleep 60"], cwd=project.path, stdout=subprocess.PIPE,
@@ -177,6 +177,6 @@ def test_a_reset_that_is_too_late_ends_the_loop_and_frees_the_task(project):
     assert [status(project, id)["status"] for id in (one, two)] == ["pending", "pending"]
 
 
-def test_a_finished_task_is_finished_whatever_its_output_says(project):
+def test_a_completed_task_stays_completed_whatever_the_output_says(project):
     tasks(project, "one")
     assert loop(project, "--command", DONE + "; echo usage limit reached, resets in 5h")["completed"] == 1

@@ -1,4 +1,4 @@
-"""vybe and other clones: what arrives by a sync is among the deltas, and changes what is ready."""
+"""vybe and other clones: changes that arrive by a sync are among the deltas, and affect readiness."""
 import json
 import subprocess
 
@@ -15,7 +15,7 @@ def git(*args, cwd=None):
 
 @pytest.fixture
 def clones(tmp_path):
-    """Two clones of one remote that keep the same beads."""
+    """Two clones of one remote with the same beads."""
     git("init", "-q", "--bare", str(tmp_path / "remote.git"))
     made = []
     for name in ("one", "two"):
@@ -43,7 +43,7 @@ def exchange(*repos):
         repo.bd("sync").ok()
 
 
-def test_what_others_did_elsewhere_is_among_the_deltas(clones):
+def test_changes_of_other_clones_are_among_the_deltas(clones):
     one, two = clones
     task = vybe(one, "task", "create", "--title", "shared", request="r1")["task"]["id"]
     vybe(one, "resume", request="r2")
@@ -73,8 +73,8 @@ def test_a_blocker_that_arrives_blocks(clones):
     assert vybe(one, "task", "get", "--id", task)["status"] == "pending"
 
 
-def test_nothing_is_told_twice_when_the_journal_begins_anew(clones):
-    """After a sync the journal may be cut; what is known stays known."""
+def test_nothing_is_reported_twice_after_the_journal_was_cut(clones):
+    """A sync may cut the journal; known changes stay known."""
     one, two = clones
     ids = [vybe(one, "task", "create", "--title", str(i), request=f"r{i}")["task"]["id"] for i in range(5)]
     vybe(one, "resume", request="a")
@@ -87,8 +87,8 @@ def test_nothing_is_told_twice_when_the_journal_begins_anew(clones):
     assert [d["task_id"] for d in vybe(one, "resume", request="c")["deltas"]] == [ids[0]]
 
 
-def test_a_bead_that_had_to_leave_its_id_is_followed(clones):
-    """Both made one with the same id: the later one moves, and its memory, events and focus go with it."""
+def test_a_bead_that_moved_to_another_id_is_followed(clones):
+    """Both clones created a bead with the same id: the later one moves, with its memory, events and focus."""
     one, two = clones
     env = dict(one.env)
     one.env["ABACUS_NOW"] = "2026-01-01T00:00:00Z"

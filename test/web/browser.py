@@ -1,4 +1,4 @@
-"""A real browser: Chromium, spoken to over the WebDriver protocol."""
+"""A real browser: Chromium, controlled over the WebDriver protocol."""
 import base64
 import json
 import shutil
@@ -27,7 +27,7 @@ def free_port():
 
 
 class Browser:
-    """One window. Everything that is asked of it is asked again until a deadline."""
+    """One window. Every query is repeated until it succeeds or a deadline is over."""
 
     def __init__(self, width=1440, height=900, dark=False):
         self.port = free_port()
@@ -60,7 +60,7 @@ class Browser:
 
     @staticmethod
     def until(question, seconds=10):
-        """The first answer that is not empty."""
+        """The first result that is not empty."""
         end = time.monotonic() + patience(seconds)
         last = None
         while time.monotonic() < end:
@@ -120,7 +120,7 @@ class Browser:
             f.write(base64.b64decode(self.ask("GET", "/screenshot")))
 
     def log(self):
-        """What the page complained of."""
+        """The errors that the page logged."""
         return [e for e in self.ask("POST", "/se/log", {"type": "browser"}) if e["level"] in ("SEVERE", "WARNING")]
 
     def close(self):

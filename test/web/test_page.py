@@ -112,7 +112,7 @@ def test_the_four_kinds_of_events_are_rows_with_the_words_of_the_protocol(story)
     assert "Seen" in labels and "Accepted" in labels
 
 
-def test_incursions_and_stale_reservations_are_plain_to_see(story):
+def test_incursions_and_stale_reservations_are_visible(story):
     story.enter()
     story.sees(".attention .incursion", "cobalt-harbor reserved src/parser/lexer.c, which overlaps amber-otter's reservation")
     story.sees(".attention .stale", "docs/*, reserved by silver-heron")
@@ -120,7 +120,7 @@ def test_incursions_and_stale_reservations_are_plain_to_see(story):
     story.sees(".agent", "active")
 
 
-def test_words_for_nothing_and_for_what_went_wrong(story):
+def test_empty_lists_and_errors_have_texts(story):
     story.enter()
     story.go("#/sessions?q=no-such-words")
     story.sees(".summary", "No matching beads.")
@@ -131,7 +131,7 @@ def test_words_for_nothing_and_for_what_went_wrong(story):
     story.browser.log()  # the browser itself complains of every 400
 
 
-def test_cards_tell_owner_state_last_act_and_what_waits(story):
+def test_cards_show_owner_state_last_act_and_waiting_mail(story):
     story.enter()
     story.sees(".epic h2", "Release 1.2")
     card = f".card:has(a[href*='{story.bug}'])"
@@ -140,8 +140,8 @@ def test_cards_tell_owner_state_last_act_and_what_waits(story):
     story.sees(f".card:has(a[href*='{story.notes}'])", "blocked by 1")
 
 
-def test_what_was_done_is_not_ahead(story):
-    """By a clock that is two days off; what ends may well be."""
+def test_past_acts_are_never_shown_in_the_future(story):
+    """Even with a clock that is two days off; ends may be in the future."""
     story.agent("register", "--name", "teal-finch", "--role", "tests", env={"ABACUS_NOW": ago(-2880)})
     story.enter()
     story.sees(".agent", "teal-finch")
@@ -150,7 +150,7 @@ def test_what_was_done_is_not_ahead(story):
     story.sees(".tree", "in 1 h")
 
 
-def test_seen_and_accepted_are_done_for_the_one_it_was_sent_to(story):
+def test_seen_and_accepted_act_for_the_recipient(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
     story.browser.click(".item.handoff button.read")
@@ -164,7 +164,7 @@ def test_seen_and_accepted_are_done_for_the_one_it_was_sent_to(story):
     story.soon(f".card:has(a[href*='{story.bug}'])", "1 unacked")
 
 
-def test_to_whom_one_writes_stays_chosen(story):
+def test_the_chosen_recipient_stays_chosen(story):
     chosen = "return [...document.querySelectorAll('.message select')].slice(0, 2).map(s => s.value)"
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
@@ -176,7 +176,7 @@ def test_to_whom_one_writes_stays_chosen(story):
     assert story.browser.run(chosen) == ["", "broadcast"]
 
 
-def test_an_answer_is_the_persons_own_unless_they_choose_to_write_for_an_agent(story):
+def test_a_reply_is_sent_as_the_person_unless_an_agent_is_chosen(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
     story.browser.find(".item.handoff button.reply")
@@ -192,7 +192,7 @@ def test_an_answer_is_the_persons_own_unless_they_choose_to_write_for_an_agent(s
 
 # --- it keeps itself true ---
 
-def test_what_others_do_is_there_within_a_second(page):
+def test_changes_of_others_appear_within_a_second(page):
     page.repo.create("There from the start")
     page.enter()
     page.sees(".card", "There from the start")
@@ -227,7 +227,7 @@ def test_the_same_from_another_worktree_and_from_a_sync(page, tmp_path):
     page.soon(".card", "From another machine")
 
 
-def test_an_open_thread_goes_on_and_typing_is_not_disturbed(story):
+def test_an_open_thread_is_updated_and_typing_is_not_disturbed(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
     story.sees(".about h2", "Parser fails")
@@ -243,7 +243,7 @@ def test_an_open_thread_goes_on_and_typing_is_not_disturbed(story):
     assert story.repo.show(story.bug)["comments"][-1]["text"] == "half a thought"
 
 
-def test_what_was_typed_is_there_when_one_comes_back(story):
+def test_a_draft_is_kept_when_the_person_comes_back(story):
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
     story.browser.type(".composer textarea", "half a thought")
@@ -256,8 +256,8 @@ def test_what_was_typed_is_there_when_one_comes_back(story):
     assert story.browser.run("return document.querySelector('.composer textarea').value") == "half a thought"
 
 
-def test_a_task_that_is_not_there_says_so(story):
-    """Unknown, or deleted while one looks at it; and nothing can be written to it."""
+def test_a_missing_task_is_reported(story):
+    """Unknown, or deleted while it is shown; it cannot be written to."""
     hidden = "return document.querySelector('.composer').hidden"
     story.enter()
     story.go("#/sessions?task=no-such")
@@ -275,7 +275,7 @@ def test_a_task_that_is_not_there_says_so(story):
     story.browser.log()  # the browser itself complains of every 404
 
 
-def test_what_one_has_sent_comes_into_view(story):
+def test_a_sent_message_scrolls_into_view(story):
     for i in range(30):
         story.run("comment", story.bug, f"note {i}")
     visible = """
@@ -363,7 +363,7 @@ def test_the_command_opens_the_page_through_a_file(page, tmp_path):
 
 
 def test_a_browser_that_cannot_resolve_the_name_gets_a_number(page, tmp_path):
-    """Safari: it does not know that names below .localhost are on this machine."""
+    """Safari does not resolve names below .localhost to this machine."""
     cdp = lambda command, **params: page.browser.ask("POST", "/goog/cdp/execute", {"cmd": command, "params": params})
     script = cdp("Page.addScriptToEvaluateOnNewDocument",
                  source="Object.defineProperty(Navigator.prototype, 'vendor', { get: () => 'Apple Computer, Inc.' })")
@@ -376,7 +376,7 @@ def test_a_browser_that_cannot_resolve_the_name_gets_a_number(page, tmp_path):
 
 
 def kill(page):
-    """The service, as a crash would end it."""
+    """Ends the service as a crash would."""
     os.kill(json.loads((page.repo.home / "serve/address.json").read_text())["pid"], 9)
     Browser.until(lambda: "No service is running" in page.repo.run("serve", "--stop", program="abacus").out)
 
@@ -393,8 +393,8 @@ def test_after_the_service_has_ended_the_page_asks_to_be_opened_again(page):
     page.soon(".card", "While nobody served")
 
 
-def test_the_stream_comes_back_by_itself(page):
-    """A connection was lost while the service runs on."""
+def test_the_stream_reconnects_automatically(page):
+    """A connection was lost while the service kept running."""
     page.enter()
     page.browser.run("window.asking = fetch; window.fetch = () => { window.asked = true; return Promise.reject(new TypeError()); }")
     page.repo.create("Told of, and not read")
@@ -406,7 +406,7 @@ def test_the_stream_comes_back_by_itself(page):
     page.soon(".card", "Told of, and not read")
 
 
-def test_what_was_typed_stays_after_the_service_has_ended(story):
+def test_a_draft_is_kept_after_the_service_has_ended(story):
     """And the page says why it was not sent."""
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
@@ -425,7 +425,7 @@ def test_what_was_typed_stays_after_the_service_has_ended(story):
 
 # --- work ---
 
-def test_mail_that_comes_while_all_is_read_is_counted(page):
+def test_mail_that_arrives_when_everything_is_read_is_counted(page):
     bead = page.repo.create("the one")
     page.enter()
     # the first answer is held back until the mail was told of
@@ -441,7 +441,7 @@ def test_mail_that_comes_while_all_is_read_is_counted(page):
     page.sees(".card", "1 unread")
 
 
-def test_what_happened_at_once_stands_in_the_thread_once(story):
+def test_simultaneous_acts_are_in_the_thread_once(story):
     made = {"task_id": story.bug, "event": {"kind": "progress", "message": "m"}, "artifacts": [{"file_path": f} for f in ("a.c", "b.c")]}
     story.run("push", "--agent", "amber-otter", "--request-id", "r1", "--json", json.dumps(made), program="vybe")
     story.enter()
@@ -468,7 +468,7 @@ def test_the_focus_stays_where_it_is(story):
     assert story.browser.run("return document.activeElement.textContent") == "Graph"
 
 
-def test_mail_is_counted_though_it_came_with_its_bead(page):
+def test_mail_that_arrives_with_its_bead_is_counted(page):
     page.enter()
     blocker = page.repo.create("first")
     bead = page.repo.create("second", "--deps", f"blocks:{blocker}")
@@ -499,7 +499,7 @@ def test_the_board_the_queue_and_filters_in_the_address(story):
 
 
 def test_the_queue_is_that_of_the_command_line(story):
-    """The beads that would be handed out, in the same order: what was held too long among them, no containers."""
+    """The beads that would be handed out, in the same order, with expired claims and without containers."""
     left = story.repo.create("Left behind", "-p", "0")
     story.run("claim", left, env={"BD_ACTOR": "silver-heron", "ABACUS_NOW": ago(180)})
     story.enter()
@@ -541,7 +541,7 @@ def test_the_past_has_a_slider(story):
     assert "at=" in story.browser.run("return location.hash")
 
 
-def test_files_tell_who_holds_what_until_when(story):
+def test_files_show_the_owner_and_end_of_each_reservation(story):
     story.enter()
     story.go("#/files")
     story.sees(".tree", "src/parser")
@@ -591,7 +591,7 @@ def test_the_keyboard_is_enough(story):
     browser.until(lambda: browser.run("return document.querySelector('#drawer').hidden"))
 
 
-def test_skipping_to_the_content_stays_where_one_is(story):
+def test_skipping_to_the_content_stays_on_the_view(story):
     story.enter()
     story.go("#/work/graph?type=bug")
     story.sees(".tabs", "Board")
@@ -615,8 +615,8 @@ def test_everything_has_a_name_for_a_screen_reader(story):
 
 
 @pytest.mark.parametrize("width,height", [(390, 844), (768, 1024), (1440, 900)])
-def test_it_fits(story, width, height):
-    """Nothing sticks out, at any of these; and a picture of each, to be looked at."""
+def test_the_page_fits_every_screen(story, width, height):
+    """Nothing overflows at any of these sizes; a screenshot of each is taken for review."""
     story.enter()
     SHOTS.mkdir(parents=True, exist_ok=True)
     try:
@@ -634,8 +634,8 @@ def test_it_fits(story, width, height):
 
 
 @pytest.mark.parametrize("width,height", [(390, 844), (768, 1024), (1440, 900)])
-def test_what_counts_is_never_cut(story, width, height):
-    """Filters, and what waits on cards and for agents, are inside of what holds them, also with a long label."""
+def test_filters_and_counts_are_never_cut_off(story, width, height):
+    """Filters and the counts on cards and agents are inside of their boxes, even with a long label."""
     story.run("label", "add", story.notes, "a-label-" + "that-goes-on-" * 8)
     story.run("update", story.notes, "--priority", "0")
     for to in ("cobalt-harbor", "amber-otter"):
@@ -655,7 +655,7 @@ def test_what_counts_is_never_cut(story, width, height):
         story.browser.size(1440, 900)
 
 
-def test_what_is_written_from_right_to_left_is_read_so(story):
+def test_right_to_left_text_is_shown_correctly(story):
     epic = story.repo.create("שלום", "-t", "epic")
     task = story.repo.create("תקן את parser.c (דחוף!)", "--parent", epic)
     story.run("comment", task, "מימין לשמאל")

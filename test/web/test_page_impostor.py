@@ -73,7 +73,7 @@ class Impostor:
         assert self.process.stdout.readline() == "ready\n"
 
     def end(self):
-        """All that it was sent."""
+        """Stops it; returns everything that was sent to it."""
         self.process.kill()
         return [json.loads(line) for line in self.process.communicate()[0].splitlines()]
 
@@ -92,8 +92,8 @@ def impostor():
         one.process.wait()
 
 
-def test_an_impostor_gets_no_secret_and_shows_nothing(story, impostor):
-    """Neither while the page waits, nor when a person sends what was typed."""
+def test_an_impostor_gets_no_secret_and_can_show_nothing(story, impostor):
+    """Neither while the page waits, nor when a person sends a message."""
     story.enter()
     story.go(f"#/sessions?task={story.bug}")
     story.sees(".about h2", "Parser fails")
@@ -119,8 +119,8 @@ def test_an_impostor_gets_no_secret_and_shows_nothing(story, impostor):
     assert story.browser.run("return localStorage.getItem('abacus-key')") is None, "a key that opens nothing is kept"
 
 
-def test_what_an_impostor_was_sent_does_not_open_the_next_service(page, impostor):
-    """Not even on the same port."""
+def test_data_sent_to_an_impostor_does_not_open_the_next_service(page, impostor):
+    """Even on the same port."""
     page.enter()
     port = int(json.loads((page.repo.home / "serve/address.json").read_text())["url"].rstrip("/").rsplit(":", 1)[1])
     kill(page)
@@ -142,7 +142,7 @@ def test_what_an_impostor_was_sent_does_not_open_the_next_service(page, impostor
 
 
 def test_a_restarted_service_is_noticed(page):
-    """On the same port: the page that is open says so, and stays as it is."""
+    """On the same port: the open page reports it, and is otherwise unchanged."""
     page.repo.create("Shown before")
     page.enter()
     page.sees(".card", "Shown before")
@@ -169,7 +169,7 @@ def test_a_page_without_a_key_asks_to_be_opened(page):
     page.sees("#state", "Run 'abacus open' in the project to open this page.")
 
 
-def test_a_tab_beside_it_shares_the_key(page):
+def test_a_second_tab_shares_the_key(page):
     """A link that is opened in a new tab needs no invitation."""
     page.repo.create("In two tabs")
     page.enter()
@@ -183,8 +183,8 @@ def test_a_tab_beside_it_shares_the_key(page):
         page.browser.ask("POST", "/window", {"handle": before})
 
 
-def test_nothing_is_sent_beside_the_page_and_its_requests(page):
-    """No cookie, which would go to every port of the machine."""
+def test_the_page_uses_no_cookie(page):
+    """A cookie would be sent to every port of the machine."""
     page.enter()
     assert page.browser.run("return document.cookie") == ""
     assert page.browser.ask("GET", "/cookie") == []

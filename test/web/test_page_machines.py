@@ -1,4 +1,4 @@
-"""Two machines, two services, two windows: what is done on one machine is on both pages."""
+"""Two machines, two services, two windows: acts on one machine are on both pages."""
 import pytest
 
 from browser import Browser, available
@@ -27,7 +27,7 @@ def pages(tmp_path):
 
 
 def test_a_protocol_event_is_on_both_pages(pages):
-    """Both pages are open; the other machine's follows when the event arrives there, without a reload."""
+    """Both pages are open; the other machine's page is updated when the event arrives, without a reload."""
     here, there = pages
     bug = here.repo.create("Parser fails on empty input", "-t", "bug")
     for page in pages:

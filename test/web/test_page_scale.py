@@ -1,4 +1,4 @@
-"""10,000 beads, 200 agents on 12 machines, 50,000 events: the page is there in a second, and stays light."""
+"""10,000 beads, 200 agents on 12 machines, 50,000 events: the page is drawn within a second, and stays small."""
 import json
 import os
 import pathlib
@@ -53,7 +53,7 @@ def crowd(tmp_path_factory):
 
 
 def share(repo, agents):
-    """Every twelfth agent is of this machine, the others of eleven that share with it."""
+    """Every twelfth agent is on this machine, the others on eleven machines that share with it."""
     remote = bare(repo.path.parent / "remote")
     git(repo.path, "remote", "add", "origin", str(remote))
     repo.bb("init")
@@ -66,7 +66,7 @@ def share(repo, agents):
 
 
 def fill(home, agents, beads):
-    """Mail and protocol events, in the words of the contract."""
+    """Mail and protocol events, in the format of the contract."""
     boxes = {a: [] for a in agents}
     events = []
     for i in range(EVENTS // 2):
@@ -87,7 +87,7 @@ def fill(home, agents, beads):
 
 
 def memory(pid):
-    """What the service and its workers really use, in MB: what they share counts once."""
+    """The memory of the service and its workers in MB, with shared pages counted once."""
     children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
     total = 0
     for one in [str(pid), *children]:
@@ -110,7 +110,7 @@ VIEWS = (("#/activity", ".activity .act"), ("#/sessions", ".sessions .card"), ("
          ("#/now?agent=agent-001", ".about .live"), ("#/now?agent=agent-150", ".about .live"))
 
 
-def test_it_is_there_in_a_second_and_stays_light(crowd, window):
+def test_the_page_is_drawn_within_a_second_and_stays_small(crowd, window):
     url = crowd.run("open", "--print", program="abacus").ok().out.strip()
     window.open(url)
     window.until(lambda: window.run("return document.querySelectorAll('.row').length > 3"), 10)
@@ -161,7 +161,7 @@ def test_it_is_there_in_a_second_and_stays_light(crowd, window):
         window.until(lambda: memory(pid) <= 64)
 
 
-def test_every_view_is_there_within_a_second_when_it_is_the_first(crowd, window):
+def test_every_view_is_drawn_within_a_second_as_the_first_view(crowd, window):
     window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
     window.find(".row", 10)
     origin = window.run("return location.origin")
@@ -179,7 +179,7 @@ LISTS = (("#/sessions", ".feed"), ("#/work", ".column:nth-child(2) .scroll"), ("
 
 
 def test_the_longest_lists_scroll_smoothly(crowd, window):
-    """A third of a screen further at each frame. What counts is the work of the page's thread, not what else this machine does."""
+    """A third of a screen per frame. Only the work of the page's thread counts, not the load of this machine."""
     window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
     window.until(lambda: window.run("return window.abacus?.store.loaded"), 20)
     cdp = lambda cmd, **params: window.ask("POST", "/goog/cdp/execute", {"cmd": cmd, "params": params})
@@ -206,7 +206,7 @@ def test_the_longest_lists_scroll_smoothly(crowd, window):
         assert work < (16 if patience(1) < 4 else 32), address  # on a loaded machine the same work takes longer
 
 
-def test_the_board_and_the_thread_are_as_light(crowd, window):
+def test_the_board_and_the_thread_stay_small(crowd, window):
     window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
     window.until(lambda: window.run("return window.abacus?.store.loaded"), 10)
     window.run("location.hash = '#/work'")
@@ -222,7 +222,7 @@ def test_the_board_and_the_thread_are_as_light(crowd, window):
 
 
 def tab_memory(window):
-    """What the page's process really uses, in MB, after a collection of garbage."""
+    """The memory of the page's process in MB, after a garbage collection."""
     cdp = lambda cmd: window.ask("POST", "/goog/cdp/execute", {"cmd": cmd, "params": {}})
     cdp("HeapProfiler.enable")
     cdp("HeapProfiler.collectGarbage")
@@ -238,7 +238,7 @@ def tab_memory(window):
 
 
 @pytest.mark.skipif(not os.environ.get("ABACUS_THOROUGH"), reason="takes minutes; ABACUS_THOROUGH=1 runs it")
-def test_an_hour_of_events_leaves_the_tab_light(crowd, window):
+def test_an_hour_of_events_leaves_the_tab_small(crowd, window):
     """36,000 events, as 10 per second for an hour, as fast as they can be written."""
     window.open(crowd.run("open", "--print", program="abacus").ok().out.strip())
     window.until(lambda: window.run("return window.abacus?.store.loaded"), 20)

@@ -16,7 +16,7 @@ CONTROL = "\ue009"
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    """One project and one window for all tests here: each test uses beads of its own."""
+    """One project and one window for all tests of this file; each test uses its own beads."""
     demo = Demo(tmp_path_factory.mktemp("demo") / "shop").make()
     page = Page(Repo(demo.path), Browser())
     page.demo = demo
@@ -52,14 +52,14 @@ def chord(browser, modifier, key):
 
 
 def keys(browser, text):
-    """Types into whatever has the focus."""
+    """Types into the focused element."""
     browser.ask("POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": [
         step for ch in text for step in ({"type": "keyDown", "value": ch}, {"type": "keyUp", "value": ch})]}]})
 
 
 # --- now ---
 
-def test_now_tells_what_every_agent_does(page):
+def test_now_shows_the_work_of_every_agent(page):
     row = ".agent-row:has(a[data-card='agent:teal-finch'])"
     page.sees(row, "Migrate the session table")
     page.sees(row, "…/release/main.c")
@@ -70,7 +70,7 @@ def test_now_tells_what_every_agent_does(page):
     page.sees(".rail .act", "commented on")
 
 
-def test_what_needs_attention_comes_with_its_cure(page):
+def test_entries_that_need_attention_have_a_remedy(page):
     page.sees(".alert.input", "teal-finch needs input from indigo-lynx")
     expired = page.demo.todo[7]
     page.sees(".alert.holder", f"on {expired} has expired")
@@ -82,7 +82,7 @@ def test_what_needs_attention_comes_with_its_cure(page):
 
 
 def test_a_message_is_accepted_where_it_is_shown(page):
-    """In what needs attention, and in the panel of the recipient; both for the recipient, as in the thread."""
+    """In the attention list and in the panel of the recipient; both act for the recipient, as in the thread."""
     send = lambda subject: page.demo.at(0, ("agent send", {"from": "jade-falcon", "to": "coral-kite", "bead": page.demo.todo[2], "category": "HANDOFF", "subject": subject, "body": "b", "next_action": "n"}))
     state = lambda subject: next(m["state"] for m in page.agent("inbox", "--agent", "coral-kite") if m["subject"] == subject)
     send("Take the first part")
@@ -236,7 +236,7 @@ def test_a_bead_is_edited_in_place_and_the_change_can_be_undone(page):
     page.sees(".part.description strong", "words")
 
 
-def test_a_bead_shows_what_blocks_it_and_its_children(page):
+def test_a_bead_shows_its_blockers_and_its_children(page):
     epic = fresh(page, "An epic of its own", type="epic")
     blocker = fresh(page, "The blocker", parent=epic)
     bead = fresh(page, "The blocked one", parent=epic)
@@ -394,7 +394,7 @@ def test_a_card_is_moved_by_keyboard_and_by_dragging(page):
     page.sees("[aria-label='In progress'] .card-group", "Nightly jobs never overlap")
 
 
-def test_the_table_sorts_and_groups_and_the_address_tells(page):
+def test_the_table_sorts_and_groups_and_the_url_has_the_state(page):
     browser = page.browser
     page.go("#/work/table?label=payments")
     page.sees(".table", "Store the mandate")
@@ -431,7 +431,7 @@ def test_charts_have_their_numbers_as_tables(page):
 
 # --- activity, agents ---
 
-def test_activity_is_filtered_and_goes_back_to_the_beginning(page):
+def test_activity_is_filtered_and_reaches_the_beginning(page):
     browser = page.browser
     page.go("#/activity")
     page.sees(".moments", "posted on the board")
@@ -485,7 +485,7 @@ def test_contrast_and_motion_follow_the_system(page):
         media(browser, prefers_color_scheme="light")
 
 
-def test_a_page_in_the_background_notifies_of_what_is_new(page):
+def test_a_page_in_the_background_notifies_of_new_entries(page):
     browser = page.browser
     browser.run("""
         window.told = []; window.realNotification = window.Notification;
@@ -502,7 +502,7 @@ def test_a_page_in_the_background_notifies_of_what_is_new(page):
         browser.run("delete document.hidden; window.Notification = window.realNotification; localStorage.removeItem('abacus-notify')")
 
 
-def test_work_is_done_by_keyboard_alone(page):
+def test_all_work_can_be_done_by_keyboard(page):
     browser = page.browser
     browser.press("n")
     browser.find("dialog form")
