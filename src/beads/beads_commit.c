@@ -117,7 +117,8 @@ static void beads_end_writing(struct beads *b)
 	b->writing = false;
 }
 
-enum err beads_store(struct call *c, struct beads *b, const struct str *json, size_t count)
+/* Appends these records, commits the cache, releases the lock, and syncs the journal. */
+static enum err beads_store(struct call *c, struct beads *b, const struct str *json, size_t count)
 {
 	AUTO_FD fd = -1;
 	enum err e = beads_store_records(c, b, json, count, &fd);

@@ -15,9 +15,6 @@ enum err beads_take_lock(struct call *c, struct beads *b);
 
 /* --- beads_commit.c --- */
 
-/* Appends these records, commits the cache, releases the lock, and syncs the journal. */
-enum err beads_store(struct call *c, struct beads *b, const struct str *json, size_t count);
-
 /* Opens the beads as a part of the call's group; and closes such a part. */
 enum err beads_group_join(struct call *c, struct beads *out);
 void beads_group_leave(struct beads *b);
@@ -86,10 +83,6 @@ struct replay {
 /* Reads the journal: which commit is the base, and what was written after it. With `lenient`,
  * reading stops at the first damage instead of failing. */
 enum err replay_all(struct call *c, struct replay *replay);
-
-/* The files of the base commit, or of the commit of the ref if the end of the journal is lost;
- * then a warning says that changes may be lost. `commit` is absent if nothing was published. */
-enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out);
 
 /* The base commit joined with the changes after it. */
 enum err replay_join(struct call *c, struct replay *replay, struct state **out);

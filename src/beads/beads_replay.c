@@ -222,7 +222,9 @@ static enum err base_read_tip(struct call *c, const struct replay *replay, struc
 	return base_has_news(c, replay, out, news);
 }
 
-enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out)
+/* The files of the base commit, or of the commit of the ref if the end of the journal is lost;
+ * then a warning says that changes may be lost. `commit` is absent if nothing was published. */
+static enum err base_read(struct call *c, const struct replay *replay, struct snapshot *out)
 {
 	const struct beads *b = replay->b;
 	struct str ref, base = replay->base.base;

@@ -33,7 +33,8 @@ enum err identity_check_name(struct call *c, struct str name)
 	return call_step(c, "Use 1 to 40 letters, digits, dots and dashes, for example: laptop");
 }
 
-struct str identity_host(struct call *c)
+/* The name of this computer, as a machine may be called. */
+static struct str identity_host(struct call *c)
 {
 	char host[256] = "";
 	char *p = arena_text(&c->mem, sizeof host);

@@ -20,9 +20,6 @@ enum err identity_open(struct call *c, struct str home, struct machine_db *db,
 enum err identity_renew(struct call *c, struct str home, struct machine_db *db,
 			struct identity *out);
 
-/* The name of this computer, as a machine may be called. */
-struct str identity_host(struct call *c);
-
 /* INVALID_INPUT: a name is one word of 1 to 40 letters, digits, dots and dashes. */
 enum err identity_check_name(struct call *c, struct str name);
 

@@ -22,7 +22,7 @@ struct str log_ref(struct call *c, struct str id)
 
 /* --- adding --- */
 
-void log_follow(const struct call *c, struct machine_self *self, struct stamp at)
+static void log_follow(const struct call *c, struct machine_self *self, struct stamp at)
 {
 	struct stamp clock = { self->clock_ms, self->clock_n };
 

@@ -41,9 +41,6 @@ struct fact_draft {
 enum err log_append(struct call *c, struct machine_db *db, struct machine_self *self,
 		    struct fact_draft *drafts);
 
-/* Moves the clock after a stamp of another machine, but at most a day ahead of the wall clock. */
-void log_follow(const struct call *c, struct machine_self *self, struct stamp at);
-
 /* The files to publish; `path` is relative to the root of the tree. */
 struct log_file {
 	struct str path, text;

@@ -207,7 +207,8 @@ static enum err request_check_call(struct call *c, const struct request *r)
 	return ERR_OK;
 }
 
-struct str request_arguments(struct call *c, const struct request *r)
+/* All arguments as one JSON object, but for those that only choose how the reply looks. */
+static struct str request_arguments(struct call *c, const struct request *r)
 {
 	struct json j = json_new(&c->mem);
 

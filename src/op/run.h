@@ -13,9 +13,6 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 enum err request_run_agents(struct call *c, const struct request *r, struct json *reply);
 enum err request_run_vybe(struct call *c, const struct request *r, struct json *reply);
 
-/* All arguments as one JSON object, but for those that only choose how the reply looks. */
-struct str request_arguments(struct call *c, const struct request *r);
-
 /* What the receipt of this request says, but for the reply. `args` is a digest. */
 struct receipt request_receipt(struct call *c, const struct request *r);
 

@@ -181,7 +181,8 @@ struct str snapshot_spelled(struct arena *mem, enum snapshot_file file, const st
 	return spelled_tombstone(mem, line);
 }
 
-struct str snapshot_misfit(enum snapshot_file file)
+/* Why a readable record does not belong into its file. */
+static struct str snapshot_misfit(enum snapshot_file file)
 {
 	return file == FILE_TOMBSTONES ? STR("the bead in it was written to after its deletion") :
 					 STR("\"_at\" and \"_by\" are missing");

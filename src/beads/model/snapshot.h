@@ -46,9 +46,6 @@ struct str snapshot_spelled(struct arena *mem, enum snapshot_file file, const st
 bool snapshot_keep(struct state *s, struct arena *scratch, enum snapshot_file file,
 		   const struct value *line, struct str *why);
 
-/* Why a readable record does not belong into its file. */
-struct str snapshot_misfit(enum snapshot_file file);
-
 /* Parses a line within the limits of limits.h; NULL, and why. */
 const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file, struct str line,
 					struct str *why);

@@ -21,9 +21,6 @@ size_t plan_heading(struct str line, struct str *text);
 /* "- [ ] text", behind any white space. */
 bool plan_checkbox(struct str line, struct str *text, bool *done);
 
-/* "T001" of spec-kit, "1.1" of OpenSpec; `text` begins after it. */
-struct str plan_number(struct str *text);
-
 struct plan_bead *plan_add(struct call *c, struct bead_plan *plan, size_t line, struct str title);
 void plan_need(struct call *c, struct plan_bead *b, struct str kind, struct str name, size_t line);
 

@@ -51,7 +51,8 @@ static size_t plan_number_length(struct str text)
 	return memchr(text.p, '.', n) ? n : 0;
 }
 
-struct str plan_number(struct str *text)
+/* "T001" of spec-kit, "1.1" of OpenSpec; `text` begins after it. */
+static struct str plan_number(struct str *text)
 {
 	struct str t = *text, number;
 	size_t n;

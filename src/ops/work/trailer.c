@@ -46,7 +46,9 @@ static struct str trailer_text(struct str message)
 	return message;
 }
 
-struct str trailer_add(struct arena *mem, struct str message, struct str bead)
+/* The message with a line "Bead: ID" among its trailers, above the comments of an editor's
+ * template. Absent: it has that line already, or has no text yet. */
+static struct str trailer_add(struct arena *mem, struct str message, struct str bead)
 {
 	struct str text = trailer_text(message), rest, line, wanted, body = str_trim(text);
 	struct buf out = { .mem = mem };

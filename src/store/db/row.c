@@ -35,7 +35,8 @@ static int64_t column_number(const struct column *column, const void *at)
 					      *(const int64_t *)at;
 }
 
-void stmt_bind_row(struct stmt *st, const struct column *columns, const void *row)
+/* Binds the members of `row`, from left to right. */
+static void stmt_bind_row(struct stmt *st, const struct column *columns, const void *row)
 {
 	for (; columns->type; columns++) {
 		const void *at = (const char *)row + columns->at;

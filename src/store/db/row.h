@@ -69,8 +69,7 @@ struct column {
 		COLUMN_TYPE(((of *)NULL)->member), offsetof(of, member) \
 	}
 
-/* Binds the members of `row`, or reads them from the current row, from left to right. */
-void stmt_bind_row(struct stmt *st, const struct column *columns, const void *row);
+/* Reads the members of `row` from the current row, from left to right. */
 void stmt_read_row(struct stmt *st, struct arena *mem, const struct column *columns, void *row);
 
 /* Runs a statement whose parameters are the members of `row`. */
