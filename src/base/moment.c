@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/text/json.h"
+#include "base/text/value.h"
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 
@@ -74,6 +75,13 @@ struct str moment_format(struct arena *mem, int64_t ms)
 	put_digits(out + 17, 2, rest / SECOND % 60);
 	put_digits(out + 20, 3, rest % SECOND);
 	return (struct str){ out, sizeof "0000-00-00T00:00:00.000Z" - 1 };
+}
+
+int64_t value_moment(const struct value *v, const char *key)
+{
+	int64_t ms = 0;
+
+	return moment_parse(value_str(v, key), &ms) ? ms : 0;
 }
 
 void json_put_moment(struct json *j, const char *key, int64_t ms)

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 
 struct json;
+struct value;
 
 /* A moment is milliseconds since 1970-01-01T00:00:00Z, without leap seconds. */
 
@@ -24,6 +25,7 @@ void json_put_moment(struct json *j, const char *key, int64_t ms); /* 0: null */
  * space for the T; without a zone it is UTC.
  */
 bool moment_parse(struct str text, int64_t *ms);
+int64_t value_moment(const struct value *v, const char *key); /* a member; 0: no moment */
 
 /* "30s", "10m", "1h", "2d", "1w"; nothing else. */
 bool duration_parse(struct str text, int64_t *ms);

@@ -7,13 +7,6 @@
 #include "base/text/value.h"
 #include "live/activity_parts.h"
 
-static int64_t line_time(const struct value *v, const char *key)
-{
-	int64_t at = 0;
-
-	return moment_parse(value_str(v, key), &at) ? at : 0;
-}
-
 /*
  * Whether all times in a line are before `since`, which is written as moment_format() does; so the
  * line need not be parsed. A time that is written in another way, by another program, may be later.
@@ -68,7 +61,7 @@ static enum err activity_read_record(struct activity *a, const struct agent_file
 /* A line is a message after a step. A broadcast is one act with several recipients. */
 static int64_t see_mail_line(struct activity *a, const struct value *v)
 {
-	int64_t sent = line_time(v, "created_at"), accepted = line_time(v, "acked_at");
+	int64_t sent = value_moment(v, "created_at"), accepted = value_moment(v, "acked_at");
 	struct str from = value_str(v, "from_agent"), to = value_str(v, "to_agent"),
 		   subject = value_str(v, "subject");
 	struct act act = { .at.ms = sent,
@@ -99,7 +92,9 @@ static int64_t see_reservation_line(struct activity *a, const struct value *v)
 {
 	int state = names_exact(&reservation_states, value_str(v, "state"));
 	bool active = state == RESERVATION_ACTIVE, released = state == RESERVATION_RELEASED;
-	int64_t at = line_time(v, active ? "created_at" : released ? "released_at" : "expires_at");
+	int64_t at = value_moment(v, active   ? "created_at" :
+				     released ? "released_at" :
+						"expires_at");
 
 	if (state < 0 || state == RESERVATION_CONTESTED)
 		return 0;
@@ -120,7 +115,7 @@ static int64_t see_reservation_line(struct activity *a, const struct value *v)
 
 static int64_t see_agent_line(struct activity *a, const struct value *v)
 {
-	int64_t at = line_time(v, "created_at");
+	int64_t at = value_moment(v, "created_at");
 	struct str id = value_str(v, "agent_id");
 
 	activity_add(
@@ -138,7 +133,7 @@ static int64_t see_agent_line(struct activity *a, const struct value *v)
 static int64_t see_event_line(struct activity *a, const struct value *v)
 {
 	int type = names_exact(&event_types, value_str(v, "event_type"));
-	int64_t at = line_time(v, "created_at");
+	int64_t at = value_moment(v, "created_at");
 	struct str scope = value_str(v, "scope"), id = value_str(v, "id");
 	struct act act = { .at.ms = at,
 			   .key = arena_fmt(&a->c->mem, "event " STR_FMT, STR_ARG(id)),

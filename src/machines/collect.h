@@ -43,7 +43,6 @@ enum err collect_lines(struct collecting *k, struct agent_files *f, struct str f
 
 /* Was a line written by a command here? A line that came from another machine says so ("via"). */
 bool collect_is_local(const struct value *v);
-int64_t collect_moment(const struct value *v, const char *key); /* 0: none */
 
 enum err collect_reservations(struct collecting *k, struct agent_files *f);
 enum err collect_events(struct collecting *k, struct agent_files *f);

@@ -39,13 +39,6 @@ enum err collect_lines(struct collecting *k, struct agent_files *f, struct str f
 	return collect_set_place(k, file, from);
 }
 
-int64_t collect_moment(const struct value *v, const char *key)
-{
-	int64_t ms = 0;
-
-	return moment_parse(value_str(v, key), &ms) ? ms : 0;
-}
-
 /* --- registrations --- */
 
 static void collect_registered(struct collecting *k, struct agent_files *f, const struct value *v,
@@ -59,13 +52,13 @@ static void collect_registered(struct collecting *k, struct agent_files *f, cons
 		return;
 	json_object(&j);
 	json_put_str(&j, "agent", value_str(v, "agent_id"));
-	json_put_int(&j, "created", collect_moment(v, "created_at"));
+	json_put_int(&j, "created", value_moment(v, "created_at"));
 	json_put_str(&j, "display", value_str(v, "display_name"));
 	if (machine.n) /* the agent was registered there; that fact may arrive after this one */
 		json_put_str(&j, "machine", machine);
 	json_put_str(&j, "role", value_str(v, "role"));
 	json_end(&j);
-	collect_add(k, FACT_AGENT_REGISTERED, collect_moment(v, "last_seen_at"),
+	collect_add(k, FACT_AGENT_REGISTERED, value_moment(v, "last_seen_at"),
 		    value_str(v, "agent_id"), &j);
 }
 
@@ -105,7 +98,7 @@ static bool collect_mail_is_old(struct collecting *k, const struct collect_box *
 
 	return map_find(&box->sent, id) &&
 	       (state == MAIL_ACKED || (state == MAIL_READ && !wants_ack)) &&
-	       collect_moment(v, "created_at") < k->since_ms;
+	       value_moment(v, "created_at") < k->since_ms;
 }
 
 static void collect_sent(struct collecting *k, const struct value *v, const struct collect_box *box)
@@ -118,7 +111,7 @@ static void collect_sent(struct collecting *k, const struct value *v, const stru
 	json_put_str(&j, "id", value_str(v, "message_id"));
 	json_put_str(&j, "from", value_str(v, "from_agent"));
 	json_put_str(&j, "to", value_str(v, "to_agent"));
-	json_put_int(&j, "created", collect_moment(v, "created_at"));
+	json_put_int(&j, "created", value_moment(v, "created_at"));
 	json_put_bool(&j, "requires_ack", value_yes(v, "requires_ack"));
 	if (box->registered) {
 		json_put_int(&j, "to_registered", box->registered);
@@ -127,15 +120,15 @@ static void collect_sent(struct collecting *k, const struct value *v, const stru
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		json_put_str(&j, members[i], value_str(v, members[i]));
 	json_end(&j);
-	collect_add(k, FACT_MESSAGE_SENT, collect_moment(v, "created_at"),
-		    value_str(v, "from_agent"), &j);
+	collect_add(k, FACT_MESSAGE_SENT, value_moment(v, "created_at"), value_str(v, "from_agent"),
+		    &j);
 }
 
 static void collect_step(struct collecting *k, const struct value *v, enum fact_kind kind,
 			 const char *when)
 {
 	struct json j = json_new(&k->c->mem);
-	int64_t ms = collect_moment(v, when);
+	int64_t ms = value_moment(v, when);
 
 	json_object(&j);
 	json_put_str(&j, "id", value_str(v, "message_id"));

@@ -1,6 +1,7 @@
 /* Local acts in the records of reservations and protocol events. */
 #include "agents/reservation.h"
 #include "base/map.h"
+#include "base/moment.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "machines/collect.h"
@@ -41,19 +42,19 @@ static void collect_made(struct collecting *k, const struct value *v, struct str
 	json_put_str(&j, "agent", value_str(v, "agent_id"));
 	json_put_str(&j, "bead", value_str(v, "bead_id"));
 	json_put_str(&j, "scope", value_str(v, "scope"));
-	json_put_int(&j, "created", collect_moment(v, "created_at"));
-	json_put_int(&j, "expires", collect_moment(v, "expires_at"));
+	json_put_int(&j, "created", value_moment(v, "created_at"));
+	json_put_int(&j, "expires", value_moment(v, "expires_at"));
 	json_put_int(&j, "epoch", epoch);
 	json_put_filled(&j, "takes", takes);
 	json_end(&j);
-	collect_add(k, FACT_RESERVATION_MADE, collect_moment(v, "created_at"),
+	collect_add(k, FACT_RESERVATION_MADE, value_moment(v, "created_at"),
 		    value_str(v, "agent_id"), &j);
 }
 
 static void collect_ended(struct collecting *k, const struct value *v, bool released)
 {
 	struct json j = json_new(&k->c->mem);
-	int64_t when = collect_moment(v, released ? "released_at" : "expires_at");
+	int64_t when = value_moment(v, released ? "released_at" : "expires_at");
 
 	json_object(&j);
 	json_put_str(&j, "id", value_str(v, "reservation_id"));
@@ -87,7 +88,7 @@ static void collect_reservation(struct collecting *k, struct agent_files *f, con
 	book->before = v;
 	if (!collect_is_local(v) || state < 0 ||
 	    (last && collect_ends(collect_state(*last)) &&
-	     collect_moment(*last, "expires_at") < k->since_ms))
+	     value_moment(*last, "expires_at") < k->since_ms))
 		return;
 	k->m->reserved = true;
 	if (state == RESERVATION_ACTIVE)
@@ -119,7 +120,7 @@ static void collect_event(struct collecting *k, struct agent_files *f, const str
 			  void *arg)
 {
 	struct json j = json_new(&k->c->mem);
-	int64_t created = collect_moment(v, "created_at");
+	int64_t created = value_moment(v, "created_at");
 
 	(void)f, (void)arg;
 	if (!collect_is_local(v) || created < k->since_ms || v->type != VALUE_OBJECT)

@@ -445,11 +445,6 @@ static void intake_add_extra(struct intake *in, struct str key, struct str value
 	b->extra[b->extras++] = (struct extra){ key, value, mark };
 }
 
-static int intake_by_key(const void *a, const void *b)
-{
-	return json_key_cmp(((const struct extra *)a)->key, ((const struct extra *)b)->key);
-}
-
 static void intake_put_other(struct intake_record *r, const struct value *member)
 {
 	struct intake *in = r->in;
@@ -609,7 +604,7 @@ void intake_end(struct intake *in)
 
 	intake_add_texts(in);
 	if (b->extras)
-		qsort(b->extra, b->extras, sizeof *b->extra, intake_by_key);
+		qsort(b->extra, b->extras, sizeof *b->extra, extra_cmp);
 }
 
 bool intake_deletion(struct intake *in, const struct value *v)

@@ -507,3 +507,8 @@ struct str bead_copy_id(struct arena *mem, struct str id, struct mark created, s
 	json_end(&j);
 	return bead_derived_id(mem, id, json_text(&j));
 }
+
+int extra_cmp(const void *a, const void *b)
+{
+	return json_key_cmp(((const struct extra *)a)->key, ((const struct extra *)b)->key);
+}

@@ -71,6 +71,7 @@ struct extra {
 	struct str key, value; /* canonical JSON */
 	struct mark mark;
 };
+int extra_cmp(const void *a, const void *b); /* for qsort(), by key */
 
 struct extension {
 	struct mark mark; /* absent: the bead does not have this register */

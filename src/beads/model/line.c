@@ -208,11 +208,6 @@ static const struct names reserved_members =
 	NAMES_OF("_at", "_by", "_v", "id", "created_at", "created_by", "notes", "updated_at",
 		 "updated_by", "content_hash");
 
-static int by_extra_key(const void *a, const void *b)
-{
-	return json_key_cmp(((const struct extra *)a)->key, ((const struct extra *)b)->key);
-}
-
 static bool line_unknown(struct str key)
 {
 	return member_find(key) < 0 && !names_has(&reserved_members, key);
@@ -283,7 +278,7 @@ static bool decode_extras(struct decoder *d)
 			add_extra(d, v->key, STR("null"), mark);
 	}
 	if (d->out->extras)
-		qsort(d->out->extra, d->out->extras, sizeof *d->out->extra, by_extra_key);
+		qsort(d->out->extra, d->out->extras, sizeof *d->out->extra, extra_cmp);
 	return true;
 }
 

@@ -81,11 +81,6 @@ static enum err around_find(struct around *a, struct str id, int64_t depth)
 	return e;
 }
 
-static int around_cmp_id(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* The edges from these beads, sorted as query_edges() sorts them. */
 static enum err around_edges(struct around *a, struct edge_row **out)
 {
@@ -93,7 +88,7 @@ static enum err around_edges(struct around *a, struct edge_row **out)
 	enum err e = ERR_OK;
 
 	*out = NULL;
-	qsort(a->id, a->count, sizeof *a->id, around_cmp_id);
+	str_sort(a->id, a->count);
 	for (size_t i = 0; !e && i < a->count; i++) {
 		e = query_ends(a->c, a->cache, a->id[i], SIDE_OUT, &end);
 		for (; !e && end; end = end->next) {

@@ -105,7 +105,7 @@ struct str repo_hex(struct arena *mem, const git_oid *oid)
 	return arena_copy(mem, str_of(text));
 }
 
-static bool repo_oid_of(struct str name, git_oid *out)
+bool repo_oid_of(struct str name, git_oid *out)
 {
 	return name.n == GIT_OID_HEXSZ && !git_oid_fromstrn(out, name.p, name.n);
 }

@@ -446,11 +446,6 @@ static bool repo_check_check_line(struct check *k, const git_oid *tip)
 
 /* --- interface --- */
 
-static bool repo_check_oid_of(struct str name, git_oid *out)
-{
-	return name.n == GIT_OID_HEXSZ && !git_oid_fromstrn(out, name.p, name.n);
-}
-
 static enum err read_shallow(struct check *k)
 {
 	struct str text, line,
@@ -463,7 +458,7 @@ static enum err read_shallow(struct check *k)
 	if ((e = file_read(k->c, path, &text)))
 		return e;
 	while (text.n && str_next(&text, '\n', &line))
-		if (repo_check_oid_of(line, &oid))
+		if (repo_oid_of(line, &oid))
 			repo_check_mark(k, &k->shallow, &oid);
 	return ERR_OK;
 }
@@ -493,10 +488,10 @@ enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str k
 	git_oid oid;
 	enum err e = repo_check_begin(c, r, fault, &k);
 
-	if (!e && repo_check_oid_of(tip, &oid)) {
+	if (!e && repo_oid_of(tip, &oid)) {
 		git_oid old;
 
-		if (repo_check_oid_of(known, &old))
+		if (repo_oid_of(known, &old))
 			repo_check_add(&k, &k.known, &old);
 		repo_check_check_line(&k, &oid);
 		e = k.failed;
@@ -521,8 +516,7 @@ static bool first_parent(struct check *k, const git_oid *oid, git_oid *parent)
 		return false;
 	text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
 	while (!found && next_line(&text, &line))
-		found = str_starts(line, STR("parent ")) &&
-			repo_check_oid_of(str_skip(line, 7), parent);
+		found = str_starts(line, STR("parent ")) && repo_oid_of(str_skip(line, 7), parent);
 	git_odb_object_free(object);
 	return found;
 }
@@ -547,7 +541,7 @@ enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct 
 	enum err e = repo_check_begin(c, r, &fault, &k);
 
 	*commit = STR_NONE;
-	if (!e && repo_check_oid_of(tip, &oid)) {
+	if (!e && repo_oid_of(tip, &oid)) {
 		repo_check_add_line(&k, &line, oid);
 		while (line.count && repo_check_check_line(&k, &line.oid[line.count - 1]))
 			*commit = repo_hex(&k.c->mem, &line.oid[--line.count]);

@@ -30,6 +30,7 @@ struct repo {
 };
 
 struct str repo_hex(struct arena *mem, const git_oid *oid);
+bool repo_oid_of(struct str name, git_oid *out); /* false: not a whole object id */
 
 /* Git's objects folder. */
 struct str repo_objects(struct call *c, struct repo *r);

@@ -115,11 +115,6 @@ static bool vybe_begins(const char *words, struct str head)
 	return !head.n || (str_starts(s, head) && s.n > head.n && s.p[head.n] == ' ');
 }
 
-static int vybe_compare_words(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Lists the first words of the commands that begin with `head`, sorted, without duplicates. */
 static void put_names(struct json *j, struct str head)
 {
@@ -134,7 +129,7 @@ static void put_names(struct json *j, struct str head)
 		words = arena_room(j->out.mem, words, count, sizeof *words);
 		str_next(&rest, ' ', &words[count++]);
 	}
-	qsort(words, count, sizeof *words, vybe_compare_words);
+	str_sort(words, count);
 	json_put_array(j, "commands");
 	for (size_t i = 0; i < count; i++)
 		if (!i || !str_eq(words[i], words[i - 1]))
