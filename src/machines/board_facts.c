@@ -253,12 +253,11 @@ static bool post_read_fact(struct applying *k, const struct fact *f, struct mess
 static enum err apply_post(struct applying *k, struct board *b, const struct fact *f, bool *waits)
 {
 	struct str reply = value_str(f->data, "reply");
-	int64_t number = 0, here;
+	int64_t number = value_count(f->data, "id"), here;
 	struct message m;
 	enum err e;
 
 	*waits = false;
-	value_int(f->data, "id", &number);
 	if (!post_read_fact(k, f, &m))
 		return ERR_OK;
 	if ((e = shared_row_find(k->c, b->db, post_kind, f->machine, number, &here)) || here)

@@ -34,9 +34,7 @@ static void collect_last_line(struct collecting *k, struct agent_files *f, const
 static void collect_made(struct collecting *k, const struct value *v, struct str takes)
 {
 	struct json j = json_new(&k->c->mem);
-	int64_t epoch = 0;
 
-	value_int(v, "epoch", &epoch);
 	json_object(&j);
 	json_put_str(&j, "id", value_str(v, "reservation_id"));
 	json_put_str(&j, "agent", value_str(v, "agent_id"));
@@ -44,7 +42,7 @@ static void collect_made(struct collecting *k, const struct value *v, struct str
 	json_put_str(&j, "scope", value_str(v, "scope"));
 	json_put_int(&j, "created", value_moment(v, "created_at"));
 	json_put_int(&j, "expires", value_moment(v, "expires_at"));
-	json_put_int(&j, "epoch", epoch);
+	json_put_int(&j, "epoch", value_count(v, "epoch"));
 	json_put_filled(&j, "takes", takes);
 	json_end(&j);
 	collect_add(k, FACT_RESERVATION_MADE, value_moment(v, "created_at"),

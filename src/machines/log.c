@@ -267,14 +267,12 @@ struct log_subject {
 /* Several machines may have registered one name. */
 static struct str log_subject_key(struct call *c, const struct fact_row *row)
 {
-	int64_t created = 0;
 	struct fact f;
 
 	if (!str_eq(row->kind, str_of(names_word(&fact_kinds, FACT_AGENT_REGISTERED))) ||
 	    fact_parse(&c->mem, row->machine, row->line, &f) != FACT_KNOWN)
 		return row->subject;
-	value_int(f.data, "created", &created);
-	return fact_global(&c->mem, row->subject, created);
+	return fact_global(&c->mem, row->subject, value_count(f.data, "created"));
 }
 
 static struct log_subject *log_subject_named(struct call *c, struct map *subjects, struct str key)
@@ -629,12 +627,10 @@ static enum err log_list_segment(struct call *c, const struct value *segment, lo
 {
 	struct call part = call_part(c);
 	struct str name = value_str(segment, "name"), text, line;
-	int64_t bytes = 0;
-	enum err e;
+	enum err e =
+		read(&part, arg, arena_fmt(&part.mem, "log/" STR_FMT ".jsonl", STR_ARG(name)).p,
+		     value_count(segment, "bytes"), &text);
 
-	value_int(segment, "bytes", &bytes);
-	e = read(&part, arg, arena_fmt(&part.mem, "log/" STR_FMT ".jsonl", STR_ARG(name)).p, bytes,
-		 &text);
 	while (!e && text.n && str_next(&text, '\n', &line)) {
 		struct fact f;
 

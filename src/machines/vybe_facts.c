@@ -260,11 +260,10 @@ static bool event_read_fact(struct applying *k, const struct fact *f, struct eve
 static enum err apply_task_event(struct applying *k, struct continuity *v, const struct fact *f)
 {
 	struct str name = apply_machine(k, f->machine);
-	int64_t number = 0, here, now = k->c->now_ms;
+	int64_t number = value_count(f->data, "id"), here, now = k->c->now_ms;
 	struct event_row row;
 	enum err e;
 
-	value_int(f->data, "id", &number);
 	if (!event_read_fact(k, f, &row) ||
 	    (e = shared_row_find(k->c, v->db.db, event_kind, f->machine, number, &here)) || here)
 		return k->c->code;

@@ -138,10 +138,7 @@ static void put_both(struct call *c, struct json *reply, struct str commits,
 {
 	const struct value *v = commits.p ? value_read(&c->mem, commits) : NULL,
 			   *list = value_find(v, "commits"), *applied = value_find(v, "applied");
-	int64_t damaged = 0, aside = 0;
 
-	value_int(v, "damaged", &damaged);
-	value_int(v, "set_aside", &aside);
 	json_object(reply);
 	json_key(reply, STR("commits"));
 	if (list) {
@@ -150,8 +147,8 @@ static void put_both(struct call *c, struct json *reply, struct str commits,
 		json_array(reply);
 		json_end(reply);
 	}
-	json_put_int(reply, "damaged", damaged);
-	json_put_int(reply, "set_aside", aside);
+	json_put_int(reply, "damaged", value_count(v, "damaged"));
+	json_put_int(reply, "set_aside", value_count(v, "set_aside"));
 	json_put_bool(reply, "applied", journal->applied || (applied && applied->yes));
 	json_put_str(reply, "commit", value_str(v, "commit"));
 	put_journal(reply, journal);

@@ -103,12 +103,11 @@ static void view_whoami(struct view *v, const struct value *data)
 {
 	const struct value *claims = value_find(data, "claims"),
 			   *reserved = value_find(data, "reservations");
-	int64_t mail = 0, accept = 0, posts = 0;
+	int64_t mail = value_count(data, "unread_mail"),
+		accept = value_count(data, "mail_to_accept"),
+		posts = value_count(data, "unread_posts");
 	struct str role = value_str(data, "role"), before = value_str(data, "renamed_from");
 
-	value_int(data, "unread_mail", &mail);
-	value_int(data, "mail_to_accept", &accept);
-	value_int(data, "unread_posts", &posts);
 	view_line(v, STR_FMT " (from " STR_FMT ")%s" STR_FMT "%s" STR_FMT,
 		  STR_ARG(value_str(data, "actor")), STR_ARG(value_str(data, "source")),
 		  role.p ? ", registered as " : ", not registered", STR_ARG(role),

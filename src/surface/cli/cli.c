@@ -189,15 +189,13 @@ static void print_beside(struct call *c, const struct args *a)
 	const struct globals *g = &a->globals;
 	const struct value *meta = c->meta.p ? value_read(&c->mem, c->meta) : NULL;
 	const struct value *unread = value_find(meta, "unread"), *mail = value_find(meta, "mail");
-	int64_t count = 0, unread_mail = 0, unacked = 0;
+	int64_t count = value_count(unread, "count"), unread_mail = value_count(mail, "unread"),
+		unacked = value_count(mail, "to_accept");
 
 	if (cli_logs(a)) {
 		print_log(c);
 		return;
 	}
-	value_int(unread, "count", &count);
-	value_int(mail, "unread", &unread_mail);
-	value_int(mail, "to_accept", &unacked);
 	if (g->quiet || (!count && !mail && !(g->json && value_find(meta, "lost_claims"))))
 		return;
 	if (g->json) {
