@@ -188,6 +188,16 @@ def test_a_scope_has_one_holder_however_it_is_spelled(two, scope):
     assert refused(two, *args("cobalt-harbor", scope), env=at(m=1)) == "RESERVATION_CONFLICT"
 
 
+@pytest.mark.parametrize("scope", ["src\\lib", "src\\lib\\*", ".\\src\\lib\\", "src/x\\..\\lib"])
+def test_a_backslash_separates_folders_as_a_slash_does(two, scope):
+    """On every system (seed 001, 5.1.2): who writes it so has the same scope, whoever came first."""
+    reserve(two, "amber-otter", scope, env=at())
+    assert refused(two, *args("cobalt-harbor"), env=at(m=1)) == "RESERVATION_CONFLICT"
+    data(two, "release", "--agent", "amber-otter", "--scope", "src/lib", env=at(m=2))
+    reserve(two, "cobalt-harbor", env=at(m=3))
+    assert refused(two, *args("amber-otter", scope), env=at(m=4)) == "RESERVATION_CONFLICT"
+
+
 def test_an_overlap_with_another_scope_is_reported_and_recorded(two):
     reserve(two, "amber-otter", "src", env=at())
     [incursion] = reserve(two, "cobalt-harbor", "src/lib/parser.ts", env=at(m=1))["incursions"]
