@@ -112,7 +112,7 @@ struct str tool_guard_answer(struct call *c, enum host_id host, struct str event
 	enum hooks_answer shape = host_row(host)->hooks.answer;
 	struct json j = json_new(&c->mem);
 
-	if (shape == ANSWER_TEXT)
+	if (host_row(host)->hooks.shape == HOOKS_PLUGIN)
 		return reason;
 	json_object(&j);
 	if (shape == ANSWER_CURSOR) {

@@ -206,6 +206,7 @@ class Kimi(Host):
     packages = ("@moonshot-ai/kimi-code",)
     hooks = mcp = "--user"
     hears_tools = False
+    write = ("Write", "path", "content")
     needs_node = True
 
     def program(self):

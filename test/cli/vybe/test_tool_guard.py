@@ -10,7 +10,8 @@ from vybe import vybe  # noqa: F401 (a fixture)
 from test_vybe_hooks import handle
 
 EVENTS = {"claude": "PreToolUse", "codex": "PreToolUse", "copilot": "PreToolUse", "vscode": "PreToolUse",
-          "gemini": "BeforeTool", "cursor": "preToolUse", "opencode": "PreToolUse", "kilo": "PreToolUse"}
+          "gemini": "BeforeTool", "cursor": "preToolUse", "kimi": "PreToolUse", "opencode": "PreToolUse",
+          "kilo": "PreToolUse"}
 
 
 def refusal(host, answer):
