@@ -206,9 +206,9 @@ HOURS = 2
 soak: all
 	@$(PYTHON) test/bench/soak.py $(OUT) $(HOURS)
 
-# The same commands of other trackers, of those that are installed, in one run with ours.
+# The same commands of other trackers, of those that are installed, in one run with ours. PEERS: options.
 bench-peers: all bench-tools
-	@$(PYTHON) test/bench/peers.py $(OUT)
+	@$(PYTHON) test/bench/peers.py $(OUT) $(PEERS)
 
 # What the forecast and the guard before a tool cost, with a long history and many files.
 bench-collide: all bench-tools

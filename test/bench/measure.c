@@ -4,7 +4,8 @@
  * Runs every command once in each round, from DIR, from fork to exit, and prints a JSON array of
  * {"fast_us","median_us","p95_us","max_us","rss_kb"}; a twentieth of the rounds was faster than the
  * first. Rounds interleave the commands, so that whatever else the machine does meets all of them
- * alike. The command "@fsync" appends one page to a file in DIR and syncs it, here.
+ * alike. The command "@fsync" appends one page to a file in DIR and syncs it, here. A word
+ * "@line:FILE" is another line of FILE in each round, for commands that can be run once per item.
  */
 #include <fcntl.h>
 #include <spawn.h>
@@ -19,7 +20,10 @@
 extern char **environ;
 
 struct command {
-	char **argv;
+	char **argv, **word; /* the word that is a line of a file, or NULL */
+	FILE *lines;         /* that file */
+	char *line;
+	size_t room;
 	int64_t *us;
 	long rss_kb;
 };
@@ -54,6 +58,34 @@ static void run(struct command *cmd, posix_spawn_file_actions_t *actions)
 	}
 	if (used.ru_maxrss > cmd->rss_kb)
 		cmd->rss_kb = used.ru_maxrss;
+}
+
+/* Opens the file of a word "@line:FILE". */
+static void lines_open(struct command *cmd)
+{
+	static const char prefix[] = "@line:";
+
+	for (char **word = cmd->argv; *word; word++)
+		if (!strncmp(*word, prefix, sizeof prefix - 1)) {
+			cmd->word = word;
+			cmd->lines = fopen(*word + sizeof prefix - 1, "re");
+			if (!cmd->lines)
+				die(*word);
+		}
+}
+
+static void lines_next(struct command *cmd)
+{
+	ssize_t n;
+
+	if (!cmd->lines)
+		return;
+	n = getline(&cmd->line, &cmd->room, cmd->lines);
+	if (n < 1)
+		die("a word @line:FILE needs a line for each round");
+	if (cmd->line[n - 1] == '\n')
+		cmd->line[n - 1] = '\0';
+	*cmd->word = cmd->line;
 }
 
 static void append_page(void)
@@ -103,13 +135,17 @@ int main(int argc, char **argv)
 				.us = arena_array(&mem, rounds, sizeof(int64_t)),
 			};
 		}
+	for (size_t i = 0; i < count; i++)
+		lines_open(&cmds[i]);
 	posix_spawn_file_actions_init(&quiet);
 	posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
 	for (size_t round = 0; round < rounds; round++)
 		for (size_t i = 0; i < count; i++) {
-			int64_t start = now_us();
+			int64_t start;
 
+			lines_next(&cmds[i]);
+			start = now_us();
 			if (strcmp(cmds[i].argv[0], "@fsync"))
 				run(&cmds[i], &quiet);
 			else
