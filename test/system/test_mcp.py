@@ -810,6 +810,11 @@ def test_arguments_may_be_absent(server):
     assert server.result("tools/call", {"name": "bb_summary"})["structuredContent"]["success"] is True
 
 
+def test_arguments_may_be_null(server):
+    assert server.result("tools/call", {"name": "bb_summary", "arguments": None})["structuredContent"]["success"] is True
+    assert server.refuses("bb_find_refs", None)["code"] == PARAMS
+
+
 @pytest.mark.parametrize("tool, required", [(t, r) for t in TOOLS for r in sorted(PARAMETERS[t][1])])
 def test_missing_argument(server, tool, required):
     full = {"agent_id": "a", "content": "c", "path": "file.txt", "description": "d", "where": "a", "what": "b",

@@ -342,6 +342,8 @@ enum err tools_call(struct exchange *x)
 
 	if (!tool)
 		return call_fail(x->c, ERR_USAGE, "unknown tool '" STR_FMT "'", STR_ARG(name));
+	if (arguments && arguments->type == VALUE_NULL)
+		arguments = NULL; /* some clients write every member, used or not */
 	if (arguments && arguments->type != VALUE_OBJECT)
 		return call_fail(x->c, ERR_USAGE,
 				 "the arguments of '" STR_FMT "' are not an object", STR_ARG(name));
