@@ -89,8 +89,10 @@ static void posts_catch_up(struct call *c, struct board *b, const struct message
 
 static enum err who_asks(struct call *c)
 {
-	call_fail(c, ERR_IDENTITY_REQUIRED, "--unread requires your name");
-	return call_step(c, "Pass --as NAME or set ABACUS_AGENT; over MCP, pass \"agent\".");
+	call_fail(c, ERR_IDENTITY_REQUIRED, "%s requires your name",
+		  c->wire ? "unread" : "--unread");
+	return call_step(c, c->wire ? "Pass your name as \"agent\"." :
+				      "Pass --as NAME or set ABACUS_AGENT.");
 }
 
 enum err post_read(struct call *c, struct board *b, const struct post_query *query,

@@ -815,6 +815,31 @@ def test_arguments_may_be_null(server):
     assert server.refuses("bb_find_refs", None)["code"] == PARAMS
 
 
+@pytest.mark.parametrize("tool, arguments", [
+    ("bb_set_status", {"agent": "a"}),
+    ("bb_set_status", {"agent": "a", "progress": 101}),
+    ("bb_set_status", {"agent": "a", "status": "offline"}),
+    ("bb_set_status", {"agent": "a", "status": "coding", "blockers": "b"}),
+    ("bb_post_message", {"agent": "a", "content": ""}),
+    ("bb_post_message", {"agent": "a", "content": "c\0"}),
+    ("bb_post_message", {"agent": "a", "content": "c", "priority": "urgent"}),
+    ("bb_read_messages", {"limit": 0}),
+    ("bb_read_messages", {"since": "soon"}),
+    ("bb_read_messages", {"unread": True}),
+    ("bb_register_artifact", {"agent": "a", "path": "missing", "description": "d"}),
+])
+def test_errors_do_not_speak_of_options_of_the_command_line(server, tool, arguments):
+    error = server.fails(tool, **arguments)
+    assert "--" not in error["message"]
+    assert error["details"]["next_step"] and "--" not in error["details"]["next_step"]
+
+
+def test_a_message_that_cannot_be_parsed_gets_advice_for_programs(server):
+    server.write(b"not JSON\n")
+    step = server.line()["error"]["data"]["next_step"]
+    assert "JSON" in step and "--" not in step
+
+
 @pytest.mark.parametrize("tool, required", [(t, r) for t in TOOLS for r in sorted(PARAMETERS[t][1])])
 def test_missing_argument(server, tool, required):
     full = {"agent_id": "a", "content": "c", "path": "file.txt", "description": "d", "where": "a", "what": "b",

@@ -25,9 +25,9 @@ static enum err board_status_set_run(struct call *c, struct stores *s, const voi
 
 	if (!change->current_task.p && !change->blockers.p && change->progress == ABSENT &&
 	    change->status < 0)
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "nothing to set: a task, --progress, --status or --blockers is "
-				 "required");
+		return call_fail(c, ERR_INVALID_INPUT, "nothing to set: %s is required",
+				 c->wire ? "current_task, progress, status or blockers" :
+					   "a task, --progress, --status or --blockers");
 	if (!(e = status_set(c, s->board, change, &a)))
 		agent_encode(reply, c, a, NULL);
 	return e;

@@ -230,6 +230,7 @@ static struct str mcp_handle(struct session *s, struct rpc_message *m)
 	x = exchange_new(s, &m->call);
 	if (!m->value) {
 		call_fail(x.c, ERR_INVALID_INPUT, "%s", m->why);
+		call_step(x.c, "Send each JSON-RPC message as one line of JSON, of at most 4 MiB.");
 		x.id = m->id;
 		reply_failure(&x, m->id ? RPC_REQUEST : RPC_PARSE);
 		return json_text(&x.reply);
