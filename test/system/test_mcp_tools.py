@@ -242,6 +242,16 @@ def test_a_name_may_be_passed_to_every_tool(repo, start):
     assert server.call("project_status", ME)["result"]["structuredContent"]["success"]
 
 
+def test_a_missing_bead_is_named_as_the_argument_it_is(repo, start):
+    repo.run("agent", "register", "--name", "amber-otter", "--role", "dev", program="bb").ok()
+    server = start("default")
+    for name, arguments in (("agent_send", {"to": "amber-otter", "category": "INFO", "subject": "s", "body": "b"}),
+                            ("agent_files", {"action": "reserve", "scope": "src"})):
+        error = server.call(name, {**ME, **arguments})["result"]["structuredContent"]["error"]
+        assert (error["code"], error["message"]) == ("MISSING_BEAD_ID", "bead is missing")
+        assert "--" not in error["details"]["next_step"]
+
+
 def test_a_session_names_its_agent_only_if_the_protocol_has_sessions(start):
     def offered(*more):
         return "bb_identify" in [t["name"] for t in start("board", *more).ask("tools/list")["result"]["tools"]]

@@ -98,23 +98,23 @@ static void encode_all(struct json *j, const struct mail *m)
 	json_end(j);
 }
 
-static enum err agent_mail_missing(struct call *c, const char *what)
+static enum err agent_mail_missing(struct call *c, enum err code, const char *field)
 {
-	return call_fail(c, ERR_USAGE, "%s is missing", what);
+	return call_fail(c, code, "%s%s is missing", c->wire ? "" : "--", field);
 }
 
 /* All flags are given: nothing is assumed. */
 static enum err agent_mail_check_long(struct call *c, const struct body *in)
 {
 	if (!in->draft.to.p)
-		return agent_mail_missing(c, "--to");
+		return agent_mail_missing(c, ERR_USAGE, "to");
 	if (!in->draft.bead.p)
-		return call_fail(c, ERR_MISSING_BEAD_ID, "--bead is missing");
+		return agent_mail_missing(c, ERR_MISSING_BEAD_ID, "bead");
 	if (!in->category.p)
-		return agent_mail_missing(c, "--category");
+		return agent_mail_missing(c, ERR_USAGE, "category");
 	if (!in->draft.subject.p)
-		return agent_mail_missing(c, "--subject");
-	return in->draft.body.p ? ERR_OK : agent_mail_missing(c, "--body");
+		return agent_mail_missing(c, ERR_USAGE, "subject");
+	return in->draft.body.p ? ERR_OK : agent_mail_missing(c, ERR_USAGE, "body");
 }
 
 /* 'bb agent send TO SUBJECT': the other parts have defaults. */
@@ -129,7 +129,7 @@ static enum err agent_mail_complete(struct call *c, const struct body *in, struc
 	d->to = in->recipient;
 	d->subject = in->title.p ? in->title : d->subject;
 	if (!d->subject.p)
-		return agent_mail_missing(c, "SUBJECT");
+		return call_fail(c, ERR_USAGE, "SUBJECT is missing");
 	d->body = d->body.p ? d->body : d->subject;
 	return d->bead.p ? ERR_OK : mail_current_bead(c, d->from, &d->bead);
 }

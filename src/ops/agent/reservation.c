@@ -98,7 +98,8 @@ static enum err agent_reservation_ask(struct call *c, const struct body *in,
 	*out = in->ask;
 	out->strict = in->ask.strict || in->exclusive > 0;
 	if (!out->bead.p && !(out->bead = current_bead(c)).p)
-		return call_fail(c, ERR_MISSING_BEAD_ID, "--bead is missing");
+		return call_fail(c, ERR_MISSING_BEAD_ID, "%s is missing",
+				 c->wire ? "bead" : "--bead");
 	return ERR_OK;
 }
 
