@@ -326,8 +326,8 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 					     .created_ms = c->now_ms,
 					     .version = VERSION };
 	}
-	(*out)->display = display.p ? display : (*out)->display;
-	(*out)->role = role;
+	(*out)->display = display.p ? str_trim(display) : (*out)->display;
+	(*out)->role = str_trim(role); /* filters and role:NAME compare it as text */
 	(*out)->request = mark;
 	(*out)->via = STR_NONE;
 	if (c->now_ms > (*out)->seen_ms)

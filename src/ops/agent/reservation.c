@@ -100,6 +100,7 @@ static enum err agent_reservation_ask(struct call *c, const struct body *in,
 	if (!out->bead.p && !(out->bead = current_bead(c)).p)
 		return call_fail(c, ERR_MISSING_BEAD_ID, "%s is missing",
 				 c->wire ? "bead" : "--bead");
+	out->bead = str_trim(out->bead);
 	return ERR_OK;
 }
 

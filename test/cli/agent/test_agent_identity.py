@@ -82,6 +82,14 @@ def test_a_role_is_a_line_of_text(empty, role):
     assert not (empty.path / ".beadboard").exists()
 
 
+def test_blanks_around_a_role_and_a_display_name_are_not_kept(empty):
+    assert register(empty, "amber-otter", " ui ", "--display", " Otter ")["display_name"] == "Otter"
+    assert [a["role"] for a in data(empty, "list", "--role", "ui")] == ["ui"]
+    register(empty, "blue-fox")
+    assert data(empty, "send", "--from", "blue-fox", "--to", "role:ui", "--bead", "bb-1", "--category", "INFO", "--subject", "s",
+                "--body", "b")["recipients"] == ["amber-otter"]
+
+
 def test_list_is_sorted_and_filtered(empty):
     for name, role in (("cobalt-harbor", "graph"), ("amber-otter", "ui"), ("blue-fox", "ui")):
         register(empty, name, role)

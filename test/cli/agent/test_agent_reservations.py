@@ -235,6 +235,11 @@ def test_invalid_scopes_are_refused(two, wrong, code):
     assert history(two) == []
 
 
+def test_blanks_around_a_bead_are_not_kept(two):
+    assert reserve(two, "amber-otter", bead=" bb-1 ")["bead_id"] == "bb-1"
+    assert len(data(two, "status", "--bead", "bb-1")["reservations"]) == 1
+
+
 def test_release(two):
     made = reserved(reserve(two, "amber-otter", env=at()))
     release = ["release", "--agent", "amber-otter", "--scope", "src/lib/*"]
