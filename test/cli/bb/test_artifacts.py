@@ -36,6 +36,12 @@ def test_add_prints_path_and_id(files):
     assert files.bb("artifact", "add", "a.md", "d").ok().out == "Registered artifact: a.md (ID: 1)\n"
 
 
+def test_the_commands_of_the_original_are_understood(files):
+    added = files.json("artifact-add", "a.md", "d", "--version", "2", "--ref", "tt:issue:1")
+    assert added == files.json("artifact", "show", "a.md") == files.json("artifact-show", "a.md")
+    assert "artifact-" not in files.bb("--help").ok().out
+
+
 def test_add_registers_the_agent(files):
     files.bb("--as", "k", "artifact", "add", "a.md", "d").ok()
     assert rows(files, "SELECT id, status FROM agents") == [("k", "idle")]
