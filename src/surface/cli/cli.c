@@ -437,7 +437,8 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 		return print_reply(c, a, json_text(&done));
 	}
 	c->stored = STORED_NOTHING; /* the preview is a transaction too, but changed nothing */
-	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: --confirm is required");
+	call_fail(c, ERR_INVALID_INPUT,
+		  ask ? "nothing was deleted" : "nothing was deleted: --confirm is required");
 	call_step(c, "Run the command again with --confirm to delete. 'bb export > board.json' "
 		     "makes a copy first.");
 	return print_error(c, a, reply);

@@ -183,6 +183,7 @@ def test_yes_on_a_terminal_deletes(old, answer):
 def test_anything_else_on_a_terminal_deletes_nothing(old, answer):
     shown, _ = on_terminal(old, "clear", "--messages-before", "1h", answer=answer)
     assert "Deleted" not in shown
+    assert "error: nothing was deleted\r\n" in shown  # who has answered no did not forget an option
     assert counts(old) == (2, 4, 2)
 
 
