@@ -11,6 +11,19 @@ static struct str session_view_count(struct view *v, const struct value *one, co
 	return n ? arena_fmt(v->out.mem, "%lld", (long long)n) : STR("-");
 }
 
+/* Where an INCURSION event happened; absent for other events. */
+static struct str incursion_place(struct view *v, const struct value *event)
+{
+	const struct value *payload = value_find(event, "payload");
+	struct str kind = value_str(payload, "incursion_kind");
+
+	if (!kind.p)
+		return STR_NONE;
+	return arena_fmt(v->out.mem, "into " STR_FMT " of " STR_FMT " (" STR_FMT ")",
+			 STR_ARG(value_str(event, "scope")),
+			 STR_ARG(value_str(payload, "owner_agent")), STR_ARG(kind));
+}
+
 /* --- everybody --- */
 
 static void session_view_put_incursions(struct view *v, const struct value *list)
@@ -24,12 +37,9 @@ static void session_view_put_incursions(struct view *v, const struct value *list
 		if (!moment_parse(value_str(one, "created_at"), &at) || v->now_ms - at > DAY_MS)
 			continue;
 		view_paint(v, PAINT_RED, STR("Incursion"));
-		view_line(v,
-			  "  " STR_FMT " into " STR_FMT " of " STR_FMT " (" STR_FMT "), " STR_FMT,
+		view_line(v, "  " STR_FMT " " STR_FMT ", " STR_FMT,
 			  STR_ARG(value_str(payload, "incoming_agent")),
-			  STR_ARG(value_str(one, "scope")),
-			  STR_ARG(value_str(payload, "owner_agent")),
-			  STR_ARG(value_str(payload, "incursion_kind")),
+			  STR_ARG(incursion_place(v, one)),
 			  STR_ARG(view_age(v, value_str(one, "created_at"))));
 	}
 }
@@ -180,12 +190,24 @@ static struct str payload_text(const struct value *event)
 	return first_of(value_find(event, "payload"), keys);
 }
 
+/* What the rest of an item's first line says. */
+static struct str item_subject(struct view *v, const struct value *item, const struct value *inner)
+{
+	static const char *const names[] = { "path", "file_path", NULL };
+	struct str kind = value_str(item, "kind");
+
+	if (str_is(kind, "artifact"))
+		return first_of(inner, names);
+	return str_is(kind, "protocol") ? incursion_place(v, value_find(item, "event")) :
+					  value_str(item, "subject");
+}
+
 static void put_item(struct view *v, const struct value *item)
 {
 	static const char *const words[] = { "content", "message", "description", NULL };
-	static const char *const names[] = { "path", "file_path", NULL };
 	struct str kind = value_str(item, "kind"), label = value_str(item, "label");
 	const struct value *inner = value_member(item, kind), *to = value_find(item, "recipients");
+	struct str subject = item_subject(v, item, inner);
 
 	view_paint(v, PAINT_DIM, view_age(v, value_str(item, "at")));
 	view_put(v, item, "  {by}  ");
@@ -197,9 +219,9 @@ static void put_item(struct view *v, const struct value *item)
 	for (size_t i = 0; to && i < to->count; i++)
 		buf_fmt(&v->out, "%s" STR_FMT, i ? ", " : " ",
 			STR_ARG(value_str(&to->item[i], "agent")));
-	buf_fmt(&v->out, "%s" STR_FMT "\n", to ? ": " : " ",
-		STR_ARG(str_is(kind, "artifact") ? first_of(inner, names) :
-						   value_str(item, "subject")));
+	if (subject.n)
+		buf_fmt(&v->out, "%s" STR_FMT, to ? ": " : " ", STR_ARG(subject));
+	buf_char(&v->out, '\n');
 	if (str_is(kind, "protocol"))
 		view_wrap(v, payload_text(value_find(item, "event")), 4);
 	else if (value_str(item, "text").p)

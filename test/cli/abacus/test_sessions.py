@@ -150,6 +150,14 @@ def test_a_conversation_has_everything_in_one_thread(crowd):
     text = crowd.run("conversation", crowd.task, program="abacus").ok().out
     for words in ("Passed to cobalt-harbor: done", "a note", f"about {crowd.task}", "half", "notes.md", "Incursion"):
         assert words in text
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_an_incursion_in_a_conversation_says_where(crowd):
+    crowd.agent("reserve", "--agent", "amber-otter", "--scope", "src/*", "--bead", crowd.loose)
+    crowd.agent("reserve", "--agent", "cobalt-harbor", "--scope", "src/a.c", "--bead", crowd.task)
+    text = crowd.run("conversation", crowd.task, program="abacus").ok().out
+    assert "cobalt-harbor  Incursion into src/a.c of amber-otter (partial)\n" in text
 
 
 def test_a_post_about_a_longer_id_is_not_about_this_one(crowd):
