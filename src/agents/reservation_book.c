@@ -215,7 +215,8 @@ static bool book_read_active(struct call *c, struct str text, int64_t *known, st
 }
 
 /* The snapshot of a program that keeps no record: a list of reservations, without epochs. */
-static bool book_read_foreign(struct call *c, struct str text, struct book *out)
+static bool book_read_foreign(struct call *c, const struct agent_files *f, struct str text,
+			      struct book *out)
 {
 	const struct value *v = agent_snapshot_parse(&c->mem, text), *list = v;
 	struct book_draft d = book_draft(c);
@@ -227,7 +228,7 @@ static bool book_read_foreign(struct call *c, struct str text, struct book *out)
 	VALUE_EACH(one, list) {
 		struct reservation r;
 
-		if (!reservation_decode(c, one, &r))
+		if (!reservation_decode(c, f->root, one, &r))
 			return false;
 		r.epoch = r.epoch ? r.epoch : d.epoch + 1;
 		book_enter(&d, &r);
@@ -304,7 +305,7 @@ enum err book_open(struct call *c, struct agent_files *f, bool lenient, struct b
 		return e;
 	if (text.p && !book_read_active(c, text, &known, out)) {
 		known = -1;
-		if (!book_read_foreign(c, text, &foreign))
+		if (!book_read_foreign(c, f, text, &foreign))
 			c->warning = arena_fmt(
 				&c->mem,
 				"'" STR_FMT
@@ -514,7 +515,7 @@ enum err book_renew_snapshot(struct call *c, struct agent_files *f)
 	int64_t known;
 	enum err e = agent_file_read(c, f, active_file, &text);
 
-	if (e || (text.p && book_read_foreign(c, text, &foreign)))
+	if (e || (text.p && book_read_foreign(c, f, text, &foreign)))
 		return e; /* it is not made from the record */
 	if (!text.p || !book_read_active(c, text, &known, &old))
 		return agent_file_remove(c, f, active_file);

@@ -163,10 +163,16 @@ static bool reservation_find_key(struct call *c, struct str scope, struct str *k
 	return scope_parse(&c->mem, STR("/"), scope, key) == SCOPE_FINE;
 }
 
-bool reservation_decode(struct call *c, const struct value *v, struct reservation *out)
+bool reservation_decode(struct call *c, struct str root, const struct value *v,
+			struct reservation *out)
 {
-	return reservation_read(v, out) && reservation_epoch_valid(out->epoch) &&
-	       reservation_find_key(c, out->scope, &out->key);
+	if (!reservation_read(v, out) || !reservation_epoch_valid(out->epoch))
+		return false;
+	if (!str_starts(out->scope, STR("/")) ||
+	    scope_parse(&c->mem, root, out->scope, &out->key) != SCOPE_FINE)
+		return reservation_find_key(c, out->scope, &out->key);
+	out->scope = out->key.n ? out->key : STR("/");
+	return true;
 }
 
 bool reservation_parse(struct call *c, struct str line, struct str key, struct reservation *out)

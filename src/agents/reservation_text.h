@@ -15,8 +15,10 @@ struct str reservation_line(struct call *c, const struct reservation *r);
  * the scope. */
 bool reservation_parse(struct call *c, struct str line, struct str key, struct reservation *out);
 
-/* The same for an object of a snapshot that was parsed already. */
-bool reservation_decode(struct call *c, const struct value *v, struct reservation *out);
+/* The same for an object of a snapshot that was parsed already. An absolute path in the project,
+ * `root`, becomes a relative one. */
+bool reservation_decode(struct call *c, struct str root, const struct value *v,
+			struct reservation *out);
 
 /* Two questions about a line that do not need all of it. The key: false if there is none. The
  * end: a line that cannot be read is not over. */

@@ -48,9 +48,24 @@ def active(home, list, bare=False):
 def test_reservations_of_the_other_program_count(empty, home, bare):
     active(home, [reservation(1, "src/a"), reservation(2, "src/b", "cobalt-harbor")], bare)
     assert scopes(empty) == ["src/a", "src/b"]
-    refused(empty, "RESERVATION_CONFLICT", "reserve", "--agent", "cobalt-harbor", "--scope", "src/a", "--bead", "bb-9",
-            env=at(m=5))
+    assert refused(empty, "reserve", "--agent", "cobalt-harbor", "--scope", "src/a", "--bead", "bb-9",
+                   env=at(m=5)) == "RESERVATION_CONFLICT"
     assert not (home / "reservations/history.jsonl").exists()
+
+
+def test_absolute_paths_count(empty, home):
+    """The original stores the whole path of a scope."""
+    root = empty.path.resolve()
+    active(home, [reservation(1, f"{root}/src/a"), reservation(2, f"{root}/doc/*", "cobalt-harbor"), reservation(3, "/elsewhere")])
+    assert sorted(scopes(empty)) == ["/elsewhere", "doc", "src/a"]
+    assert refused(empty, "reserve", "--agent", "cobalt-harbor", "--scope", "src/a", "--bead", "bb-9",
+                   env=at(m=5)) == "RESERVATION_CONFLICT"
+    found = reserve(empty, "cobalt-harbor", "src", env=at(m=5))["incursions"]
+    assert [(i["kind"], i["reservation"]["reservation_id"]) for i in found] == [("partial", "res_20260101_0001")]
+    assert sorted(scopes(empty)) == ["/elsewhere", "doc", "src", "src/a"]
+    data(empty, "release", "--agent", "amber-otter", "--scope", "src/a", env=at(m=6))
+    data(empty, "release", "--agent", "cobalt-harbor", "--scope", f"{root}/doc", env=at(m=6))
+    assert sorted(scopes(empty)) == ["/elsewhere", "src"]
 
 
 def test_the_first_write_records_the_reservations(empty, home):
