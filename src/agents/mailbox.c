@@ -455,11 +455,12 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 	enum err e;
 
 	while (!(e = lines_back(c, &w->back, &line)) && line.p) {
-		struct mail *m = line.n ? mailbox_decode(&c->mem, line) : NULL;
+		bool blank = agent_line_blank(line);
+		struct mail *m = blank ? NULL : mailbox_decode(&c->mem, line);
 		void **at;
 
 		if (!m) {
-			if (line.n)
+			if (!blank)
 				agent_skips_add(&w->skips, lines_back_at(&w->back));
 			continue;
 		}

@@ -109,7 +109,7 @@ static void mend_take_lines(struct mend_mending *k, struct mend_record *r, struc
 	const char *from = text.p; /* after the last damaged line */
 
 	for (size_t n = 1; rest.n && str_next(&rest, '\n', &line); n++) {
-		if (!line.n || mend_line_valid(k, r, line))
+		if (agent_line_blank(line) || mend_line_valid(k, r, line))
 			continue;
 		buf_put(&good, (struct str){ from, (size_t)(line.p - from) });
 		from = line.p + line.n + 1;

@@ -197,7 +197,7 @@ enum err protocol_each(struct call *c, struct agent_files *f, const struct proto
 			continue;
 		v = agent_line_parse(&parsed, line);
 		if (!value_str(v, "event_type").p) {
-			if (line.n)
+			if (!agent_line_blank(line))
 				agent_skips_add(&skips, lines_back_at(&back));
 		} else if (protocol_fits(v, filter)) {
 			json_value(out, v);

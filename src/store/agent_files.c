@@ -562,10 +562,15 @@ void agent_skips_warn(struct call *c, const struct agent_files *f, struct str na
 			  s->count, STR_ARG(file), line);
 }
 
+bool agent_line_blank(struct str line)
+{
+	return !str_trim(line).n;
+}
+
 bool agent_line_next(struct str *text, struct str *line)
 {
 	while (text->n && str_next(text, '\n', line))
-		if (line->n)
+		if (!agent_line_blank(*line))
 			return true;
 	return false;
 }

@@ -116,6 +116,9 @@ void agent_skips_warn(struct call *c, const struct agent_files *f, struct str na
 enum err agent_file_pass_over(struct call *c, const struct agent_files *f, struct str name,
 			      enum err e);
 
+/* A line without text; another program may have ended it with CR LF. */
+bool agent_line_blank(struct str line);
+
 /* The next line that is not blank, without its line end; false: no more. */
 bool agent_line_next(struct str *text, struct str *line);
 

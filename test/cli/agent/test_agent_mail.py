@@ -243,7 +243,7 @@ def test_a_damaged_line_is_reported(two):
     assert len(data(two, "inbox", "--agent", "cobalt-harbor", warned="line 1 of 'messages/cobalt-harbor.jsonl'")) == 1
 
 
-@pytest.mark.parametrize("bad", ["{}", "", "nonsense", '{"message_id":"msg_1"', "\0\0\0", "[]"])
+@pytest.mark.parametrize("bad", ["{}", "", "\r", " \t\r", "nonsense", '{"message_id":"msg_1"', "\0\0\0", "[]"])
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_a_damaged_line_hides_no_other_message(two, bad, where):
     """Reading, acknowledging, sending and waiting still work, and each reports the damaged line. A blank line is not
@@ -253,7 +253,7 @@ def test_a_damaged_line_hides_no_other_message(two, bad, where):
     lines = stream.read_text().splitlines()
     lines.insert(where, bad)
     stream.write_text("\n".join(lines) + "\n")
-    warned = {"warned": f"line {where + 1} of 'messages/cobalt-harbor.jsonl'"} if bad else {}
+    warned = {"warned": f"line {where + 1} of 'messages/cobalt-harbor.jsonl'"} if bad.strip() else {}
     assert data(two, "inbox", "--agent", "cobalt-harbor", **warned) == sent[::-1]
     for m in sent:
         done = two.bb("agent", "ack", "--agent", "cobalt-harbor", "--message", m["message_id"], "--json").ok()

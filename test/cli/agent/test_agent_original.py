@@ -68,6 +68,16 @@ def test_absolute_paths_count(empty, home):
     assert sorted(scopes(empty)) == ["/elsewhere", "src"]
 
 
+def test_lines_that_end_with_cr_lf_are_understood(empty, home):
+    lines = [json.dumps(reservation(1, "src/a")), "", json.dumps(reservation(2, "src/b", "cobalt-harbor")), ""]
+    (home / "reservations/history.jsonl").write_bytes("\r\n".join(lines).encode())
+    assert scopes(empty) == ["src/a", "src/b"]
+    assert refused(empty, "reserve", "--agent", "cobalt-harbor", "--scope", "src/a", "--bead", "bb-9",
+                   env=at(m=5)) == "RESERVATION_CONFLICT"
+    reserve(empty, "amber-otter", "src/c", env=at(m=5))
+    assert scopes(empty) == ["src/a", "src/b", "src/c"]
+
+
 def test_the_first_write_records_the_reservations(empty, home):
     active(home, [reservation(1, "src/a"), reservation(2, "src/b", "cobalt-harbor")])
     reserve(empty, "amber-otter", "src/c", env=at(m=5))
