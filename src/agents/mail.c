@@ -144,7 +144,7 @@ static enum err mail_known(struct call *c, struct agent_files *f, struct str id,
 {
 	enum err e = registry_find(c, f, id, out);
 
-	if (e == ERR_AGENT_NOT_FOUND || e == ERR_INVALID_INPUT) {
+	if (e == ERR_AGENT_NOT_FOUND) {
 		call_forgive(c);
 		return mail_unknown_agent(c, f, id, what);
 	}

@@ -195,11 +195,14 @@ static enum err registry_look_up(struct call *c, struct agent_files *f, struct s
 enum err registry_find(struct call *c, struct agent_files *f, struct str id,
 		       struct registered **out)
 {
-	enum err e;
+	bool valid = registry_id_valid(id);
+	enum err e = valid ? registry_look_up(c, f, id, out) : ERR_OK;
 
-	if ((e = check_id(c, id)) || (e = registry_look_up(c, f, id, out)) || *out)
+	if (valid && (e || *out))
 		return e;
 	call_fail(c, ERR_AGENT_NOT_FOUND, "there is no agent '" STR_FMT "'", STR_ARG(id));
+	if (!valid) /* nobody can register it */
+		return call_step(c, "'bb agent list' shows who is registered.");
 	return call_step(
 		c,
 		"'bb agent list' shows who is registered; 'bb agent register --name " STR_FMT

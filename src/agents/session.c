@@ -282,8 +282,7 @@ enum err session_succeed(struct call *c, struct agent_files *f, struct str from,
 					.reason = found->reason,
 					.text = found->text };
 	struct registered *old;
-	enum err e =
-		registry_id_valid(from) ? registry_find(c, f, from, &old) : ERR_AGENT_NOT_FOUND;
+	enum err e = registry_find(c, f, from, &old);
 
 	*out = NULL;
 	if (!e)

@@ -185,6 +185,16 @@ def test_a_damaged_record_is_reported(empty):
     assert len(data(empty, "list", warned="line 2 of 'agents/history.jsonl'")) == 2
 
 
+@pytest.mark.parametrize("name", ["x", "Nobody", "no_body", "-no-body", "no--body", "x" * 49, "no body", "../amber-otter", "niemand-ö"])
+def test_an_agent_whose_id_could_not_be_registered_is_not_found_either(empty, name):
+    register(empty, "amber-otter")
+    for command in (["show"], ["inbox"], ["read", "--message", "msg_1"], ["ack", "--message", "msg_1"], ["heartbeat"], ["status"],
+                    ["reserve", "--scope", "src", "--bead", "bb-1"], ["release", "--scope", "src"]):
+        error = agent(empty, *command, "--agent", name)["error"]
+        assert (error["code"], error["message"]) == ("AGENT_NOT_FOUND", f"there is no agent '{name}'"), command
+        assert "register --name" not in error["hint"]
+
+
 @pytest.mark.parametrize("args", [["frobnicate"], [], ["show"], ["register", "--name", "amber-otter"],
                                   ["list", "--nonsense"]])
 def test_usage_errors_are_in_the_envelope(empty, args):

@@ -68,6 +68,13 @@ def test_absolute_paths_count(empty, home):
     assert sorted(scopes(empty)) == ["/elsewhere", "src"]
 
 
+def test_an_owner_that_could_not_be_registered_here_is_an_unknown_one(empty, home):
+    active(home, [reservation(1, "src/a", "Claude_1")])
+    args = ["reserve", "--agent", "cobalt-harbor", "--scope", "src/a", "--bead", "bb-9"]
+    assert refused(empty, *args, env=at(m=5)) == "RESERVATION_STALE_FOUND"
+    assert data(empty, *args, "--takeover-stale", env=at(m=5))["agent_id"] == "cobalt-harbor"
+
+
 def test_lines_that_end_with_cr_lf_are_understood(empty, home):
     lines = [json.dumps(reservation(1, "src/a")), "", json.dumps(reservation(2, "src/b", "cobalt-harbor")), ""]
     (home / "reservations/history.jsonl").write_bytes("\r\n".join(lines).encode())
