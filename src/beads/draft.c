@@ -29,7 +29,7 @@ enum err draft_need_text(struct call *c, struct draft *d, struct str text)
 				 "'" STR_FMT "' is not a kind of dependency; the kinds are "
 				 "blocks, parent, related, discovered_from",
 				 STR_ARG(word));
-	if (!bead_id_valid(rest))
+	if (!bead_id_starts(rest))
 		return call_fail(c, ERR_INVALID_INPUT,
 				 "'" STR_FMT "' is not a dependency: write KIND:ID or ID",
 				 STR_ARG(text));

@@ -42,6 +42,7 @@ extern const struct kind kind_path;     /* struct str, completed as a file name 
 extern const struct kind kind_ref;      /* struct ref; `where` absent: not given */
 extern const struct kind kind_ref_part; /* struct str; a number is accepted too */
 extern const struct kind kind_bead;     /* struct str: a bead's id, or the start of it */
+extern const struct kind kind_new_bead; /* struct str: an id for a new bead */
 extern const struct kind kind_priority; /* int64_t; ABSENT: not given; "P1" is 1 */
 extern const struct kind kind_moment;   /* int64_t in ms; ABSENT: not given */
 extern const struct kind kind_later;    /* int64_t in ms; 0: none; ABSENT: not given */

@@ -25,13 +25,24 @@ const struct kind kind_agent = {
 
 /* --- members of beads --- */
 
-static enum err bead_from_text(struct call *c, const struct field *f, struct str text, void *at)
+static enum err kind_put_bead(struct call *c, const struct field *f, struct str text, bool valid,
+			      void *at)
 {
-	if (!bead_id_valid(text))
+	if (!valid)
 		return call_fail(c, INVALID(f), "%s '" STR_FMT "' is not a valid bead id",
 				 field_label(c, f), STR_ARG(text));
 	*(struct str *)at = text;
 	return ERR_OK;
+}
+
+static enum err bead_from_text(struct call *c, const struct field *f, struct str text, void *at)
+{
+	return kind_put_bead(c, f, text, bead_id_starts(text), at);
+}
+
+static enum err new_bead_from_text(struct call *c, const struct field *f, struct str text, void *at)
+{
+	return kind_put_bead(c, f, text, bead_id_valid(text), at);
 }
 
 const struct kind kind_bead = {
@@ -39,6 +50,14 @@ const struct kind kind_bead = {
 	.arg = "ID",
 	.size = sizeof(struct str),
 	.from_text = bead_from_text,
+	.to_json = str_to_json,
+};
+
+const struct kind kind_new_bead = {
+	.type = "string",
+	.arg = "ID",
+	.size = sizeof(struct str),
+	.from_text = new_bead_from_text,
 	.to_json = str_to_json,
 };
 

@@ -420,16 +420,21 @@ bool priority_parse(struct str text, int64_t *out)
 	return true;
 }
 
-bool bead_id_valid(struct str id)
+bool bead_id_starts(struct str text)
 {
-	for (size_t i = 0; i < id.n; i++) {
-		char ch = id.p[i], lower = (char)(ch | 0x20);
+	for (size_t i = 0; i < text.n; i++) {
+		char ch = text.p[i], lower = (char)(ch | 0x20);
 
 		if (!(lower >= 'a' && lower <= 'z') && !(ch >= '0' && ch <= '9') &&
 		    (i == 0 || (ch != '-' && ch != '_' && ch != '.')))
 			return false;
 	}
-	return id.n && id.n <= BEAD_ID_MOST && !strchr("-_.", id.p[id.n - 1]);
+	return text.n && text.n <= BEAD_ID_MOST;
+}
+
+bool bead_id_valid(struct str id)
+{
+	return bead_id_starts(id) && !strchr("-_.", id.p[id.n - 1]);
 }
 
 bool bead_prefix_valid(struct str prefix)

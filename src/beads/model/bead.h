@@ -168,8 +168,11 @@ struct str *bead_touches(struct arena *mem, const struct bead *b, size_t *count)
 /* "1" or "P1", from 0 to 4. */
 bool priority_parse(struct str text, int64_t *out);
 
-/* A valid id: letters, digits, '-', '_' and '.'. */
+/* A valid id: letters, digits, '-', '_' and '.', which it does not end with. */
 bool bead_id_valid(struct str id);
+
+/* Can a valid id start with this text? "bd-" is no id, but many ids start with it. */
+bool bead_id_starts(struct str text);
 
 /* A valid prefix of ids. */
 bool bead_prefix_valid(struct str prefix);

@@ -64,7 +64,7 @@ static enum err plan_resolve(struct plan_names *n, struct plan_need *need)
 		other = map_find(&n->twice, plan_lower(n->c, need->name));
 		return other ? plan_ambiguous(n, need, need->bead, *other) : ERR_OK;
 	}
-	if (!bead_id_valid(need->name))
+	if (!bead_id_starts(need->name))
 		return plan_unknown(n, need);
 	if ((e = find_bead(n->c, n->b, need->name, &row)) == ERR_NOT_FOUND) {
 		call_forgive(n->c);

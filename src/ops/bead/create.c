@@ -47,7 +47,7 @@ static const struct field fields[] = {
 #define LINE(NAME, key, place, flags, ...) LINE_FIELD(struct body, NAME, __VA_ARGS__),
 #include "beads/model/members.def"
 	EXTENSION_FIELDS(struct body, extension),
-	{ "id", &kind_bead, AT(id), .help = "id (default: generated)" },
+	{ "id", &kind_new_bead, AT(id), .help = "id (default: generated)" },
 	{ "if_new", &kind_bool, AT(if_new), FIELD_CLI,
 	  .help = "refuse if the title of an open bead is at least 90% similar" },
 	{ "dry_run", &kind_bool, AT(dry_run), FIELD_CLI, .role = ROLE_DRY_RUN,

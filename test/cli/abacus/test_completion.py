@@ -84,6 +84,10 @@ def test_open_beads_are_offered_with_their_titles(team):
     assert list(offered(team, "bd", "dep", "add", "bd-aaa1", "bd-aaa")) == ["bd-aaa1", "bd-aaa2"]
 
 
+def test_no_existing_bead_is_offered_as_the_id_of_a_new_one(team):
+    assert offered(team, "bd", "create", "x", "--id", "") == {}
+
+
 def test_a_short_id_stays_short(team):
     assert list(offered(team, "bd", "close", "aa")) == ["aaa1", "aaa2"]
     end = team.ids[0].rsplit("_", 1)[1]

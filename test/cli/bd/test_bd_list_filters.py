@@ -282,6 +282,18 @@ def test_a_start_of_several_ids_is_ambiguous(repo):
     assert repo.ids("list", "-s", "closed") == []
 
 
+@pytest.mark.parametrize("word", ["bd-", "bd-e.", "bd-e_", "e."])
+def test_a_start_of_an_id_may_end_with_a_separator(repo, word):
+    ids = ["bd-e.1", "bd-e_1"] if word == "bd-" else [word.removeprefix("bd-").join(("bd-", end)) for end in "12"]
+    repo.create("x", "--id", ids[0])
+    assert repo.ids("show", word) == ids[:1]
+    repo.create("y", "--id", ids[1])
+    error = is_error(repo.bd("--json", "show", word), "ambiguous_id", 1)
+    assert error["details"]["matches"] == ids
+    is_error(repo.bd("--json", "create", "z", "--deps", word), "ambiguous_id", 1)
+    is_error(repo.bd("--json", "create", "z", "--id", word), "invalid_argument", 1)
+
+
 def test_a_whole_id_is_preferred_to_a_longer_one(repo):
     repo.create("x", "--id", "bd-ab")
     repo.create("y", "--id", "bd-abc")
