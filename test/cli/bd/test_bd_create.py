@@ -362,6 +362,13 @@ def test_a_name_is_text(repo, name):
     assert repo.json("list") == []
 
 
+def test_a_name_that_is_too_long_is_refused_with_the_right_length(repo):
+    assert repo.json("create", "x", "--actor", "a" * 256)["created_by"] == "a" * 256
+    error = is_error(repo.bd("--json", "create", "x", "--actor", "a" * 257), "invalid_argument", 1)
+    assert error["message"] == "the agent's name has 257 bytes; at most 256 are allowed"
+    assert error["hint"] == "Use 1 to 256 bytes of text without control characters."
+
+
 @pytest.mark.parametrize("name", ["a\nb", "a\x1bb"])
 def test_an_assignee_is_a_name_too(repo, name):
     is_error(repo.bd("--json", "create", "x", "--assignee", name), "invalid_argument", 1)
