@@ -23,11 +23,12 @@ static void args_consider(struct nearest *n, struct str candidate)
 
 /*
  * Suggests a word only within one edit for short words and two for longer ones; beyond that, the
- * user probably meant something else.
+ * user probably meant something else. A single letter is similar to nothing: '-s' is not '--as',
+ * which would run the command as another agent.
  */
 static struct nearest nearest_to(struct str word)
 {
-	return (struct nearest){ .word = word, .edits = word.n > 5 ? 3 : 2 };
+	return (struct nearest){ .word = word, .edits = word.n > 7 ? 3 : word.n > 1 ? 2 : 1 };
 }
 
 /*

@@ -75,6 +75,13 @@ def test_a_near_miss_of_an_option_is_suggested(project, wrong, right):
     assert line.split() == [right if word.startswith("--") and word != "--json" else word for word in wrong]
 
 
+@pytest.mark.parametrize("args", [["log", "-a"], ["log", "-a", "3"], ["log", "--a"], ["s"], ["log", "--session", "s"]])
+def test_a_single_letter_or_another_word_gets_no_guess(project, args):
+    done = project.bb(*args)
+    assert done.code == 2
+    assert "Did you mean" not in done.err
+
+
 @pytest.mark.parametrize("wrong, right", [
     (["statu"], "bb status"), (["pots", "x"], "bb post"), (["lgo"], "bb log"), (["sumary"], "bb summary"),
     (["artefacts"], "bb artifacts"), (["status", "ste", "x"], "bb status set"), (["ref", "a:b:1"], "bb refs"),
