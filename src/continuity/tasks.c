@@ -441,9 +441,18 @@ static enum err tasks_edit(struct call *c, const char *what, struct str id,
 	return tasks_finish(c, &w, out);
 }
 
+struct begin_ask {
+	bool *held; /* was the task in progress, claimed by the actor, before? */
+};
+
 static enum err task_begin_step(struct edit *e, struct state *change, const void *arg)
 {
-	(void)change, (void)arg;
+	const struct begin_ask *ask = arg;
+
+	(void)change;
+	if (ask)
+		*ask->held = bead_status(&e->now) == BEAD_IN_PROGRESS &&
+			     str_eq(bead_text(&e->c->mem, &e->now, MEMBER_ASSIGNEE), e->c->actor);
 	if (bead_status(&e->now) == BEAD_OPEN && e->row->blockers) {
 		call_fail(e->c, ERR_BLOCKED, "'" STR_FMT "' is blocked by " STR_FMT,
 			  STR_ARG(e->row->id), STR_ARG(e->row->waits));
@@ -454,9 +463,10 @@ static enum err task_begin_step(struct edit *e, struct state *change, const void
 	return claim_take(e, e->b->lease_ms);
 }
 
-enum err task_begin(struct call *c, struct str id, struct task *out)
+enum err task_begin(struct call *c, struct str id, struct task *out, bool *held)
 {
-	return tasks_edit(c, "begin", id, NULL, task_begin_step, NULL, out);
+	*held = false;
+	return tasks_edit(c, "begin", id, NULL, task_begin_step, &(struct begin_ask){ held }, out);
 }
 
 static enum err task_renew_step(struct edit *e, struct state *change, const void *arg)

@@ -69,7 +69,8 @@ struct task_new {
 	int64_t priority;
 };
 enum err task_create(struct call *c, const struct task_new *ask, struct task *out);
-enum err task_begin(struct call *c, struct str id, struct task *out);
+/* `held`: the actor had begun it before, so only the lease is renewed. */
+enum err task_begin(struct call *c, struct str id, struct task *out, bool *held);
 enum err task_renew(struct call *c, struct str id, struct task *out); /* NOT_CLAIMED */
 struct task_move;
 /* For a caller that commits the beads itself: what task_begin(), or task_move(), does to the bead. */

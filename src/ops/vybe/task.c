@@ -117,7 +117,7 @@ static const struct prop changed_reply = { "changed", changed_props };
 
 static const struct prop begun_props[] = {
 	{ "task", vybe_task_props },
-	{ "status_event_id:int focus_event_id:int durability?", NULL },
+	{ "status_event_id:int? focus_event_id:int durability?", NULL },
 	{ 0 },
 };
 
@@ -193,18 +193,21 @@ static enum err vybe_task_run_begin(struct call *c, struct stores *s, const void
 	const struct body *in = body;
 	int64_t status, focus;
 	struct task t;
+	bool held;
 	enum err e;
 
-	if ((e = task_begin(c, in->id, &t)) ||
-	    (e = task_note(c, s->vybe, "task_status", &t,
-			   str_of(names_word(&task_statuses, (int)t.status)), &status)) ||
+	if ((e = task_begin(c, in->id, &t, &held)) ||
+	    (!held &&
+	     (e = task_note(c, s->vybe, "task_status", &t,
+			    str_of(names_word(&task_statuses, (int)t.status)), &status))) ||
 	    (e = task_note(c, s->vybe, "agent_focus", &t, t.title, &focus)) ||
 	    (e = continuity_set_focus(c, s->vybe, t.id)))
 		return e;
 	json_object(reply);
 	json_key(reply, STR("task"));
 	task_encode(reply, &t);
-	json_put_int(reply, "status_event_id", status);
+	if (!held)
+		json_put_int(reply, "status_event_id", status);
 	json_put_int(reply, "focus_event_id", focus);
 	vybe_task_put_durability(s, reply);
 	json_end(reply);

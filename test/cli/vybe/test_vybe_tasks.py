@@ -64,6 +64,17 @@ def test_begin_is_exclusive(vybe):
     assert vybe.bd("--actor", "w-2", "claim", id).code == 1
 
 
+def test_to_begin_again_changes_no_status(vybe):
+    id = vybe.task()["id"]
+    vybe.ok("task", "begin", "--id", id)
+    again = vybe.ok("task", "begin", "--id", id)
+    assert list(again) == ["task", "focus_event_id"] and again["task"]["status"] == "in_progress"
+    events = vybe.ok("events", "list", "--task-id", id, agent=None, request=False)["events"]
+    assert [event["kind"] for event in events] == ["agent_focus", "agent_focus", "task_status", "task_created"]
+    vybe.ok("task", "set-status", "--id", id, "--status", "pending")
+    assert list(vybe.ok("task", "begin", "--id", id)) == ["task", "status_event_id", "focus_event_id"]
+
+
 def test_begin_refuses_a_blocked_task(vybe):
     first, second = vybe.task("first")["id"], vybe.task("second")["id"]
     assert "depends on" in vybe.ok("task", "add-dep", "--id", second, "--depends-on", first)["message"]
