@@ -237,10 +237,10 @@ static void check_claims(struct doctor *d, struct beads *b)
 	int64_t count;
 
 	if (!query_count(d->c, &b->cache, &filter, &count) && count)
-		bead_doctor_tell(
-			d, "claims", "warning",
-			arena_fmt(&d->c->mem, "%lld leases have expired", (long long)count),
-			"bd reclaim");
+		bead_doctor_tell(d, "claims", "warning",
+				 arena_fmt(&d->c->mem, "%lld %s expired", (long long)count,
+					   count == 1 ? "lease has" : "leases have"),
+				 "bd reclaim");
 }
 
 static void check_other_trackers(struct doctor *d, struct beads *b)

@@ -83,6 +83,15 @@ def test_status_counts_leases_that_ended(repo):
     assert (got["expired_claims"], got["ready_issues"]) == (1, 1)
 
 
+@pytest.mark.parametrize("ended, words", [(1, "1 lease has expired"), (2, "2 leases have expired")])
+def test_doctor_counts_leases_that_ended(repo, ended, words):
+    clock(repo)
+    for _ in range(ended):
+        repo.bd("claim", repo.create("x")).ok()
+    clock(repo, h=2)
+    assert [c["message"] for c in repo.json("doctor")["checks"] if c["code"] == "claims"] == [words]
+
+
 def epic(repo):
     top = repo.create("top", "-t", "epic")
     return top, repo.create("a", "--parent", top), repo.create("b", "--parent", top)
