@@ -46,9 +46,11 @@ enum err memory_where(struct call *c, struct continuity *k, struct memory_where 
 	if ((where->scope == SCOPE_TASK || where->scope == SCOPE_AGENT) && !where->id.n) {
 		call_fail(c, ERR_INVALID_INPUT, "the scope '%s' needs a scope id",
 			  names_word(&memory_scopes, where->scope));
-		return call_step(c, where->scope == SCOPE_TASK ?
-					    "Pass the task's id as --scope-id." :
-					    "Pass the agent's name as --scope-id or --agent.");
+		return call_step(
+			c,
+			where->scope == SCOPE_TASK ?
+				"Pass the task's id as --scope-id, or as \"scope_id\" in a push." :
+				"Pass the agent's name as --scope-id or --agent.");
 	}
 	if (!where->id.p)
 		where->id = STR("");

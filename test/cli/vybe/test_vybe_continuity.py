@@ -227,6 +227,13 @@ def test_memory_is_found_however_its_scope_was_written(vybe):
         "project": "", "project2": "", "task": task, "task2": task, "agent": "w-1", "agent2": "w-1"}
 
 
+def test_the_hint_about_a_missing_scope_id_suits_a_push(vybe):
+    memory = {"key": "k", "value": "v", "scope": "task"}
+    refused = vybe.vybe("push", "--json", json.dumps({"memories": [memory]}))
+    assert refused["error"] == "the scope 'task' needs a scope id"
+    assert refused["suggested_action"] == 'Pass the task\'s id as --scope-id, or as "scope_id" in a push.'
+
+
 def test_events_and_artifacts_are_found_by_a_part_of_the_id(vybe):
     task = vybe.task()["id"]
     short = task.split("-")[-1]
