@@ -292,6 +292,21 @@ static bool args_given(const struct args_parser *p, const struct field *f)
 	return r->given >> (f - r->op->fields) & 1;
 }
 
+/* 'bd q fix the parser' without quotes: adds an argument to the text of the last place. */
+static enum err args_join(struct args_parser *p, const char *arg)
+{
+	const struct request *r = &p->out->request;
+	const struct field *last = NULL;
+
+	for (const struct field *f = r->op->fields; f->name; f++)
+		if (f->flags & FIELD_PLACE)
+			last = f;
+	return args_set(p, last,
+			arena_fmt(&p->c->mem, STR_FMT " %s",
+				  STR_ARG(*(const struct str *)((const char *)r->body + last->at)),
+				  arg));
+}
+
 static enum err parse_place(struct args_parser *p, const char *arg)
 {
 	const struct field *f;
@@ -306,6 +321,8 @@ static enum err parse_place(struct args_parser *p, const char *arg)
 		return args_set(p, f, str_of(arg));
 	if (args_loose(p))
 		return ERR_OK;
+	if (p->out->command->flags & COMMAND_JOINS)
+		return args_join(p, arg);
 	if (begins_command(p->out->face, p->out->words) && !p->place && !p->only_text)
 		for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++) {
 			struct str full = str_of(cmd->words);

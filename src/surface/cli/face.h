@@ -25,6 +25,7 @@ enum command_flags {
 	COMMAND_COMPAT = 1 << 9,   /* for users of upstream bd; only 'help --all' lists it */
 	COMMAND_TEXT = 1 << 11,    /* print the reply's "text" unchanged, if it has one */
 	COMMAND_LOOSE = 1 << 10,   /* unknown options and arguments are ignored */
+	COMMAND_JOINS = 1 << 12,   /* further arguments continue the last positional text */
 };
 
 struct command {

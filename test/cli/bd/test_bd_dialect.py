@@ -108,6 +108,17 @@ def test_old_flags_are_taken_and_ignored(two, flags):
     assert two.bd("update", "bd-a", *flags, "-p", "0").ok()
 
 
+def test_words_without_quotes_are_one_text(repo):
+    bead = repo.bd("q", "fix", "the parser", "-p", "1", "now").ok().out.strip()
+    assert (repo.show(bead)["title"], repo.show(bead)["priority"]) == ("fix the parser now", 1)
+    repo.create("fix it")
+    assert repo.ids("search", "fix", "-s", "open", "parser") == [bead]
+    repo.bd("note", bead, "two", "words").ok()
+    assert [c["text"] for c in repo.json("comments", bead)] == ["two words"]
+    is_error(repo.bd("--json", "q", "a", "b" * 1000), "invalid_argument", 1)
+    is_error(repo.bd("--json", "search", "--query", "fix", "parser"), "invalid_argument", 2)
+
+
 @pytest.mark.parametrize("alias, command", [(["ls"], ["list"]), (["view", "bd-a"], ["show", "bd-a"]),
                                             (["stats"], ["status"])])
 def test_other_names_of_commands(two, alias, command):
