@@ -96,7 +96,8 @@ def test_short_flags_with_their_value_attached_or_not(repo):
 
 
 IGNORED = [["--no-daemon"], ["--no-auto-flush"], ["--no-auto-import"], ["--allow-stale"], ["--sandbox"], ["--no-db"],
-           ["--lock-timeout", "5s"], ["--lock-timeout=30"], ["--db", "/nonexistent/x.db"], ["--db=/nonexistent"]]
+           ["--lock-timeout", "5s"], ["--lock-timeout=30"], ["--db", "/nonexistent/x.db"], ["--db=/nonexistent"],
+           ["--verbose"], ["-v"], ["--dolt-auto-commit", "off"], ["--dolt-auto-commit=on"]]
 
 
 @pytest.mark.parametrize("flags", IGNORED, ids=lambda f: f[0])
