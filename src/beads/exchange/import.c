@@ -140,6 +140,10 @@ static void import_scan(struct import_run *r, const struct import_source *s)
 
 	r->out->findings.file = s->file;
 	r->out->findings.line = 0;
+	if (s->unfit) {
+		r->out->findings.line = 1;
+		import_refuse(r, "not_json", s->unfit);
+	}
 	while (rest.n && str_next(&rest, '\n', &line)) {
 		r->out->findings.line++;
 		line = str_trim(line);

@@ -14,7 +14,8 @@
 struct import_source {
 	struct str file; /* its name in the report */
 	struct str text;
-	bool deletions; /* the lines are those of deletions.jsonl */
+	bool deletions;    /* the lines are those of deletions.jsonl */
+	const char *unfit; /* why the reader could make no line of the file; or NULL */
 	struct import_source *next;
 };
 

@@ -323,7 +323,9 @@ static enum err backlog_read_folder(struct call *c, struct str dir, struct issue
 		if ((e = file_own_read(c, path_join(&c->mem, dir, order[i]->key), &text)))
 			break;
 		line = text.p ? backlog_line(&c->mem, text) : STR_NONE;
-		reader_add(c, out, order[i]->key, line.p ? line : STR("no front matter"), false);
+		reader_add(c, out, order[i]->key, line.p ? line : STR(""), false);
+		if (!line.p)
+			out->last->unfit = "the file has no front matter";
 	}
 	return e;
 }

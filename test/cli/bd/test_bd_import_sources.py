@@ -170,6 +170,7 @@ def test_tasks_of_backlog_md_are_read(repo):
     counts, findings = imported(repo, code=1)
     assert counts == {"created": 3, "refused": 1}
     assert [(f["file"], f["code"]) for f in findings] == [("task-4 - Odd.md", "not_json")]
+    assert (findings[0]["line"], findings[0]["message"]) == (1, "the line was refused: the file has no front matter")
     bead = repo.show("task-2")
     expect = {"title": "It's: 2", "status": "in_progress", "assignee": "claude", "priority": 1,
               "created_at": "2025-06-07T10:00:00.000Z", "updated_at": "2025-06-08T00:00:00.000Z",
