@@ -91,6 +91,14 @@ static enum err absorb_see_record(struct call *c, const struct journal_record *r
 	return ERR_OK;
 }
 
+/* The status in the words of continuity. */
+static const char *absorb_status(int bead)
+{
+	return names_word(&task_statuses, bead == BEAD_CLOSED      ? TASK_COMPLETED :
+					  bead == BEAD_IN_PROGRESS ? TASK_IN_PROGRESS :
+								     TASK_PENDING);
+}
+
 static struct str absorb_described(struct call *c, const struct vybe_task *old,
 				   const struct bead_row *row, const char **kind)
 {
@@ -105,9 +113,8 @@ static struct str absorb_described(struct call *c, const struct vybe_task *old,
 	}
 	if (old->status != row->status) {
 		*kind = row->status == BEAD_CLOSED ? "task_closed" : "task_status";
-		return arena_fmt(&c->mem, "is %s, was %s: " STR_FMT,
-				 names_word(&bead_statuses, row->status),
-				 names_word(&bead_statuses, old->status), STR_ARG(row->title));
+		return arena_fmt(&c->mem, "is %s, was %s: " STR_FMT, absorb_status(row->status),
+				 absorb_status(old->status), STR_ARG(row->title));
 	}
 	if (!str_eq(old->assignee, row->assignee)) {
 		*kind = "task_assigned";

@@ -179,6 +179,16 @@ def test_deltas_have_changes_of_others_to_beads(vybe):
     assert [d["kind"] for d in vybe.resume()["deltas"]] == ["task_status", "agent_focus"]
 
 
+def test_deltas_name_statuses_as_those_of_tasks(vybe):
+    task = vybe.task("it")["id"]
+    said = []
+    for words in (["claim", task], ["close", task], ["reopen", task]):
+        vybe.resume()
+        vybe.bd("--actor", "alice", *words).ok()
+        said += [d["message"] for d in vybe.resume()["deltas"]]
+    assert said == ["is in_progress, was pending: it", "is completed, was in_progress: it", "is pending, was completed: it"]
+
+
 def test_deltas_have_dependencies_that_others_added_and_removed(vybe):
     a, b = vybe.task("a")["id"], vybe.task("b")["id"]
     vybe.resume()
