@@ -24,13 +24,14 @@ enum liveness reservation_owner(struct call *c, struct agent_files *f, const str
 	return LIVENESS_EVICTED;
 }
 
+/* `how` says when it ends. */
 static enum err reservation_taken(struct call *c, enum err code, const struct reservation *r,
-				  const char *how)
+				  struct str how)
 {
 	struct json j = json_new(&c->mem);
 
-	call_fail(c, code, "'" STR_FMT "' is reserved by '" STR_FMT "' %s %s", STR_ARG(r->scope),
-		  STR_ARG(r->agent), how, moment_format(&c->mem, r->expires_ms).p);
+	call_fail(c, code, "'" STR_FMT "' is reserved by '" STR_FMT "' " STR_FMT, STR_ARG(r->scope),
+		  STR_ARG(r->agent), STR_ARG(how));
 	json_object(&j);
 	json_put_str(&j, "agent_id", r->agent);
 	json_put_str(&j, "scope", r->scope);
@@ -41,9 +42,15 @@ static enum err reservation_taken(struct call *c, enum err code, const struct re
 	return call_detail(c, json_text(&j));
 }
 
+static struct str reservation_left(struct call *c, const struct reservation *r)
+{
+	return arena_fmt(&c->mem, "for another %s",
+			 duration_left(&c->mem, r->expires_ms - c->now_ms).p);
+}
+
 static enum err reservation_conflict(struct call *c, const struct reservation *r)
 {
-	reservation_taken(c, ERR_RESERVATION_CONFLICT, r, "until");
+	reservation_taken(c, ERR_RESERVATION_CONFLICT, r, reservation_left(c, r));
 	return call_step(c,
 			 "Work on something else, or wait until it is free: bb agent wait "
 			 "--agent " STR_FMT " --freed " STR_FMT,
@@ -53,7 +60,7 @@ static enum err reservation_conflict(struct call *c, const struct reservation *r
 
 static enum err reservation_not_yours(struct call *c, const struct reservation *r)
 {
-	reservation_taken(c, ERR_RELEASE_FORBIDDEN, r, "until");
+	reservation_taken(c, ERR_RELEASE_FORBIDDEN, r, reservation_left(c, r));
 	return call_step(
 		c,
 		"Only the agent that reserved it can release it. To wait until it is free: "
@@ -114,7 +121,10 @@ static enum err reservation_may_take(struct call *c, struct agent_files *f,
 	if (ask->takeover)
 		return ERR_OK;
 	reservation_taken(c, ERR_RESERVATION_STALE_FOUND, r,
-			  over ? "and that ended at" : "who is not there, until");
+			  over ? arena_fmt(&c->mem, "until %s, which has passed",
+					   moment_format(&c->mem, r->expires_ms).p) :
+				 arena_fmt(&c->mem, STR_FMT ", but is not active",
+					   STR_ARG(reservation_left(c, r))));
 	return call_step(c,
 			 "Check first whether its owner still works. To take it over: bb "
 			 "agent reserve --takeover-stale --agent " STR_FMT " --bead " STR_FMT

@@ -219,6 +219,21 @@ bool duration_parse(struct str text, int64_t *ms)
 	return true;
 }
 
+struct str duration_left(struct arena *mem, int64_t ms)
+{
+	int64_t minutes = (ms + MINUTE - 1) / MINUTE, hours = minutes / 60, days = hours / 24;
+
+	if (days)
+		return days < 10 && hours % 24 ?
+			       arena_fmt(mem, "%" PRId64 "d%" PRId64 "h", days, hours % 24) :
+			       arena_fmt(mem, "%" PRId64 "d", days);
+	if (hours)
+		return hours < 10 && minutes % 60 ?
+			       arena_fmt(mem, "%" PRId64 "h%" PRId64 "m", hours, minutes % 60) :
+			       arena_fmt(mem, "%" PRId64 "h", hours);
+	return arena_fmt(mem, "%" PRId64 "m", minutes);
+}
+
 struct str duration_format(struct arena *mem, int64_t ms)
 {
 	for (size_t i = 0; i < UNITS; i++)

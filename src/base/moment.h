@@ -31,4 +31,7 @@ int64_t value_moment(const struct value *v, const char *key); /* a member; 0: no
 bool duration_parse(struct str text, int64_t *ms);
 struct str duration_format(struct arena *mem, int64_t ms);
 
+/* A time that is left, for people: "45m", "1h59m", "3d"; whole minutes, rounded up. */
+struct str duration_left(struct arena *mem, int64_t ms);
+
 #endif

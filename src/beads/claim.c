@@ -50,7 +50,12 @@ static struct str claim_until(const struct edit *e)
 {
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
 
-	return end ? arena_fmt(&e->c->mem, " until %s", moment_format(&e->c->mem, end).p) : STR("");
+	if (!end)
+		return STR("");
+	if (end <= e->c->now_ms)
+		return arena_fmt(&e->c->mem, " until %s", moment_format(&e->c->mem, end).p);
+	return arena_fmt(&e->c->mem, " for another %s",
+			 duration_left(&e->c->mem, end - e->c->now_ms).p);
 }
 
 static enum err claim_refuse_held(struct edit *e)

@@ -205,9 +205,9 @@ static enum err agent_guard_deny(struct call *c, const struct body *in,
 	for (const struct guard_finding *g = f->next; g; g = g->next)
 		more++;
 	call_fail(c, ERR_RESERVATION_CONFLICT,
-		  "'" STR_FMT "' is reserved by '" STR_FMT "' until %s%s",
+		  "'" STR_FMT "' is reserved by '" STR_FMT "' for another %s%s",
 		  STR_ARG(utf8_clean(&c->mem, f->path)), STR_ARG(f->held.agent),
-		  moment_format(&c->mem, f->held.expires_ms).p,
+		  duration_left(&c->mem, f->held.expires_ms - c->now_ms).p,
 		  more ? arena_fmt(&c->mem, ", and %zu more like it", more).p : "");
 	if (f->owner == LIVENESS_ACTIVE)
 		return call_step(c,

@@ -214,10 +214,9 @@ struct str view_age(struct view *v, struct str moment)
 		if (age >= step[i].ms)
 			return arena_fmt(v->out.mem, "%" PRId64 "%s ago", age / step[i].ms,
 					 step[i].unit);
-		if (-age >= step[i].ms)
-			return arena_fmt(v->out.mem, "in %" PRId64 "%s", -age / step[i].ms,
-					 step[i].unit);
 	}
+	if (-age >= 60000)
+		return arena_fmt(v->out.mem, "in %s", duration_left(v->out.mem, -age).p);
 	return STR("just now");
 }
 

@@ -72,7 +72,7 @@ struct str view_at_machine(struct view *v, const struct value *one, const char *
 /* The colour for an agent's liveness. */
 enum paint view_liveness(struct str liveness);
 
-/* "just now", "5m ago", "2h ago", "3d ago", "in 2h"; of RFC 3339 text */
+/* "just now", "5m ago", "2h ago", "3d ago", "in 1h59m"; of RFC 3339 text */
 struct str view_age(struct view *v, struct str moment);
 
 /* The same without "ago", for columns: "5m", "now". */

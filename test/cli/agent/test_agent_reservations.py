@@ -406,7 +406,7 @@ def test_people_read_the_status_as_tables_with_whole_message_ids(two):
     out = two.run("agent", "status", env={**at(m=10), "COLUMNS": 80}).ok().out
     assert [line.split() for line in out.splitlines()] == [
         ["RESERVED", "AGENT", "BEAD", "ENDS", "EPOCH"],
-        ["src/*", "amber-otter", "bb-1", "in", "1h", "1"],
+        ["src/*", "amber-otter", "bb-1", "in", "1h50m", "1"],
         [],
         ["UNACKED", "BY", "KIND", "STATE", "SENT", "MESSAGE"],
         ["cobalt-harbor", "Passed", "to", "New", "10m", "ago", message["message_id"]],

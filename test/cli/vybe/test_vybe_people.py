@@ -47,7 +47,7 @@ def test_memory_events_and_artifacts_are_shown_as_text(person):
     task = person.task()["id"]
     assert typed(person, "memory", "list") == "No memories in scope global.\n"
     stored = typed(person, "memory", "set", "--key", "k", "--value", "a value", "--expires-in", "1h30m")
-    assert stored.startswith("Stored 'k' (scope global), which expires in 1h.\n")
+    assert stored.startswith("Stored 'k' (scope global), which expires in 1h30m.\n")
     assert "a value" in typed(person, "memory", "list") and "> a value" in typed(person, "memory", "get", "--key", "k")
     pushed = typed(person, "push", "--json", json.dumps({
         "task_id": task, "event": {"kind": "progress", "message": "half done"}, "artifacts": [{"file_path": "a.txt"}],

@@ -282,6 +282,26 @@ static void duration_format_takes_the_largest_unit(void **state)
 	arena_release(&mem);
 }
 
+static void duration_left_rounds_up_to_minutes_and_has_at_most_two_units(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} row[] = {
+		{ 0, "0m" },          { 1, "1m" },          { 60000, "1m" },
+		{ 60001, "2m" },      { 3599001, "1h" },    { 3600000, "1h" },
+		{ 7199000, "2h" },    { 7140000, "1h59m" }, { 5400000, "1h30m" },
+		{ 36060000, "10h" },  { 86400000, "1d" },   { 90000000, "1d1h" },
+		{ 864000000, "10d" }, { 950400000, "11d" },
+	};
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++)
+		assert_str(duration_left(&mem, row[i].ms), row[i].text);
+	arena_release(&mem);
+}
+
 int moment_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +313,7 @@ int moment_group(void)
 		cmocka_unit_test(duration_reads_a_count_and_a_unit),
 		cmocka_unit_test(duration_refuses_everything_else),
 		cmocka_unit_test(duration_format_takes_the_largest_unit),
+		cmocka_unit_test(duration_left_rounds_up_to_minutes_and_has_at_most_two_units),
 	};
 
 	return cmocka_run_group_tests_name("moment", tests, NULL, NULL);
