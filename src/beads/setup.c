@@ -52,6 +52,11 @@ static struct str setup_folder_name(struct call *c, const struct beads *b)
 	return str_ends(name, STR(".git")) ? str_head(name, name.n - 4) : name;
 }
 
+bool setup_prefix_is_default(struct call *c, const struct beads *b)
+{
+	return str_eq(b->about.prefix, setup_default_prefix(c, setup_folder_name(c, b)));
+}
+
 static enum err setup_check_prefix(struct call *c, struct str prefix)
 {
 	if (!prefix.p || setup_may_choose(prefix))

@@ -34,6 +34,9 @@ enum err setup_choose_dialect(struct call *c, const struct beads *b, bool *chose
 	"this repository has a folder '.beads', so the JSON of this clone has upstream's shapes; " \
 	"'bd config set json.dialect specification' changes that"
 
+/* Is the prefix of the store the one that is chosen for a folder of this name by default? */
+bool setup_prefix_is_default(struct call *c, const struct beads *b);
+
 /* What to add to AGENTS.md. */
 extern const char setup_advice[];
 

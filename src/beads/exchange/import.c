@@ -181,6 +181,24 @@ static void import_index(struct import_run *r)
 
 /* --- the store --- */
 
+/* A store without beads, whose prefix nobody has chosen, gets that of the imported ids. */
+static enum err import_adopt_prefix(struct import_run *r)
+{
+	struct call before = call_save(r->c);
+	struct setup_ask ask = { .prefix = r->out->prefix };
+	struct setup done;
+	struct beads b;
+	enum err e = ERR_OK;
+
+	if (r->ask->prefix.p || !ask.prefix.p || r->ask->dry_run)
+		return ERR_OK;
+	if ((e = setup_run(r->c, &ask, &b, &done)) == ERR_INVALID_INPUT) { /* it is too long */
+		call_restore(r->c, &before);
+		return ERR_OK;
+	}
+	return e;
+}
+
 static enum err import_prepare(struct import_run *r)
 {
 	struct call *c = r->c;
@@ -191,9 +209,11 @@ static enum err import_prepare(struct import_run *r)
 	enum err e = beads_open(c, BEADS_READ, &b);
 
 	if (!e) {
+		bool unused = !b.about.beads && setup_prefix_is_default(c, &b);
+
 		beads_close(&b);
 		r->store = true;
-		return ERR_OK;
+		return unused ? import_adopt_prefix(r) : ERR_OK;
 	}
 	if (e != ERR_NOT_INITIALIZED)
 		return e;

@@ -53,6 +53,13 @@ static enum err source_refuse_links(struct call *c, struct str tree, struct str 
 	return e;
 }
 
+static enum err source_none(struct call *c, struct str dir)
+{
+	call_fail(c, ERR_NOT_FOUND, "there are no issues of another tracker in '" STR_FMT "'",
+		  STR_ARG(dir));
+	return call_step(c, "Name the file: 'bd import FILE'.");
+}
+
 static enum err source_find_here(struct call *c, enum source_kind *kind, struct str *path)
 {
 	struct beads b;
@@ -72,9 +79,20 @@ static enum err source_find_here(struct call *c, enum source_kind *kind, struct 
 				 "Run 'bd export -o .beads/issues.jsonl' with upstream's bd, then "
 				 "'bd import' with this one.");
 	}
-	call_fail(c, ERR_NOT_FOUND, "there are no issues of another tracker in '" STR_FMT "'",
-		  STR_ARG(tree));
-	return call_step(c, "Name the file: 'bd import FILE'.");
+	return source_none(c, tree);
+}
+
+/* A folder that the user named may be a whole project, too. */
+static enum err source_find_in(struct call *c, struct str *path, enum source_kind *kind)
+{
+	struct str dir = *path, inner;
+
+	if (!source_find(c, dir, kind, &inner)) {
+		*kind = SOURCE_KINDS;
+		return ERR_OK;
+	}
+	*path = inner;
+	return source_refuse_links(c, dir, inner);
 }
 
 enum err source_open(struct call *c, struct str path, int kind, struct issue_source *out)
@@ -91,8 +109,13 @@ enum err source_open(struct call *c, struct str path, int kind, struct issue_sou
 	} else {
 		path = path_resolve(&c->mem, c->dir, path);
 	}
+	if (kind < 0 && found == SOURCE_KINDS && path.p && file_is_dir(&c->mem, path) &&
+	    (e = source_find_in(c, &path, &found)))
+		return e;
 	if (kind < 0)
 		kind = (int)found;
 	out->kind = (enum source_kind)kind;
-	return reader_open(c, path, out);
+	if ((e = reader_open(c, path, out)) || kind != SOURCE_KINDS || out->lines)
+		return e;
+	return source_none(c, path);
 }

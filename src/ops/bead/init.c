@@ -50,9 +50,9 @@ static enum err bead_init_run(struct call *c, struct stores *s, const void *body
 	if (e)
 		return e;
 	bead_init_warn(c, &done, &b);
+	mention_warn(c, &b);
 	if (done.upstream)
 		call_warn(c, SETUP_DIALECT);
-	mention_warn(c, &b);
 	json_object(reply);
 	json_put_str(reply, "result", str_of(done.result));
 	json_put_str(reply, "prefix", b.about.prefix);

@@ -287,3 +287,40 @@ def test_a_record_with_thousands_of_unknown_keys_takes_little_memory(repo):
     subprocess.run([str(BIN / "bd"), "import", path], cwd=repo.path, env=environment(**repo.env), check=True,
                    capture_output=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (most, most)))
     assert repo.show("a-1")["k4000"] == 4000
+
+
+def test_new_ids_follow_the_imported_ones_if_nobody_chose_a_prefix(plain_repo):
+    plain_repo.bd("init").ok()
+    imported(plain_repo, write(plain_repo, issue("nora-6v2"), issue("nora-7"), issue("other-1")))
+    assert plain_repo.create("new").startswith("nora-")
+
+
+def test_a_chosen_prefix_stays_and_so_does_that_of_a_store_in_use(plain_repo, tmp_path):
+    plain_repo.bd("init").ok()
+    first = plain_repo.create("first")
+    imported(plain_repo, write(plain_repo, issue("nora-6v2")))
+    assert plain_repo.create("new").split("-")[0] == first.split("-")[0]
+
+
+def test_a_prefix_that_was_chosen_is_kept_by_an_import(repo):
+    imported(repo, write(repo, issue("nora-6v2")))
+    assert repo.create("new").startswith("bd-")
+
+
+def test_a_folder_may_be_named_if_it_is_a_project_with_issues(repo, tmp_path):
+    (tmp_path / "other" / ".beads").mkdir(parents=True)
+    (tmp_path / "other" / ".beads" / "issues.jsonl").write_text(json.dumps(issue("up-1")) + "\n")
+    assert imported(repo, str(tmp_path / "other"))[0] == {"created": 1}
+
+
+def test_a_folder_without_issues_is_an_error(repo, tmp_path):
+    (tmp_path / "none").mkdir()
+    error = repo.bd("--json", "import", str(tmp_path / "none")).error
+    assert error["message"] == f"there are no issues of another tracker in '{tmp_path / 'none'}'"
+
+
+def test_a_link_in_a_folder_that_was_named_is_not_followed(repo, tmp_path):
+    (tmp_path / "other" / ".beads").mkdir(parents=True)
+    (tmp_path / "secret.jsonl").write_text(json.dumps(issue("up-1")) + "\n")
+    (tmp_path / "other" / ".beads" / "issues.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    assert repo.bd("--json", "import", str(tmp_path / "other")).error["code"] == "unsafe_path"
