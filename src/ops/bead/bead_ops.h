@@ -51,8 +51,9 @@ extern const struct names directions; /* "down", "up", "both": enum side, and bo
 	  .help = "state at a past commit, time or age (2h)" }
 /* clang-format on */
 
-/* Repairs what is damaged, as 'bd repair --apply' does. */
-enum err bead_repair_damage(struct call *c);
+/* Repairs what is damaged, as 'bd repair --apply' does. `done` says what was repaired; absent:
+ * there was no damage. */
+enum err bead_repair_damage(struct call *c, struct str *done);
 
 /* --- conditions under which a change is made --- */
 

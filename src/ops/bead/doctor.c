@@ -301,11 +301,12 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 	struct inspection i;
 	struct journal_place known;
 	const struct body *in = body;
+	struct str repaired = { 0 };
 	struct beads b;
 	enum err e;
 
 	(void)s;
-	if (in->fix && (e = bead_repair_damage(c)))
+	if (in->fix && (e = bead_repair_damage(c, &repaired)))
 		return e;
 	e = beads_open(c, BEADS_READ, &b);
 	known = b.about.place;
@@ -313,6 +314,8 @@ static enum err bead_doctor_run(struct call *c, struct stores *s, const void *bo
 	    e != ERR_INTERNAL_ERROR)
 		return e;
 	json_array(&checks);
+	if (repaired.p)
+		bead_doctor_tell(&d, "repair", "fixed", repaired, NULL);
 	if (e) {
 		bead_doctor_tell(&d, e == ERR_JOURNAL_LOST ? "journal" : "store", "error",
 				 c->message, call_next_step(c).p);

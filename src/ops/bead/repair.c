@@ -185,12 +185,37 @@ static enum err bead_repair_run(struct call *c, struct stores *s, const void *bo
 	return ERR_OK;
 }
 
-enum err bead_repair_damage(struct call *c)
+/* One sentence about a repair, for 'bd doctor --fix'. */
+static struct str repair_summary(struct call *c, const struct value *report)
+{
+	const struct value *journal = value_find(report, "journal");
+	int64_t saved = 0, lost = 0, commits = 0;
+
+	value_int(journal, "salvaged", &saved);
+	value_int(journal, "lost", &lost);
+	value_int(report, "damaged", &commits);
+	if (journal)
+		return arena_fmt(&c->mem,
+				 "the journal was damaged: %lld record%s saved, %lld lost; the "
+				 "damaged files are kept as " STR_FMT,
+				 (long long)saved, saved == 1 ? "" : "s", (long long)lost,
+				 STR_ARG(value_str(journal, "kept_as")));
+	if (commits)
+		return arena_fmt(&c->mem,
+				 "%lld published commit%s damaged; the readable part is kept under "
+				 "refs/beads/backup/",
+				 (long long)commits, commits == 1 ? " was" : "s were");
+	return STR_NONE;
+}
+
+enum err bead_repair_damage(struct call *c, struct str *done)
 {
 	const struct body in = { .apply = true, .timeout = 30 * 1000 };
 	struct json report = json_new(&c->mem);
+	enum err e = bead_repair_run(c, NULL, &in, &report);
 
-	return bead_repair_run(c, NULL, &in, &report);
+	*done = e ? STR_NONE : repair_summary(c, value_read(&c->mem, json_text(&report)));
+	return e;
 }
 
 const struct op op_bead_repair = {
