@@ -77,6 +77,7 @@ enum field_flags {
 	FIELD_CLAIMS = 1 << 17,  /* if given, the operation claims beads */
 	FIELD_AGENT = 1 << 19,   /* names an agent, perhaps by an old name or as NAME@MACHINE */
 	FIELD_ASSUMED = 1 << 16, /* on a command line, the operation finds a default or refuses */
+	FIELD_REST = 1 << 20,    /* the rest of a command line, after "--" */
 	FIELD_ASKED = 1 << 18,   /* required of models, from whom the alternatives are hidden */
 };
 
@@ -95,6 +96,7 @@ enum field_role {
 	ROLE_INPUT,     /* the JSON that a host passes to its hook */
 	ROLE_LIMIT,     /* maximum number of results */
 	ROLE_LONG,      /* shows more columns */
+	ROLE_PARALLEL,  /* lists only beads that do not collide */
 	ROLE_PEEK,      /* reads without marking anything as read */
 	ROLE_STUCK,     /* only agents that make no progress */
 	ROLE_TIED,      /* ends at the end of its standard input */

@@ -30,8 +30,8 @@ static const struct field fields[] = {
 	  .help = "end at the end of standard input" },
 	{ "jobs", &kind_int, AT(jobs), FIELD_CLI, .role = ROLE_LIMIT, .letter = 'j', .min = 1,
 	  .max = 100, .preset = "4", .help = "maximum number of commands at a time, with --run" },
-	{ "command", &kind_str, AT(command), FIELD_LIST | FIELD_PLACE | FIELD_CLI, .arg = "COMMAND",
-	  .most = 100, .max = 65536, .help = "command to run, after --" },
+	{ "command", &kind_str, AT(command), FIELD_LIST | FIELD_PLACE | FIELD_REST | FIELD_CLI,
+	  .arg = "COMMAND", .most = 100, .max = 65536, .help = "command to run, after --" },
 	{ 0 },
 };
 

@@ -307,6 +307,29 @@ static enum err args_join(struct args_parser *p, const char *arg)
 				  arg));
 }
 
+/* Is the option of this field anywhere on the command line? */
+static bool args_has_flag(struct args_parser *p, const struct field *f)
+{
+	for (size_t i = 0; p->argv[i] && strcmp(p->argv[i], "--"); i++)
+		if (args_is_flag(p->argv[i]) && args_known_flag(p, p->argv[i]) == f)
+			return true;
+	return false;
+}
+
+/*
+ * The option that a positional argument stands for: the first required one that is missing. So
+ * 'bb agent show amber-otter' needs no '--agent'. Your own name is never meant.
+ */
+static const struct field *args_next_required(struct args_parser *p)
+{
+	for (const struct field *f = p->out->command->op->fields; f && f->name; f++)
+		if (field_shown(f) && field_required_cli(f) && f->kind->arg &&
+		    !(f->flags & (FIELD_PLACE | FIELD_LIST | FIELD_ACTOR)) && !args_given(p, f) &&
+		    !args_has_flag(p, f))
+			return f;
+	return NULL;
+}
+
 static enum err parse_place(struct args_parser *p, const char *arg)
 {
 	const struct field *f;
@@ -314,7 +337,10 @@ static enum err parse_place(struct args_parser *p, const char *arg)
 	if (!p->out->command)
 		return args_unknown_command(p, arg);
 	f = args_next_place(p);
-	if (f && f->flag && !(f->flags & FIELD_LIST) && args_given(p, f))
+	if (!f)
+		f = args_next_required(p);
+	if (f && f->flag && (f->flags & FIELD_PLACE) && !(f->flags & FIELD_LIST) &&
+	    args_given(p, f))
 		return call_fail(p->c, ERR_USAGE, "%s was given twice: as '%s' and with --%s",
 				 f->arg, arg, f->flag);
 	if (f)
@@ -372,13 +398,23 @@ static enum err args_check_text(struct call *c, char **argv)
 	return ERR_OK;
 }
 
+/* A usage of many options is no help on one line. */
+static void args_show_usage(struct call *c, const struct args *out)
+{
+	enum { LINE = 72 };
+	struct str usage = help_usage(&c->mem, out->face, out->command);
+
+	if (utf8_width(usage) <= LINE)
+		call_step(c, "Usage: " STR_FMT, STR_ARG(usage));
+}
+
 enum err args_parse(struct call *c, const struct face *face, char **argv, struct args *out)
 {
 	struct args_parser p = { .c = c, .out = out, .argv = argv };
 	size_t count = 0;
 	enum err e;
 
-	*out = (struct args){ .face = face, .words = STR("") };
+	*out = (struct args){ .face = face, .words = STR(""), .argv = argv };
 	for (const struct field *f = face->globals; f->name; f++)
 		field_clear(f, &out->globals);
 	/* --json is looked for first, because it decides how errors are printed */
@@ -410,6 +446,6 @@ enum err args_parse(struct call *c, const struct face *face, char **argv, struct
 	if (!out->command)
 		return out->globals.json ? no_command(c, face) : ERR_OK;
 	if ((e = request_check(c, &out->request)) == ERR_USAGE)
-		call_step(c, "Usage: " STR_FMT, STR_ARG(help_usage(&c->mem, face, out->command)));
+		args_show_usage(c, out);
 	return e;
 }

@@ -10,6 +10,7 @@ struct args {
 	struct str words;              /* the words of the command that were given */
 	struct globals globals;
 	struct request request;
+	char **argv; /* as typed, without the program */
 };
 
 /*

@@ -98,6 +98,7 @@ enum err args_unknown_command(struct args_parser *p, const char *word)
 				     p->out->words.n ? " " : "", word);
 	struct nearest near = nearest_to(words);
 
+	near.edits = nearest_to(str_of(word)).edits; /* the words before it are right */
 	for (const struct command *cmd = p->out->face->commands; cmd->words; cmd++) {
 		args_consider(&near, args_group(words, cmd));
 		if (args_may_mean(words, cmd))
@@ -110,7 +111,9 @@ enum err args_unknown_command(struct args_parser *p, const char *word)
 	if (near.best.p)
 		return call_step(c, "Run '%s --help' to see the commands. Did you mean: " STR_FMT,
 				 program, STR_ARG(args_right_command(p, word, near.best)));
-	return call_step(c, "Run '%s --help' to see the commands.", program);
+	return call_step(c, "Run '%s%s" STR_FMT " --help' to see %s commands.", program,
+			 p->out->words.n ? " " : "", STR_ARG(p->out->words),
+			 p->out->words.n ? "its" : "the");
 }
 
 enum err args_unknown_flag(struct args_parser *p, const char *arg)

@@ -73,6 +73,8 @@ static void usage_field(struct buf *b, const struct field *f)
 	bool required = field_required_cli(f), list = f->flags & FIELD_LIST;
 
 	buf_put(b, required ? STR(" ") : STR(" ["));
+	if (f->flags & FIELD_REST)
+		buf_put(b, STR("-- "));
 	if (!(f->flags & FIELD_PLACE))
 		buf_fmt(b, "--" STR_FMT "%s", STR_ARG(field_flag(b->mem, f)),
 			f->kind->arg ? " " : "");
@@ -82,14 +84,20 @@ static void usage_field(struct buf *b, const struct field *f)
 	buf_put(b, required ? STR("") : STR("]"));
 }
 
+/* Arguments come first, then options, then a command after "--". */
+static int usage_order(const struct field *f)
+{
+	return f->flags & FIELD_REST ? 2 : !(f->flags & FIELD_PLACE);
+}
+
 struct str help_usage(struct arena *mem, const struct face *face, const struct command *cmd)
 {
 	struct buf b = { .mem = mem };
 
 	buf_fmt(&b, "%s %s", face->name, cmd->words);
-	for (int pass = 0; pass < 2; pass++)
+	for (int pass = 0; pass < 3; pass++)
 		for (const struct field *f = cmd->op->fields; f && f->name; f++)
-			if (field_shown(f) && ((f->flags & FIELD_PLACE) == 0) == pass)
+			if (field_shown(f) && usage_order(f) == pass)
 				usage_field(&b, f);
 	return buf_str(&b);
 }

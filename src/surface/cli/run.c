@@ -21,7 +21,7 @@ static const struct field fields[] = {
 	{ "timeout", &kind_duration, offsetof(struct body, timeout), FIELD_CLI,
 	  .help = "how long to wait (default: until they are free)" },
 	{ "command", &kind_str, offsetof(struct body, command),
-	  FIELD_LIST | FIELD_PLACE | FIELD_REQUIRED | FIELD_CLI, .arg = "COMMAND",
+	  FIELD_LIST | FIELD_PLACE | FIELD_REST | FIELD_REQUIRED | FIELD_CLI, .arg = "COMMAND",
 	  .help = "command to run, after --" },
 	{ 0 },
 };
