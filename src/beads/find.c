@@ -162,8 +162,11 @@ enum err find_buried(struct call *c, struct beads *b, struct str text, struct st
 		return e;
 	if (count > 1)
 		return find_ambiguous(c, text, ids, count);
-	if (!count)
-		return find_not_found(c, text);
+	if (!count) {
+		call_fail(c, ERR_NOT_FOUND, "there is no deleted bead '" STR_FMT "'",
+			  STR_ARG(text));
+		return call_step(c, "Run 'bd deleted' to list the deleted beads.");
+	}
 	*id = ids[0];
 	return cache_find_tombstone(c, &b->cache, ids[0], line);
 }

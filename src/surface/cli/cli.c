@@ -476,6 +476,17 @@ static bool cli_preview(struct call *c, const struct args *a, struct request *lo
 	return !failed;
 }
 
+/* The command line as typed, with the program's name. */
+static struct str cli_line(struct call *c, const struct args *a)
+{
+	struct buf b = { .mem = &c->mem };
+
+	buf_put(&b, str_of(a->face->name));
+	for (char **arg = a->argv; *arg; arg++)
+		buf_fmt(&b, " " STR_FMT, STR_ARG(spawn_word(b.mem, str_of(*arg))));
+	return buf_str(&b);
+}
+
 /* Fails after a preview that nobody could confirm, because there is no terminal. */
 static int cli_unconfirmed(struct call *c, const struct args *a, struct str preview)
 {
@@ -485,7 +496,7 @@ static int cli_unconfirmed(struct call *c, const struct args *a, struct str prev
 	json_put_raw(&details, "preview", preview);
 	json_end(&details);
 	call_fail(c, ERR_INVALID_INPUT, "nothing was deleted: --yes is required");
-	call_step(c, "If these are the right beads, run the command again with --yes.");
+	call_step(c, "If these are the right beads: " STR_FMT " --yes", STR_ARG(cli_line(c, a)));
 	call_detail(c, json_text(&details));
 	return print_error(c, a, STR_NONE);
 }

@@ -1,7 +1,7 @@
 """bd: the commands in the hint of an error name the bead, and work when pasted."""
 import pytest
 
-from hints import quoted_commands, run_command
+from hints import command_of, quoted_commands, run_command
 
 
 def closed(repo, bead):
@@ -59,3 +59,28 @@ def test_the_command_of_the_hint_breaks_the_cycle(repo, kind, length):
     [command] = quoted_commands(repo.bd("--json", *closing).error["hint"])
     run_command(repo, command).ok()
     repo.bd(*closing).ok()
+
+
+def test_a_deletion_that_nobody_confirms_names_the_whole_command(repo):
+    bead = repo.create("x")
+    hint = repo.bd("--json", "delete", bead, "--reason", "not needed").error["hint"]
+    command = command_of(hint, "bd")
+    assert command == f"bd --json delete {bead} --reason 'not needed' --yes"
+    run_command(repo, command)
+    assert repo.ids("deleted") == [bead]
+
+
+def test_a_bead_that_was_not_deleted_leads_to_the_deleted_ones(repo):
+    error = repo.bd("--json", "undelete", "zz").error
+    assert error["message"] == "there is no deleted bead 'zz'"
+    assert quoted_commands(error["hint"]) == ["bd deleted"]
+
+
+@pytest.mark.parametrize("words", [["dep", "zz"], ["label", "zz", "x"], ["epic", "zz"]])
+def test_a_wrong_word_of_a_group_leads_to_the_help_of_the_group(repo, words):
+    assert repo.bd("--json", *words).error["hint"] == f"Run 'bd {words[0]} --help' to see its commands."
+
+
+@pytest.mark.parametrize("words", [["search"], ["close"], ["dep", "add"]])
+def test_a_missing_argument_never_prints_a_usage_of_many_lines(repo, words):
+    assert len(repo.bd("--json", *words).error["hint"]) <= 80
