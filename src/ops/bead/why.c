@@ -2,6 +2,7 @@
 
 #include "base/moment.h"
 #include "base/text/json.h"
+#include "base/text/value.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 #include "store/db/bead_ready.h"
@@ -34,7 +35,9 @@ static void bead_why_put(struct json *j, const char *code, struct str id, struct
 
 static void bead_why_put_holding(struct call *c, const struct bead_row *row, struct json *j)
 {
-	const char *end = row->lease ? moment_format(&c->mem, row->lease).p : "";
+	const char *end = row->lease ? moment_format(&c->mem, row->lease).p : "",
+		   *left = duration_left(&c->mem, row->lease - c->now_ms).p;
+	struct str reason = value_str(value_read(&c->mem, row->line), "blocked_reason");
 	struct arena *mem = &c->mem;
 
 	switch (bead_row_holding(row, c->actor, c->now_ms)) {
@@ -48,17 +51,18 @@ static void bead_why_put_holding(struct call *c, const struct bead_row *row, str
 		break;
 	case HOLDING_IN_PROGRESS:
 		bead_why_put(j, "in_progress", STR_NONE,
-			     row->lease ? arena_fmt(mem, STR_FMT " has claimed it until %s",
-						    STR_ARG(row->assignee), end) :
+			     row->lease ? arena_fmt(mem, STR_FMT " has claimed it for another %s",
+						    STR_ARG(row->assignee), left) :
 			     row->assignee.p ?
 					  arena_fmt(mem, STR_FMT " has claimed it, without a lease",
 						    STR_ARG(row->assignee)) :
-					  STR("it is in progress and unclaimed"));
+			     reason.p ? arena_fmt(mem, "it is blocked: " STR_FMT, STR_ARG(reason)) :
+					STR("it is in progress and unclaimed"));
 		break;
 	case HOLDING_CLAIMED:
 		bead_why_put(j, "claimed", STR_NONE,
-			     arena_fmt(mem, STR_FMT " has claimed it until %s",
-				       STR_ARG(row->assignee), end));
+			     arena_fmt(mem, STR_FMT " has claimed it for another %s",
+				       STR_ARG(row->assignee), left));
 		break;
 	case HOLDING_NONE:
 		bead_why_put(j, "open", STR_NONE,
@@ -88,7 +92,7 @@ static enum err bead_why_put_blockers(struct call *c, struct beads *b, const str
 			     STR("it is its own ancestor, through a cycle "
 				 "of parents"));
 	if (!e && !row->blockers)
-		bead_why_put(j, "unblocked", STR_NONE, STR("nothing blocks it"));
+		bead_why_put(j, "unblocked", STR_NONE, STR("no open bead blocks it"));
 	if (!e && row->deferred > c->now_ms)
 		bead_why_put(j, "deferred", STR_NONE,
 			     row->deferred == MOMENT_LAST ?

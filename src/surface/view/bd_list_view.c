@@ -279,7 +279,23 @@ static struct str list_count(struct view *v, int64_t count)
 	return arena_fmt(v->out.mem, "%" PRId64 " bead%s", count, count == 1 ? "" : "s");
 }
 
-/* "12 beads: 8 open, 2 blocked, 2 in progress", or how many there are besides those shown. */
+/* How many there are besides those shown; false: all are shown. */
+static bool list_put_rest(struct view *v, const struct value *data)
+{
+	if (v->total > (int64_t)data->count) {
+		view_line(v, "%zu of %s%s; -n 0 shows all.", data->count,
+			  v->total >= TOTAL_MOST ? "more than " : "",
+			  list_count(v, v->total >= TOTAL_MOST ? TOTAL_MOST - 1 : v->total).p);
+		return true;
+	}
+	if (!v->total && (int64_t)data->count == view_limit(v)) {
+		view_line(v, "The first %zu; -n 0 shows all.", data->count);
+		return true;
+	}
+	return false;
+}
+
+/* "12 beads: 8 open, 2 blocked, 2 in progress" */
 static void list_put_total(struct view *v, const struct value *data)
 {
 	static const char *const words[] = { [STATE_OPEN] = "open",
@@ -289,16 +305,8 @@ static void list_put_total(struct view *v, const struct value *data)
 	size_t count[STATES] = { 0 };
 	bool first = true;
 
-	if (v->total > (int64_t)data->count) {
-		view_line(v, "%zu of %s%s; -n 0 shows all.", data->count,
-			  v->total >= TOTAL_MOST ? "more than " : "",
-			  list_count(v, v->total >= TOTAL_MOST ? TOTAL_MOST - 1 : v->total).p);
+	if (list_put_rest(v, data))
 		return;
-	}
-	if (!v->total && (int64_t)data->count == view_limit(v)) {
-		view_line(v, "The first %zu; -n 0 shows all.", data->count);
-		return;
-	}
 	VALUE_EACH(one, data)
 		count[list_state(one)]++;
 	for (size_t i = 0; i < STATES; i++)
@@ -341,16 +349,41 @@ void bd_view_plan(struct view *v, const struct value *data)
 	table_print(&t);
 }
 
+/* Were beads asked for that do not collide? */
+static bool list_in_parallel(const struct view *v)
+{
+	const int64_t *count = v->asked ? request_value(v->asked, ROLE_PARALLEL) : NULL;
+
+	return count && *count != ABSENT;
+}
+
+/* "3 beads ready, 2 left out" */
+static void list_put_ready_total(struct view *v, const struct value *data)
+{
+	int64_t left_out = 0;
+
+	VALUE_EACH(one, data)
+		left_out += value_yes(one, "left_out");
+	if (list_put_rest(v, data))
+		return;
+	buf_fmt(&v->out, "%s ready", list_count(v, (int64_t)data->count - left_out).p);
+	if (left_out)
+		buf_fmt(&v->out, ", %" PRId64 " left out", left_out);
+	buf_char(&v->out, '\n');
+}
+
 void bd_view_ready(struct view *v, const struct value *data)
 {
-	if (!data->count) {
+	if (!data->count && list_in_parallel(v)) {
+		view_line(v, "No bead can be worked on without a likely collision.");
+	} else if (!data->count) {
 		view_line(v, "No beads are ready. 'bd blocked' lists blocked beads, 'bd list' all "
 			     "open ones.");
 	} else if (view_wants(v, ROLE_CLAIM)) {
 		bd_view_claimed(v, data);
 	} else {
 		list_put_table(v, data);
-		list_put_total(v, data);
+		list_put_ready_total(v, data);
 	}
 }
 
@@ -367,7 +400,8 @@ void bd_view_blocked(struct view *v, const struct value *data)
 		return;
 	}
 	table_print(&t);
-	list_put_total(v, data);
+	if (!list_put_rest(v, data))
+		view_line(v, "%s blocked", list_count(v, (int64_t)data->count).p);
 }
 
 void bd_view_epics(struct view *v, const struct value *data)

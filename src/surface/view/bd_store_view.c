@@ -134,7 +134,14 @@ void bd_view_setting(struct view *v, const struct value *data)
 		  STR_ARG(value_str(data, "value")), value_yes(data, "set") ? "" : "  (default)");
 }
 
+/* In a list, with the meaning. */
+static void view_explained_setting(struct view *v, const struct value *one)
+{
+	bd_view_setting(v, one);
+	view_wrap(v, value_str(one, "help"), 4);
+}
+
 void bd_view_settings(struct view *v, const struct value *data)
 {
-	view_each(v, data, bd_view_setting);
+	view_each(v, data, view_explained_setting);
 }

@@ -9,6 +9,12 @@
 
 enum { VALUE_COLUMNS = 60 };
 
+/* Relative, and exact with --long. */
+static struct str history_time(struct view *v, struct str moment)
+{
+	return view_wants(v, ROLE_LONG) ? moment : view_age(v, moment);
+}
+
 /* --- syncs --- */
 
 void bd_sync_state(struct view *v, const struct value *data)
@@ -20,13 +26,13 @@ void bd_sync_state(struct view *v, const struct value *data)
 	if (pending)
 		view_line(v, "%" PRId64 " change%s not pushed yet%s" STR_FMT ".", pending,
 			  pending == 1 ? " is" : "s are", oldest.p ? ", the oldest from " : "",
-			  STR_ARG(oldest));
+			  STR_ARG(history_time(v, oldest)));
 	else
 		view_line(v, "All changes are in a commit%s.",
 			  published && published->type == VALUE_BOOL && !published->yes ?
 				  ", which is not pushed yet" :
 				  "");
-	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? last : STR("never")));
+	view_line(v, "Last sync: " STR_FMT, STR_ARG(last.p ? history_time(v, last) : STR("never")));
 	if (failures)
 		view_line(v, "It has failed %" PRId64 " time%s since: " STR_FMT, failures,
 			  failures == 1 ? "" : "s", STR_ARG(value_str(data, "last_error")));
@@ -198,12 +204,6 @@ void bd_view_repair(struct view *v, const struct value *data)
 
 /* --- the past --- */
 
-/* Relative, and exact with --long. */
-static struct str history_time(struct view *v, struct str moment)
-{
-	return view_wants(v, ROLE_LONG) ? moment : view_age(v, moment);
-}
-
 /* Fields that follow from another one: who closed a bead and when is who changed it and when. */
 static const struct names detail_fields =
 	NAMES_OF("assignee_at", "assignee_expires", "closed_at", "closed_by", "closed_on_branch");
@@ -243,6 +243,14 @@ static struct str history_value(struct view *v, const struct value *value)
 	return utf8_shorten(v->out.mem, json_text(&j), VALUE_COLUMNS);
 }
 
+/* Was the bead deferred, or no longer deferred? The store keeps that as a status of upstream's. */
+static bool history_is_deferral(const struct value *field)
+{
+	return str_is(value_str(field, "field"), "original_status") &&
+	       (str_is(value_str(field, "new"), "deferred") ||
+		(str_is(value_str(field, "old"), "deferred") && !value_str(field, "new").p));
+}
+
 static void history_put_fields(struct view *v, const struct value *change)
 {
 	const struct value *fields = value_find(change, "fields");
@@ -253,10 +261,14 @@ static void history_put_fields(struct view *v, const struct value *change)
 
 		if (!view_wants(v, ROLE_LONG) && names_has(&detail_fields, value_str(f, "field")))
 			continue;
-		view_line(v, "    " STR_FMT ": " STR_FMT " → " STR_FMT,
-			  STR_ARG(value_str(f, "field")),
-			  STR_ARG(history_value(v, value_find(f, "old"))),
-			  STR_ARG(history_value(v, value_find(f, "new"))));
+		if (history_is_deferral(f))
+			view_line(v, "    deferred: %s",
+				  value_str(f, "new").p ? "no → yes" : "yes → no");
+		else
+			view_line(v, "    " STR_FMT ": " STR_FMT " → " STR_FMT,
+				  STR_ARG(value_str(f, "field")),
+				  STR_ARG(history_value(v, value_find(f, "old"))),
+				  STR_ARG(history_value(v, value_find(f, "new"))));
 	}
 }
 

@@ -84,6 +84,30 @@ void bd_view_updated(struct view *v, const struct value *data)
 	view_each(v, data, bd_view_updated_one);
 }
 
+/* A date that somebody has chosen is shown as it is, and how far away it is. */
+static struct str bead_date(struct view *v, struct str date)
+{
+	return date.p ? arena_fmt(v->out.mem, STR_FMT " (%s)", STR_ARG(date), view_age(v, date).p) :
+			STR_NONE;
+}
+
+static void bd_view_deferred_one(struct view *v, const struct value *bead)
+{
+	struct str until = value_str(bead, "defer_until");
+
+	bead_put_line(v, "Deferred", bead);
+	if (until.p)
+		view_line(v, "  not ready before " STR_FMT, STR_ARG(bead_date(v, until)));
+	else
+		view_line(v, "  not ready before: bd undefer " STR_FMT,
+			  STR_ARG(value_str(bead, "id")));
+}
+
+void bd_view_deferred(struct view *v, const struct value *data)
+{
+	view_each(v, data, bd_view_deferred_one);
+}
+
 static void bd_view_reopened_one(struct view *v, const struct value *bead)
 {
 	bead_put_change(v, "Reopened", bead);
@@ -261,20 +285,23 @@ static void bead_put_options(struct view *v, const struct value *bead)
 	}
 }
 
-/* A date that somebody has chosen is shown as it is, and how far away it is. */
-static struct str bead_date(struct view *v, struct str date)
+/* A bead that was deferred without a time waits for 'bd undefer'. */
+static void bead_put_deferral(struct view *v, const struct value *bead)
 {
-	return date.p ? arena_fmt(v->out.mem, STR_FMT " (%s)", STR_ARG(date), view_age(v, date).p) :
-			STR_NONE;
+	struct str was = value_str(bead, "original_status"), until = value_str(bead, "defer_until");
+	bool deferred = str_is(was, "deferred");
+
+	bead_put_fact(v, "imported as", deferred ? STR_NONE : was);
+	bead_put_fact(v, "deferred",
+		      deferred && !until.p ? STR("until 'bd undefer'") : bead_date(v, until));
 }
 
 static void bead_put_plan(struct view *v, const struct value *bead)
 {
 	int64_t minutes;
 
-	bead_put_fact(v, "imported as", value_str(bead, "original_status"));
+	bead_put_deferral(v, bead);
 	bead_put_fact(v, "due", bead_date(v, value_str(bead, "due_at")));
-	bead_put_fact(v, "deferred", bead_date(v, value_str(bead, "defer_until")));
 	if (value_int(bead, "estimated_minutes", &minutes))
 		bead_put_fact(v, "estimate", arena_fmt(v->out.mem, "%" PRId64 " minutes", minutes));
 	bead_put_fact(v, "spec", value_str(bead, "spec_id"));
@@ -312,6 +339,8 @@ static void bead_put_page(struct view *v, const struct value *bead)
 		      end.p ? arena_fmt(mem, STR_FMT ", %s", STR_ARG(value_str(bead, "assignee")),
 					bead_lease(v, end).p) :
 			      value_str(bead, "assignee"));
+	if (str_is(status, "in_progress") && !value_str(bead, "assignee").p)
+		bead_put_fact(v, "blocked", value_str(bead, "blocked_reason"));
 	bead_put_fact(v, "labels", view_join(v, value_find(bead, "labels")));
 	bead_put_fact(v, "touches", view_join(v, value_find(bead, "touches")));
 	bead_put_fact(v, "parent", value_str(bead, "parent"));
@@ -333,7 +362,7 @@ static void bead_put_page(struct view *v, const struct value *bead)
 	bead_put_links(v, "Needed by", value_find(bead, "dependents"), true);
 	if (comments && comments->count) {
 		buf_char(&v->out, '\n');
-		view_paint(v, PAINT_BOLD, STR("Notes\n"));
+		view_paint(v, PAINT_BOLD, STR("Comments\n"));
 	}
 	bead_put_notes(v, comments);
 }
@@ -364,7 +393,7 @@ void bd_view_comment(struct view *v, const struct value *data)
 void bd_view_comments(struct view *v, const struct value *data)
 {
 	if (!data->count)
-		view_line(v, "No notes.");
+		view_line(v, "No comments.");
 	bead_put_notes(v, data);
 }
 

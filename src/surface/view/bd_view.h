@@ -16,6 +16,7 @@ struct str bd_view_relation(struct str kind, bool up);
 
 void bd_view_created(struct view *v, const struct value *data);
 void bd_view_updated(struct view *v, const struct value *data);
+void bd_view_deferred(struct view *v, const struct value *data);
 void bd_view_reopened(struct view *v, const struct value *data);
 void bd_view_restored(struct view *v, const struct value *data);
 void bd_view_claimed(struct view *v, const struct value *data);

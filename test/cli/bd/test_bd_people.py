@@ -147,3 +147,58 @@ def test_created_at_in_the_list_for_people(repo):
     clock(repo, m=5)
     assert "created     5m ago by alice\n" in repo.bd("show", bead).ok().out
     assert stamp() in repo.bd("show", bead, "--long").ok().out
+
+
+def test_a_list_of_ready_or_blocked_beads_says_so_at_its_end(repo):
+    a, b = repo.create("a"), repo.create("b")
+    repo.bd("dep", "add", b, a).ok()
+    assert repo.bd("ready").ok().out.splitlines()[-1] == "1 bead ready"
+    assert repo.bd("blocked").ok().out.splitlines()[-1] == "1 bead blocked"
+    assert repo.bd("list").ok().out.splitlines()[-1] == "2 beads: 1 open, 1 blocked"
+
+
+def test_a_deferred_bead_is_called_deferred(repo):
+    bead = repo.create("a")
+    assert repo.bd("defer", bead).ok().out == f"Deferred {bead}: a\n  not ready before: bd undefer {bead}\n"
+    shown = repo.bd("show", bead).ok().out
+    assert "  deferred    until 'bd undefer'\n" in shown and "imported as" not in shown
+    assert "    deferred: yes → no\n" in repo.bd("undo").ok().out
+    assert repo.bd("defer", bead, "--until", "2100-01-01").ok().out.startswith(
+        f"Deferred {bead}: a\n  not ready before 2100-01-01T00:00:00.000Z (in ")
+
+
+def test_the_time_that_is_left_is_not_rounded_down(repo):
+    clock(repo)
+    bead = repo.create("a")
+    assert "lease ends in 2h," in repo.bd("claim", bead, "--lease", "2h").ok().out
+    clock(repo, s=1)
+    assert "lease ends in 2h\n" in repo.bd("show", bead).ok().out
+    clock(repo, m=1)
+    assert "lease ends in 1h59m\n" in repo.bd("show", bead).ok().out
+    clock(repo, m=75)
+    assert "lease ends in 45m\n" in repo.bd("show", bead).ok().out
+    bob = {"BD_ACTOR": "bob"}
+    assert f"'{bead}' is claimed by alice for another 45m" in repo.bd("claim", bead, env=bob).err
+    assert "  alice has claimed it for another 45m\n" in repo.bd("why", bead, env=bob).ok().out
+
+
+def test_the_last_sync_is_relative_for_people(repo):
+    repo.create("a")
+    repo.bd("sync").ok()
+    assert "Last sync: just now\n" in repo.bd("status").ok().out
+
+
+def test_a_setting_is_listed_with_its_meaning(repo):
+    shown = repo.bd("config", "list").ok().out
+    assert "claim.lease = 1h  (default)\n    lease duration of a claim\n" in shown
+    assert repo.bd("config", "get", "claim.lease").ok().out == "claim.lease = 1h  (default)\n"
+
+
+def test_a_task_that_vybe_blocked_says_why(repo):
+    bead = repo.create("a")
+    repo.run("task", "complete", "--id", bead, "--outcome", "blocked", "--summary", "no access", "--agent", "alice", "--request-id", "r",
+             program="vybe").ok()
+    assert "  blocked     no access\n" in repo.bd("show", bead).ok().out
+    assert "  it is blocked: no access\n" in repo.bd("why", bead).ok().out
+    repo.bd("update", bead, "--status", "open").ok()
+    assert "no access" not in repo.bd("show", bead).ok().out

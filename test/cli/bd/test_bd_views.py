@@ -48,9 +48,9 @@ def test_the_total_of_one_state_and_of_one_bead(repo):
 def test_a_limited_list_shows_the_total(repo):
     for i in range(5):
         repo.create(str(i))
-    for command in ("list", "ready"):
+    for command, word in (("list", "open"), ("ready", "ready")):
         assert repo.bd(command, "-n", "3").ok().out.endswith("\n3 of 5 beads; -n 0 shows all.\n")
-        assert repo.bd(command, "-n", "5").ok().out.endswith("\n5 beads open\n")
+        assert repo.bd(command, "-n", "5").ok().out.endswith(f"\n5 beads {word}\n")
 
 
 def test_the_json_of_a_list_has_no_new_members(busy):
