@@ -154,7 +154,7 @@ static enum err request_check_actor(struct call *c, const struct op *op)
 	if (!c->actor.p) {
 		call_fail(c, ERR_IDENTITY_REQUIRED, "this command requires your name");
 		return !c->wire && (op->flags & (OP_VYBE | OP_NAMES)) ?
-			       call_step(c, "Pass --agent NAME, or set VYBE_AGENT.") :
+			       call_step(c, "Pass --agent NAME, or set ABACUS_AGENT.") :
 			       c->code;
 	}
 	return identity_check(c, &c->actor, op->flags & OP_BOARD ? AGENT_MOST : ACTOR_MOST);
@@ -170,10 +170,9 @@ static enum err request_name_actor(struct call *c, const struct field *f, struct
 	if (!name->p && !call_named(c)) {
 		if (!(f->flags & FIELD_REQUIRED))
 			return ERR_OK;
-		call_fail(c, ERR_USAGE, "%s is missing", field_label(c, f));
+		call_fail(c, ERR_USAGE, "this command requires your name");
 		return call_step(c, c->wire ? "Pass your name as \"agent\"." :
-					      "Add --as NAME, where NAME is your agent's name, or "
-					      "set ABACUS_AGENT.");
+					      "Pass --as NAME, or set ABACUS_AGENT.");
 	}
 	if (!name->p)
 		*name = c->actor;

@@ -13,6 +13,12 @@ static void view_stuck(struct view *v, const struct value *stuck)
 	view_say(v, stuck, " on {bead_id}: {text}");
 }
 
+/* The name of the agent for all commands of a shell. */
+static void agent_put_export(struct view *v, const struct value *agent)
+{
+	view_say(v, agent, "To use this name in all commands: export ABACUS_AGENT={agent_id}");
+}
+
 void bb_view_registered(struct view *v, const struct value *data)
 {
 	struct str liveness = value_str(data, "liveness"), name = value_str(data, "display_name");
@@ -25,6 +31,14 @@ void bb_view_registered(struct view *v, const struct value *data)
 	view_paint(v, view_liveness(liveness), liveness);
 	view_say(v, data, ", last seen {last_seen_at~}");
 	view_stuck(v, value_find(data, "stuck"));
+}
+
+void bb_view_register(struct view *v, const struct value *data)
+{
+	buf_put(&v->out, STR("Registered "));
+	view_paint(v, PAINT_BOLD, value_str(data, "agent_id"));
+	view_say(v, data, " ({role}).");
+	agent_put_export(v, data);
 }
 
 void bb_view_registry(struct view *v, const struct value *data)
@@ -118,7 +132,7 @@ void bb_view_inbox(struct view *v, const struct value *data)
 	VALUE_EACH(one, data)
 		mail_head(v, one);
 	if (!data->count)
-		view_line(v, "Nothing.");
+		view_line(v, "No messages.");
 }
 
 /* Whether the request named no message, so that the newest was taken. */
@@ -194,11 +208,11 @@ void bb_view_session(struct view *v, const struct value *data)
 			   *advice = value_find(data, "recommendation"),
 			   *held = value_find(data, "reservations");
 
-	view_line(v, "You are %s " STR_FMT ":", resumed->count ? "again" : "now",
-		  STR_ARG(value_str(value_find(data, "agent"), "agent_id")));
-	view_line(v, "  " STR_FMT,
+	view_line(v, "You are %s " STR_FMT ": " STR_FMT ".", resumed->count ? "again" : "now",
+		  STR_ARG(value_str(value_find(data, "agent"), "agent_id")),
 		  STR_ARG(resumed->count ? value_str(resumed, "evidence") :
 					   value_str(advice, "reason")));
+	agent_put_export(v, value_find(data, "agent"));
 	VALUE_EACH(one, held)
 		bb_view_reservation(v, one);
 }
@@ -305,8 +319,12 @@ void bb_view_guard(struct view *v, const struct value *data)
 
 void bb_view_hooks(struct view *v, const struct value *data)
 {
-	VALUE_EACH(one, data)
-		view_say(v, one, "{path}: {change}");
+	VALUE_EACH(one, data) {
+		struct str change = value_str(one, "change");
+
+		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "path")),
+			  STR_ARG(str_is(change, "made") ? STR("created") : change));
+	}
 }
 
 void bb_view_events(struct view *v, const struct value *data)

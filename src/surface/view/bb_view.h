@@ -22,6 +22,7 @@ void bb_view_refs(struct view *v, const struct value *data);
 void bb_view_clear(struct view *v, const struct value *data);
 void bb_view_summary(struct view *v, const struct value *data);
 
+void bb_view_register(struct view *v, const struct value *data);
 void bb_view_registered(struct view *v, const struct value *data);
 void bb_view_sent(struct view *v, const struct value *data);
 void bb_view_inbox(struct view *v, const struct value *data);

@@ -353,9 +353,9 @@ def test_without_the_program_commits_pass(repo):
 
 def test_for_people(repo):
     assert "1 file checked: allowed." in repo.bb("agent", "guard", "doc", "--agent", OTHER).ok().out
-    assert "pre-commit: made" in repo.bb("agent", "guard", "install").ok().out
+    assert "pre-commit: created" in repo.bb("agent", "guard", "install").ok().out
     done = repo.bb("agent", "guard", "src", "--agent", OTHER)
-    assert done.out == "" and done.err.startswith("error: 'src' is reserved by 'amber-otter' until ")
+    assert done.out == "" and done.err.startswith("error: 'src' is reserved by 'amber-otter' for another 2h")
 
 
 def test_where_reservations_overlap_the_first_one_decides(repo):

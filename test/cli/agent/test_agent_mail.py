@@ -441,7 +441,7 @@ def test_the_agent_can_be_named_by_the_environment(two):
     for env, args in (({"BB_AGENT_ID": "cobalt-harbor"}, []), ({}, ["--as", "cobalt-harbor"])):
         assert two.bb(*args, "agent", "inbox", "--json", env=env).json["data"] == [sent]
     reply = agent(two, "inbox")
-    assert reply["error"]["code"] == "INVALID_ARGS" and "--agent is missing" in reply["error"]["message"]
+    assert reply["error"]["code"] == "INVALID_ARGS" and "this command requires your name" in reply["error"]["message"]
     assert inbox(two, env={"BB_AGENT_ID": "amber-otter"}) == [sent]  # what is said counts
 
 

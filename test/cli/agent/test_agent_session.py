@@ -312,7 +312,10 @@ def test_the_git_index_is_not_changed(repo):
 
 
 def test_for_people(repo):
-    assert "You are now blue-fox" in repo.bb("agent", "init", "--register", "blue-fox").ok().out
+    assert repo.bb("agent", "init", "--register", "blue-fox").ok().out == (
+        "You are now blue-fox: no unfinished work here.\nTo use this name in all commands: export ABACUS_AGENT=blue-fox\n")
+    assert repo.bb("agent", "register", "--name", "red-fox", "--role", "ui").ok().out == (
+        "Registered red-fox (ui).\nTo use this name in all commands: export ABACUS_AGENT=red-fox\n")
     left_files(repo)
     assert "You are again amber-otter" in repo.bb("agent", "init", "--adopt", "amber-otter").ok().out
     assert agent(repo, "init", "--adopt", "amber-otter", warned="make sure that no other session uses its name")["ok"]
