@@ -171,6 +171,16 @@ static void status_put_agents(struct view *v, const struct value *data)
 
 /* --- attention --- */
 
+/* A text that begins at column `indent` of the present line, wrapped. */
+static void status_wrap(struct view *v, struct str text, size_t indent)
+{
+	struct view part = *v;
+
+	part.out = (struct buf){ .mem = v->out.mem };
+	view_wrap(&part, text, indent);
+	buf_put(&v->out, str_skip(buf_str(&part.out), indent));
+}
+
 static void status_put_attention(struct view *v, const struct value *data)
 {
 	const struct value *list = value_find(data, "attention");
@@ -184,15 +194,12 @@ static void status_put_attention(struct view *v, const struct value *data)
 			   age = since.p ? arena_fmt(v->out.mem, " (" STR_FMT ")",
 						     STR_ARG(view_age(v, since))) :
 					   STR("");
-		size_t room = status_room(v, INDENT + 2 + utf8_width(age));
 
 		view_target(v, value_str(one, "bead_id"));
 		buf_pad(&v->out, ' ', INDENT);
 		view_paint(v, PAINT_RED, STR("!"));
 		buf_char(&v->out, ' ');
-		buf_put(&v->out, utf8_shorten(v->out.mem, value_str(one, "text"), room));
-		view_paint(v, PAINT_DIM, age);
-		buf_char(&v->out, '\n');
+		status_wrap(v, arena_join(v->out.mem, value_str(one, "text"), age), INDENT + 2);
 		buf_pad(&v->out, ' ', INDENT + 2);
 		view_paint(v, PAINT_DIM, value_str(one, "command"));
 		buf_char(&v->out, '\n');
@@ -296,7 +303,11 @@ static void status_put_sync(struct view *v, const struct value *data)
 	buf_char(&v->out, '\n');
 	view_paint(v, PAINT_BOLD, STR("SYNC"));
 	buf_put(&v->out, STR("  "));
-	if (at.p)
+	if (at.p && value_count(sync, "failures"))
+		view_paint(v, PAINT_RED,
+			   arena_fmt(v->out.mem, "failing; the last success was " STR_FMT,
+				     STR_ARG(view_age(v, at))));
+	else if (at.p)
 		view_paint(v, PAINT_DIM, view_age(v, at));
 	else
 		view_paint(v, PAINT_DIM, STR("never; with a Git remote, run: bd sync"));

@@ -232,3 +232,24 @@ def test_the_cost_of_status_does_not_grow_with_closed_beads(crew):
         crew.act("close", crew.create(f"Old {i}"))
     found = status(crew)
     assert "Old" not in json.dumps({key: value for key, value in found.items() if key != "agents"})
+
+
+def test_an_entry_that_needs_attention_is_wrapped_and_not_cut(crew):
+    send(crew, "amber-otter", "cobalt-harbor", "BLOCKED", subject="Which of the two callbacks should the login use from now on?")
+    done = crew.run("status", program="abacus", env={"COLUMNS": "60"}).ok().out.splitlines()
+    start = next(i for i, line in enumerate(done) if line.startswith("  ! "))
+    end = next(i for i in range(start, len(done)) if done[i].strip().startswith("bb agent"))
+    text = " ".join(line.strip() for line in done[start:end])
+    assert "should the login use from now on? (just now)" in text and "…" not in text
+    assert all(len(line) <= 60 for line in done[start:end])
+
+
+def test_the_line_of_the_sync_says_that_it_fails(tmp_path):
+    remote = bare(tmp_path / "remote.git")
+    repo = clone(tmp_path / "here", remote)
+    repo.create("x")
+    repo.bd("sync").ok()
+    assert repo.run("status", program="abacus").ok().out.endswith("SYNC  just now\n")
+    shutil.rmtree(remote)
+    assert repo.bd("sync").code == 4
+    assert repo.run("status", program="abacus").ok().out.endswith("SYNC  failing; the last success was just now\n")
