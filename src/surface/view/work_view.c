@@ -45,12 +45,15 @@ void work_view_touches(struct view *v, const struct value *data)
 
 static void work_view_side(struct view *v, const struct value *side)
 {
-	struct str agent = value_str(side, "agent");
+	struct str agent = value_str(side, "agent"), title = value_str(side, "title");
 
 	buf_put(&v->out, STR("   "));
 	view_paint(v, PAINT_BOLD, value_str(side, "id"));
-	view_put(v, side, " {title}");
-	if (value_yes(side, "in_progress"))
+	if (title.p)
+		buf_fmt(&v->out, " " STR_FMT, STR_ARG(title));
+	if (!title.p) /* a bead that is not in progress, or a scope of no bead */
+		buf_fmt(&v->out, " (reserved by " STR_FMT ")", STR_ARG(agent));
+	else if (value_yes(side, "in_progress"))
 		buf_fmt(&v->out, " (in progress%s" STR_FMT ")", agent.p ? ", " : "",
 			STR_ARG(agent));
 	view_line(v, "%s", "");

@@ -288,3 +288,16 @@ def test_a_higher_score_hands_out_more_beads_at_a_higher_risk(repo):
     assert [one["id"] for one in repo.json("ready", "--parallel", "2", "--min-score", str(score))] == [a]
     assert [one["id"] for one in repo.json("ready", "--parallel", "2", "--min-score", str(score + 1))] == [a, b]
     assert "--min-score 50 accepts more risk" in repo.bd("ready", "--parallel", "2", "--explain").ok().err
+
+
+def test_a_bead_with_reserved_files_is_not_called_in_progress(repo):
+    bead, other = repo.create("a", "--touches", "src/a.c"), repo.create("b", "--touches", "src/a.c")
+    reserve(repo, "amber-otter", "src/a.c", bead)
+    assert f"   {bead} (reserved by amber-otter)\n   {other} b\n" in repo.bd("conflicts").ok().out
+
+
+def test_without_a_bead_for_parallel_work_the_reason_is_named(repo):
+    bead = repo.create("a", "--touches", "src/a.c")
+    reserve(repo, "amber-otter", "src/a.c", "bd-other")
+    assert repo.bd("ready", "--parallel", "1").ok().out == "No bead can be worked on without a likely collision.\n"
+    assert repo.bd("ready", "--parallel", "1", "--explain").ok().out.endswith("0 beads ready, 1 left out\n"), bead
