@@ -67,8 +67,8 @@ static enum err nothing_chosen(struct call *c, struct board *b)
 	if (e)
 		return e;
 	call_fail(c, ERR_INVALID_INPUT,
-		  "nothing was selected; there are %" PRId64 " messages, %" PRId64
-		  " offline agents and %" PRId64 " artifacts",
+		  "nothing was selected (messages: %" PRId64 ", offline agents: %" PRId64
+		  ", artifacts: %" PRId64 ")",
 		  counts.messages, counts.agents, counts.artifacts);
 	return call_step(c, "Select with --messages-before, --reset-offline or --artifacts; 'bb "
 			    "export' makes a copy first.");

@@ -61,6 +61,6 @@ void compat_view_setup(struct view *v, const struct value *data)
 		view_line(v, STR_FMT, STR_ARG(one->text));
 	if (!list)
 		view_line(v, STR_FMT ": %s (" STR_FMT ")", STR_ARG(value_str(data, "host")),
-			  there ? "calls us when a session starts" : "does not call us",
+			  there ? "hooks are installed" : "hooks are not installed",
 			  STR_ARG(value_str(data, "path")));
 }

@@ -12,12 +12,14 @@ static void view_share_on(struct view *v, const struct value *data)
 	int64_t others = value_count(data, "others"), waiting = value_count(data, "waiting");
 
 	view_say(v, data, "Sharing is on. This machine is '{name}' ({machine}).");
-	view_line(v, "Everybody who can read the repository at the Git remote can read the "
-		     "messages, reservations, posts, statuses, artifacts, memory and events of "
-		     "this project.");
-	view_line(v, "%lld other machine%s share%s here; %lld fact%s wait%s to be sent.",
-		  (long long)others, view_plural(others), others == 1 ? "s" : "",
-		  (long long)waiting, view_plural(waiting), waiting == 1 ? "s" : "");
+	view_wrap(v,
+		  STR("Everybody who can read the repository at the Git remote can read the "
+		      "messages, reservations, posts, statuses, artifacts, memory and events of "
+		      "this project."),
+		  0);
+	view_line(v, "%lld other machine%s share%s here; %lld change%s to send.", (long long)others,
+		  view_plural(others), others == 1 ? "s" : "", (long long)waiting,
+		  view_plural(waiting));
 	view_line(v, "To stop: abacus share off");
 }
 
@@ -28,8 +30,8 @@ static void view_share_off(struct view *v, const struct value *data)
 	view_line(v, "Sharing is off. Mail, reservations, posts and memory stay on this machine.");
 	if (sent)
 		view_line(v,
-			  "Already at the remote: %lld fact%s in " STR_FMT
-			  ". To delete them there: abacus machines forget " STR_FMT,
+			  "Already at the remote: %lld change%s, in " STR_FMT
+			  "\nTo delete them there: abacus machines forget " STR_FMT,
 			  (long long)sent, view_plural(sent), STR_ARG(value_str(data, "ref")),
 			  STR_ARG(value_str(data, "name")));
 	if (others)
@@ -37,6 +39,8 @@ static void view_share_off(struct view *v, const struct value *data)
 			  "%lld other machine%s share%s here. To share with them: abacus share "
 			  "on",
 			  (long long)others, view_plural(others), others == 1 ? "s" : "");
+	else if (!sent)
+		view_line(v, "To share them through the Git remote: abacus share on");
 }
 
 void view_share(struct view *v, const struct value *data)

@@ -2,6 +2,7 @@
 
 #include "agents/mail.h"
 #include "base/moment.h"
+#include "base/text/utf8.h"
 #include "surface/view/view.h"
 
 static struct str session_view_count(struct view *v, const struct value *one, const char *key)
@@ -202,15 +203,18 @@ static struct str item_subject(struct view *v, const struct value *item, const s
 					  value_str(item, "subject");
 }
 
-static void put_item(struct view *v, const struct value *item)
+/* `column` is the width of the longest name. */
+static void put_item(struct view *v, const struct value *item, size_t column)
 {
 	static const char *const words[] = { "content", "message", "description", NULL };
 	struct str kind = value_str(item, "kind"), label = value_str(item, "label");
 	const struct value *inner = value_member(item, kind), *to = value_find(item, "recipients");
 	struct str subject = item_subject(v, item, inner);
 
-	view_paint(v, PAINT_DIM, view_age(v, value_str(item, "at")));
+	view_paint(v, PAINT_DIM,
+		   arena_fmt(v->out.mem, "%8.*s", STR_ARG(view_age(v, value_str(item, "at")))));
 	view_put(v, item, "  {by}  ");
+	buf_pad(&v->out, ' ', column - utf8_width(value_str(item, "by")));
 	if (str_is(kind, "change")) {
 		session_view_put_change(v, item);
 		return;
@@ -234,13 +238,19 @@ static void put_item(struct view *v, const struct value *item)
 void view_conversation(struct view *v, const struct value *data)
 {
 	const struct value *bead = value_find(data, "bead"), *items = value_find(data, "items");
+	size_t names = 0;
 
+	VALUE_EACH(one, items) {
+		size_t width = utf8_width(value_str(one, "by"));
+
+		names = width > names ? width : names;
+	}
 	if (bead && bead->type == VALUE_OBJECT) {
 		view_paint(v, PAINT_BOLD, value_str(bead, "id"));
 		view_say(v, bead, ": {title} ({status})");
 	}
 	VALUE_EACH(one, items)
-		put_item(v, one);
+		put_item(v, one, names);
 	if (!items->count)
 		view_line(v, "No activity yet.");
 }

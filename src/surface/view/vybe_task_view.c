@@ -115,6 +115,25 @@ void vybe_view_deleted(struct view *v, const struct value *data)
 
 /* --- loops --- */
 
+static const char *vybe_loop_end(struct str why)
+{
+	static const struct {
+		const char *word, *text;
+	} ends[] = {
+		{ "max_tasks", "--max-tasks was reached" },
+		{ "max_fails", "--max-fails tasks in a row have failed" },
+		{ "no_tasks", "no task is ready" },
+		{ "rate_limit", "the host's rate limit is reached for longer than --max-wait" },
+		{ "signal", "it was interrupted" },
+		{ "dry_run", "--dry-run runs nothing" },
+	};
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (str_is(why, ends[i].word))
+			return ends[i].text;
+	return why.p;
+}
+
 void vybe_view_loop(struct view *v, const struct value *data)
 {
 	static const char *const heads[] = { "TASK", "STATUS", "SECONDS", "TITLE", NULL };
@@ -130,9 +149,8 @@ void vybe_view_loop(struct view *v, const struct value *data)
 	}
 	if (t.rows)
 		table_print(&t);
-	view_say(v, data,
-		 "{completed} completed, {failed} failed, in {duration_sec} s. "
-		 "The loop ended because of: {stopped_by}");
+	view_say(v, data, "{completed} completed, {failed} failed, in {duration_sec} s.");
+	view_line(v, "The loop ended: %s.", vybe_loop_end(value_str(data, "stopped_by")));
 }
 
 void vybe_view_loops(struct view *v, const struct value *data)

@@ -69,6 +69,7 @@ def test_resume_and_status_are_shown_as_text(person):
     assert "Tasks:   1 pending, 0 in progress, 0 blocked, 0 completed\n" in status and "You:     lee, focus: " in status
     assert typed(person, "loop", "stats") == "No loop has run yet.\n"
     assert task in typed(person, "loop", "--dry-run")
+    assert typed(person, "loop", "--dry-run").endswith("The loop ended: --dry-run runs nothing.\n")
     assert "Version" in typed(person, "upgrade")
     assert "claude: installed" in typed(person, "hook", "install", "--project")
 
