@@ -378,3 +378,12 @@ def test_a_damaged_current_bead_is_named_and_set_aside(repo):
     assert finding["status"] == "fixed" and "abacus work ID" in finding["lost"][0] and open(finding["kept"], "rb").read() == b"{\0"
     assert not about(doctor(repo), file.name)
     repo.run("work", bead, "--no-branch", "--as", "amber-otter", program="abacus").ok()
+
+
+def test_the_doctor_of_the_beads_says_what_it_has_repaired(repo):
+    data = repo.journal.read_bytes()
+    repo.journal.write_bytes(data[:100] + b"XXXX" + data[104:])
+    wipe_cache(repo)
+    shown = repo.bd("doctor", "--fix").ok().out.splitlines()
+    assert shown[0].startswith("fixed repair: the journal was damaged: ") and " lost; the damaged files are kept as journal.*." in shown[0]
+    assert not any(line.startswith("fixed") for line in repo.bd("doctor", "--fix").ok().out.splitlines())
