@@ -147,6 +147,7 @@ static enum err agent_identity_run_heartbeat(struct call *c, struct stores *s, c
 const struct op op_agent_register = {
 	.name = "agent register",
 	.help = "Register an agent",
+	.examples = "bb agent register --name amber-otter --role backend",
 	.flags = AGENT_WRITE,
 	OP_BODY(struct body, register_fields),
 	.reply = &registered_reply,
@@ -165,6 +166,7 @@ const struct op op_agent_list = {
 const struct op op_agent_show = {
 	.name = "agent show",
 	.help = "Show an agent",
+	.examples = "bb agent show --agent amber-otter",
 	.flags = AGENT_READ,
 	OP_BODY(struct body, show_fields),
 	.reply = &registered_reply,

@@ -248,7 +248,7 @@ const struct op op_agent_send = {
 		"must be given as options. HANDOFF and BLOCKED messages must be acknowledged by "
 		"the recipient, and are recorded as protocol events.",
 	.examples =
-		"bb agent send amber-otter 'The parser is ready' -m 'The tests pass.' --as cobalt-harbor",
+		"bb agent send amber-otter 'The parser is ready' --bead bd-a1b2 --as cobalt-harbor",
 	.flags = AGENT_WRITE | OP_RECEIPT,
 	OP_BODY(struct body, send_fields),
 	.reply = &(const struct prop){ "sent", sent_props },
@@ -259,6 +259,8 @@ const struct op op_agent_send = {
 const struct op op_agent_inbox = {
 	.name = "agent inbox",
 	.help = "List an agent's messages, newest first",
+	.examples = "bb agent inbox --as amber-otter --state unread\n"
+		    "bb agent inbox --as amber-otter --wait 10m",
 	.more = "Marks no message as read.",
 	.flags = AGENT_READ | OP_WAITS,
 	OP_BODY(struct body, inbox_fields),
@@ -269,6 +271,7 @@ const struct op op_agent_inbox = {
 const struct op op_agent_read = {
 	.name = "agent read",
 	.help = "Show a message and mark it as read",
+	.examples = "bb agent read --as amber-otter",
 	.more = "Without MESSAGE, the newest unread message is shown.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
 	OP_BODY(struct body, message_fields),
@@ -279,6 +282,7 @@ const struct op op_agent_read = {
 const struct op op_agent_ack = {
 	.name = "agent ack",
 	.help = "Acknowledge a message",
+	.examples = "bb agent ack --as amber-otter",
 	.more = "Without MESSAGE, the newest message that has to be acknowledged is chosen.",
 	.flags = AGENT_WRITE | OP_IDEMPOTENT,
 	OP_BODY(struct body, message_fields),

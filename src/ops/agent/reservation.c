@@ -288,6 +288,8 @@ static enum err agent_reservation_run_status(struct call *c, struct stores *s, c
 const struct op op_agent_reserve = {
 	.name = "agent reserve",
 	.help = "Reserve a file or folder for an agent",
+	.examples = "bb agent reserve --scope 'src/parser/*' --bead bd-a1b2 --as amber-otter\n"
+		    "bb agent reserve README.md --bead bd-a1b2 --ttl 30m --as amber-otter",
 	.more = "A scope can be reserved by one agent at a time. Overlapping reservations are "
 		"allowed, reported to both agents, and recorded as protocol events. With "
 		"--exclusive, the Git remote decides before the command returns: of all machines "
@@ -305,6 +307,7 @@ const struct op op_agent_reserve = {
 const struct op op_agent_release = {
 	.name = "agent release",
 	.help = "Release a reservation",
+	.examples = "bb agent release --scope 'src/parser/*' --as amber-otter",
 	.flags = AGENT_WRITE,
 	OP_BODY(struct body, release_fields),
 	.reply = &(const struct prop){ "reservation", reservation_props },

@@ -140,6 +140,9 @@ const struct op op_bead_config_get = {
 const struct op op_bead_config_set = {
 	.name = "bead config set",
 	.help = "Change a setting of this clone",
+	.more = "'bd config list' shows all settings and what they mean.",
+	.examples = "bd config set claim.lease 2h\n"
+		    "bd config set sync.auto false",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT | OP_HOST,
 	OP_BODY(struct body, set_fields),
 	.reply = &one_reply,

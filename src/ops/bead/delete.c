@@ -61,6 +61,7 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body, s
 const struct op op_bead_delete = {
 	.name = "bead delete",
 	.help = "Delete beads; 'bd undelete' restores them",
+	.examples = "bd delete bd-a1b2 --yes",
 	.more = "The deletion is recorded, so that it reaches every clone. Without --yes or "
 		"--force, the command only shows what it would delete: on a terminal it then "
 		"asks, elsewhere it exits with 1. A bead that another agent has claimed is "

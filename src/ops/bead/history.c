@@ -207,6 +207,7 @@ const struct op op_bead_blame = {
 const struct op op_bead_diff = {
 	.name = "bead diff",
 	.help = "Show changes between two commits or times",
+	.examples = "bd diff ~1",
 	.flags = BEAD_READ,
 	OP_BODY(struct body, diff_fields),
 	.reply = &(const struct prop){ "diff", diff_props },

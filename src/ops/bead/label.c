@@ -88,6 +88,7 @@ static enum err bead_label_run_remove(struct call *c, struct stores *s, const vo
 const struct op op_bead_label_add = {
 	.name = "bead label add",
 	.help = "Add a label to beads",
+	.examples = "bd label add bd-a1b2 urgent",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	OP_BODY(struct body, fields),
 	.reply = &beads_reply,
@@ -97,6 +98,7 @@ const struct op op_bead_label_add = {
 const struct op op_bead_label_remove = {
 	.name = "bead label remove",
 	.help = "Remove a label from beads",
+	.examples = "bd label remove bd-a1b2 urgent",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	OP_BODY(struct body, fields),
 	.reply = &beads_reply,

@@ -48,6 +48,7 @@ static enum err bead_reopen_run(struct call *c, struct stores *s, const void *bo
 const struct op op_bead_reopen = {
 	.name = "bead reopen",
 	.help = "Reopen closed beads",
+	.examples = "bd reopen bd-a1b2",
 	.flags = BEAD_WRITE | OP_IDEMPOTENT,
 	OP_BODY(struct body, fields),
 	.reply = &beads_reply,

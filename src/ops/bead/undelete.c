@@ -90,6 +90,7 @@ static enum err undelete_run(struct call *c, struct stores *s, const void *body,
 const struct op op_bead_undelete = {
 	.name = "bead undelete",
 	.help = "Restore deleted beads",
+	.examples = "bd undelete bd-a1b2",
 	.more = "A bead that was deleted with the latest possible time stamp can't be changed any "
 		"more. It is restored as a copy under another id, with its dependencies; a "
 		"warning names both ids.",

@@ -80,7 +80,7 @@ static enum err bead_trend_run(struct call *c, struct stores *s, const void *bod
 
 const struct op op_bead_trend = {
 	.name = "bead trend",
-	.help = "Show how many beads were open, ready and blocked over time",
+	.help = "Show open, ready and blocked beads over time",
 	.more = "Reads the published commits, so what is not synced yet is not counted. A bead "
 		"that is not ready, not blocked and not in progress is claimed or deferred.",
 	.examples = "bd trend\n"

@@ -30,7 +30,7 @@ static enum err project_files_run(struct call *c, struct stores *s, const void *
 
 const struct op op_project_files = {
 	.name = "files",
-	.help = "List the repository's files and the last commits that changed them",
+	.help = "List the repository's files and the commits that changed them",
 	.more = "Lists the files of the current commit, at most 20,000, and the last 60 commits of "
 		"all branches, newest first. 'bb agent status' lists the reservations, 'bd "
 		"conflicts' the beads that are likely to change the same files.",

@@ -14,7 +14,7 @@ struct move_store {
 
 static const struct field fields[] = {
 	{ "to", &kind_word, offsetof(struct move_store, to), FIELD_REQUIRED | FIELD_PLACE,
-	  .words = &home_kinds,
+	  .words = &home_kinds, .arg = "git|workspace",
 	  .help = "git (the folder abacus in the Git directory) or workspace (the folder .abacus "
 		  "in the main worktree)" },
 	{ 0 },

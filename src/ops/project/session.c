@@ -20,7 +20,7 @@ static const struct field sessions_fields[] = {
 	{ "ids", &kind_str, offsetof(struct sessions_body, ids), FIELD_LIST | FIELD_COMMAS,
 	  .arg = "ID", .most = 500, .help = "bead ids to show, without the mail about them" },
 	{ "limit", &kind_int, offsetof(struct sessions_body, ask.limit), .min = 1, .max = 5000,
-	  .help = "show a page of all beads, at most so many, without the mail about them" },
+	  .help = "number of beads on a page of all beads, without the mail about them" },
 	{ "after", &kind_str, offsetof(struct sessions_body, ask.after), .arg = "PLACE",
 	  .help = "'next' of the page before" },
 	{ "mail", &kind_bool, offsetof(struct sessions_body, ask.mail),

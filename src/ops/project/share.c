@@ -103,7 +103,7 @@ static enum err share_status_run(struct call *c, struct stores *s, const void *b
 
 const struct op op_share_on = {
 	.name = "share on",
-	.help = "Share mail, reservations, posts and memory with other machines",
+	.help = "Share mail, reservations, posts and memory by Git",
 	.more = "They travel through the team's Git remote, as a signed log in "
 		"refs/abacus/machines/. Everybody who can read the repository can read them. "
 		"Only this clone is changed; other machines run the same command.",

@@ -69,7 +69,7 @@ static enum err project_status_run(struct call *c, struct stores *s, const void 
 
 const struct op op_project_status = {
 	.name = "status",
-	.help = "Show agents, what needs attention, and open work on one screen",
+	.help = "Show agents, what needs attention, and open work",
 	.more = "Lists the agents with their beads and reserved files, then what needs attention "
 		"(failed syncs, lost claims, requests for input, stuck agents, expired claims and "
 		"reservations, incursions, unacknowledged messages), then the beads in progress, ready "

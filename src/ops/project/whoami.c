@@ -145,7 +145,7 @@ static enum err project_whoami_run(struct call *c, struct stores *s, const void 
 
 const struct op op_project_whoami = {
 	.name = "whoami",
-	.help = "Show your identity, its source, and your claims and reservations",
+	.help = "Show your name, its source, your claims and reservations",
 	.more = "The actor is named by --as (--actor and --agent are aliases), else by the "
 		"program's own variables (bd: BD_ACTOR, BEADS_ACTOR; bb: BB_AGENT_ID; vybe: "
 		"VYBE_AGENT), else by ABACUS_AGENT, else by the other programs' variables, else "

@@ -495,6 +495,8 @@ static enum err vybe_loop_run_stats(struct call *c, struct stores *s, const void
 const struct op op_vybe_loop = {
 	.name = "vybe loop",
 	.help = "Run an agent's command on one task after another",
+	.examples = "vybe loop --agent worker-1 --command 'claude -p \"$(cat)\"' --max-tasks 5\n"
+		    "vybe loop --agent worker-1 --dry-run",
 	.more = "Begins the next ready task, runs the command with the prompt on its standard "
 		"input, and continues with the next task. A task that the command did not "
 		"complete is blocked, with the reason. If the command's output says that the rate "

@@ -358,6 +358,8 @@ const struct op op_vybe_push = {
 		"metadata}; memories [{key, value, value_type, scope, scope_id, expires_at, kind, "
 		"pinned}]; artifacts [{file_path, content_type}]; task_status {status, summary, "
 		"label, blocked_reason, force, epoch}. Artifacts and task_status need a task_id.",
+	.examples = "vybe push --agent amber-otter --request-id p-1 --json "
+		    "'{\"event\":{\"kind\":\"progress\",\"message\":\"half done\"}}'",
 	.flags = VYBE_CHANGES,
 	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "pushed", props },

@@ -191,7 +191,7 @@ static enum err bead_conflicts_run(struct call *c, struct stores *s, const void 
 
 const struct op op_bead_conflicts = {
 	.name = "bead conflicts",
-	.help = "List pairs of beads that are likely to change the same files",
+	.help = "List pairs of beads likely to change the same files",
 	.more = "Compares the beads that are ready (the first 500) and in progress. The score is "
 		"the chance, in percent, that both change the same file. It is made from what each "
 		"bead declares, what is reserved for it, the files of its commits, the files that "

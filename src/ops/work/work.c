@@ -484,7 +484,7 @@ const struct op op_project_work = {
 
 const struct op op_project_work_done = {
 	.name = "project work done",
-	.help = "Close your current bead and release what was reserved for it",
+	.help = "Close your current bead and release its reservations",
 	.more = "Branch and worktree stay, so that they can be merged.",
 	.flags = OP_WRITE | OP_ACTOR,
 	OP_BODY(struct body, done_fields),
@@ -494,7 +494,7 @@ const struct op op_project_work_done = {
 
 const struct op op_project_work_stop = {
 	.name = "project work stop",
-	.help = "Give your current bead back and release what was reserved for it",
+	.help = "Give your current bead back and release its reservations",
 	.flags = OP_WRITE | OP_ACTOR,
 	.body_size = sizeof(struct body),
 	.reply = &work_reply,

@@ -326,7 +326,7 @@ static const char *const environment[] = {
 
 const struct face face_vybe = {
 	.name = "vybe",
-	.about = "continuity: tasks, events and memory that survive a session",
+	.about = "tasks, events and memory that survive a session",
 	.more = "Tasks are the beads of the repository; events, memory and each agent's cursor "
 		"are stored beside them. Every write has a request id: a repeat with the "
 		"same id has no second effect and gets the same reply. Replies are JSON on standard output; on a "

@@ -312,3 +312,31 @@ def test_the_clock_can_be_given(project, now, stamp):
 def test_an_invalid_clock_is_an_error_and_nothing_is_written(project, now):
     assert project.fails("post", "x", env={"ABACUS_NOW": now})["code"] == "INVALID_INPUT"
     assert counts(project) == (0, 0, 0)
+
+
+def test_a_required_option_can_be_given_by_its_value_alone(project):
+    project.bb("agent", "register", "amber-otter", "ui").ok()
+    assert project.bb("--json", "agent", "show", "amber-otter").ok().json["data"]["role"] == "ui"
+    reserved = ["agent", "reserve", "src/a.c", "--bead", "b1", "--as", "amber-otter"]
+    assert project.bb("--json", *reserved).ok().json["data"]["scope"] == "src/a.c"
+    assert project.bb("agent", "release", "--as", "amber-otter", "src/a.c").ok()
+
+
+def test_an_argument_too_many_is_refused_also_beside_required_options(project):
+    project.bb("agent", "register", "amber-otter", "ui").ok()
+    for words in (["agent", "show", "amber-otter", "x"], ["agent", "show", "x", "--agent", "amber-otter"]):
+        done = project.bb(*words)
+        assert done.code == 2 and "unexpected argument 'x'" in done.err
+
+
+@pytest.mark.parametrize("program", ["bd", "bb", "vybe", "abacus"])
+def test_every_line_of_the_overview_of_commands_fits_80_columns(project, program):
+    for line in project.run("--help", program=program).ok().out.splitlines():
+        assert len(line) <= 80, line
+
+
+@pytest.mark.parametrize("words, usage", [
+    (["run"], "abacus run [--need NAME:N…] [--timeout DURATION] -- COMMAND…"),
+    (["on"], "abacus on [EVENT] [--label LABEL…] [--remove N] [--run] [--jobs N] [-- COMMAND…]")])
+def test_a_usage_ends_with_the_command_that_is_to_be_run(project, words, usage):
+    assert usage in " ".join(project.run(*words, "--help", program="abacus").ok().out.split())
