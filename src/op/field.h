@@ -125,7 +125,7 @@ struct field {
 	int64_t unit;     /* of kind_span: milliseconds of a bare number's unit */
 	size_t most;      /* maximum number of items of a list; 0: no maximum */
 	const struct names *words;
-	const char *hint;          /* the next step if another word is given; or NULL */
+	const char *hint;          /* the next step if the value is refused; or NULL */
 	const char *preset;        /* the default value, as text; or NULL */
 	enum err missing, invalid; /* error codes; ERR_OK: USAGE and INVALID_INPUT */
 };

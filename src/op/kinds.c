@@ -26,8 +26,10 @@ enum err str_from_text(struct call *c, const struct field *f, struct str text, v
 		return call_fail(c, INVALID(f), "%s is not valid UTF-8", field_label(c, f));
 	if (memchr(text.p, '\0', text.n))
 		return call_fail(c, INVALID(f), "%s contains a NUL character", field_label(c, f));
-	if (f->min && str_trim(text).n < (size_t)f->min)
-		return call_fail(c, INVALID(f), "%s may not be empty", field_label(c, f));
+	if (f->min && str_trim(text).n < (size_t)f->min) {
+		call_fail(c, INVALID(f), "%s may not be empty", field_label(c, f));
+		return f->hint ? call_step(c, "%s", f->hint) : c->code;
+	}
 	if (f->max && text.n > (size_t)f->max)
 		return call_fail(c, INVALID(f), "%s has %zu bytes; at most %" PRId64 " are allowed",
 				 field_label(c, f), text.n, f->max);

@@ -18,7 +18,9 @@ enum { MOST_BYTES = 1 << 20, MOST_ITEMS = 50 };
 
 static const struct field fields[] = {
 	{ "json", &kind_str, AT(json), FIELD_REQUIRED | FIELD_STDIN | FIELD_PIPED, .arg = "JSON",
-	  .min = 1, .max = MOST_BYTES, .help = "JSON to push (default: standard input)" },
+	  .min = 1, .max = MOST_BYTES, .help = "JSON to push (default: standard input)",
+	  .hint = "Pass an object, for example: "
+		  "vybe push --json '{\"event\":{\"kind\":\"progress\",\"message\":\"half done\"}}'" },
 	{ 0 },
 };
 

@@ -42,8 +42,9 @@ static void view_project(struct view *v, const struct value *data)
 	view_line(v, "No file of yours was changed.\n\nFor the agents that work here, add this "
 		     "to AGENTS.md:\n");
 	view_lines(v, value_str(data, "agents_md"));
-	view_line(v, "Next: 'abacus install HOST --write' adds the tools to a host, and 'bb "
-		     "agent guard install' makes Git enforce reservations.");
+	view_line(v,
+		  "Next:\n  abacus install HOST --write  add the tools to a host, such as claude\n"
+		  "  bb agent guard install       make Git enforce reservations");
 }
 
 static void view_stores(struct view *v, const struct value *data)
@@ -51,9 +52,8 @@ static void view_stores(struct view *v, const struct value *data)
 	VALUE_EACH(one, data) {
 		struct str path = value_str(one, "path");
 
-		view_line(v, STR_FMT ": " STR_FMT "%s", STR_ARG(value_str(one, "store")),
-			  STR_ARG(path.p ? path : STR("none")),
-			  path.p && !value_yes(one, "exists") ? " (not there)" : "");
+		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(value_str(one, "store")),
+			  STR_ARG(path.p ? path : STR("none")));
 		view_say(v, one, "  {why}");
 	}
 }

@@ -127,7 +127,7 @@ enum err args_unknown_flag(struct args_parser *p, const char *arg)
 
 	for (size_t i = 0; i < 2; i++)
 		for (const struct field *f = sets[i]; f && f->name; f++)
-			if (field_shown(f) && !(f->flags & FIELD_PLACE))
+			if (field_shown(f) && (!(f->flags & FIELD_PLACE) || f->flag))
 				args_consider(&near, field_flag(&c->mem, f));
 	call_fail(c, ERR_USAGE, "%s%s" STR_FMT " has no option '%s'", out->face->name,
 		  out->words.n ? " " : "", STR_ARG(out->words), arg);

@@ -17,6 +17,12 @@ void bb_view_init(struct view *v, const struct value *data)
 		view_line(v, "Initialized blackboard at " STR_FMT "/.bb/", STR_ARG(dir));
 }
 
+/* A text without its last line break, for which view_parse() has put another byte. */
+static struct str without_newline(struct str text)
+{
+	return str_ends(text, STR("\177")) ? str_head(text, text.n - 1) : text;
+}
+
 void bb_view_install(struct view *v, const struct value *data)
 {
 	if (!data->count)
@@ -38,10 +44,10 @@ void bb_view_install(struct view *v, const struct value *data)
 			view_line(v, "  or run: " STR_FMT, STR_ARG(note));
 		if (value_str(host, "snippet").p) {
 			buf_char(&v->out, '\n');
-			view_lines(v, value_str(host, "snippet"));
+			view_lines(v, without_newline(value_str(host, "snippet")));
 		}
 		if (diff.n)
-			view_lines(v, str_head(diff, diff.n - 1)); /* without the last newline */
+			view_lines(v, without_newline(diff));
 	}
 }
 

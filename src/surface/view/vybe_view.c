@@ -249,7 +249,8 @@ void vybe_view_upgrade(struct view *v, const struct value *data)
 {
 	const struct value *commands = value_find(data, "commands");
 
-	view_say(v, data, "Version {version}. {message}");
+	view_say(v, data, "Version {version}.");
+	view_wrap(v, value_str(data, "message"), 0);
 	VALUE_EACH(one, commands)
 		view_line(v, "  " STR_FMT, STR_ARG(one->text));
 }

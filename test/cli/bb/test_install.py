@@ -412,3 +412,8 @@ def test_write_and_remove_together_are_refused(place):
     done = place.bb("install", "claude", "--write", "--remove")
     assert done.code != 0
     assert list(place.path.iterdir()) == []
+
+
+def test_the_shown_configuration_ends_with_its_last_line(project):
+    shown = project.bb("install", "codex").ok().out
+    assert shown.endswith('args = ["mcp"]\n') and "\n\n\n" not in project.bb("install").ok().out

@@ -84,3 +84,7 @@ def test_a_wrong_word_of_a_group_leads_to_the_help_of_the_group(repo, words):
 @pytest.mark.parametrize("words", [["search"], ["close"], ["dep", "add"]])
 def test_a_missing_argument_never_prints_a_usage_of_many_lines(repo, words):
     assert len(repo.bd("--json", *words).error["hint"]) <= 80
+
+
+def test_an_option_that_names_an_argument_is_suggested_too(repo):
+    assert repo.bd("--json", "create", "--titel", "x").error["hint"] == "Did you mean: bd --json create --title x"

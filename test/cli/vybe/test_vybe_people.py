@@ -122,3 +122,9 @@ def test_priorities_are_explained_in_help(person):
     for words in (["task", "create"], ["task", "set-priority"]):
         shown = " ".join(person.run(*words, "--help", program="vybe").ok().out.split())
         assert "a higher number is more urgent. 2 is P0 in bd, 1 is P1, 0 is P2 (normal), -1 is P3, -2 is P4" in shown
+
+
+def test_a_push_of_nothing_shows_an_example(vybe):
+    done = vybe.run("push", "--agent", "lee", "--request-id", "r", program="vybe")
+    assert done.json["error"] == "--json may not be empty"
+    assert done.json["suggested_action"].startswith("Pass an object, for example: vybe push --json '{")
