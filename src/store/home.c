@@ -149,9 +149,12 @@ enum err home_make(struct call *c, struct str common, enum home_kind kind, struc
 
 	if (kind == HOME_WORKSPACE && !workspace.p)
 		return home_refuse_workspace(c, common);
-	if (workspace.p && (e = home_lock(c, common, &lock)))
-		return e;
 	*home = home_find(c, common);
+	if (workspace.p && !home_is_there(c, *home)) { /* another process may be creating it */
+		if ((e = home_lock(c, common, &lock)))
+			return e;
+		*home = home_find(c, common);
+	}
 	if (!home_is_there(c, *home)) {
 		e = home_make_new(c, common, kind, home);
 		return e == ERR_READ_ONLY ? home_explain_new(c, workspace) : e;

@@ -35,7 +35,10 @@ bool home_moved(struct call *c, struct str common, struct str home);
 /* The checks of store/folder.h, for either folder. */
 enum err home_check(struct call *c, struct str home);
 
-/* Creates the folder, if neither exists. ALREADY_EXISTS: the store is in the other one. */
+/*
+ * Creates the folder, if neither exists; only then it takes home_lock(), which any user who may
+ * read the project's folder can hold. ALREADY_EXISTS: the store is in the other one.
+ */
 enum err home_make(struct call *c, struct str common, enum home_kind kind, struct str *home);
 
 /* INVALID_INPUT: this repository cannot have a store in the workspace. */
