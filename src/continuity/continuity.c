@@ -19,7 +19,8 @@ static enum err user_store_need_home(struct call *c)
 {
 	if (path_home_known())
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "this folder is not in a repository, and HOME is not set");
+	call_fail(c, ERR_INVALID_INPUT,
+		  "this folder is not in a repository, and HOME is not set to an absolute path");
 	return call_step(c, "Set HOME, or pass a database with --db-path.");
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/system/path.h"
 #include "base/system/spawn.h"
+#include "store/folder.h"
 #include "store/owner.h"
 
 /* A symbolic link of the user is fine: people keep such folders elsewhere. */
@@ -26,6 +27,17 @@ static enum err user_folder_check(struct call *c, struct str path, const char *v
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
+/*
+ * The home folder may be in a worktree: some people keep it in Git, and some build servers set HOME
+ * to the project. What Git tracks there comes from other people.
+ */
+static enum err user_folder_check_tracked(struct call *c, struct str path)
+{
+	struct str real = path_real(&c->mem, path);
+
+	return real.p ? folder_check_tracked(c, real) : ERR_OK;
+}
+
 static enum err user_folder_find(struct call *c, struct str base, struct str rest,
 				 const char *variable, struct str *out)
 {
@@ -33,10 +45,12 @@ static enum err user_folder_find(struct call *c, struct str base, struct str res
 	enum err e;
 
 	*out = path_join(&c->mem, base, STR("abacus"));
-	e = user_folder_check(c, *out, variable);
+	if (!(e = user_folder_check(c, *out, variable)))
+		e = user_folder_check_tracked(c, *out);
 	while (!e && rest.n && str_next(&rest, '/', &name)) {
 		*out = path_join(&c->mem, *out, name);
-		e = user_folder_check(c, *out, variable);
+		if (!(e = user_folder_check(c, *out, variable)) && path_is_link(&c->mem, *out))
+			e = user_folder_check_tracked(c, *out);
 	}
 	return e;
 }
@@ -47,7 +61,7 @@ enum err user_folder_state(struct call *c, struct str rest, struct str *out)
 
 	if (base.p)
 		return user_folder_find(c, base, rest, "XDG_STATE_HOME", out);
-	call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
+	call_fail(c, ERR_INVALID_INPUT, "HOME is not set to an absolute path");
 	return call_step(c, "Set HOME or XDG_STATE_HOME to a folder of yours.");
 }
 

@@ -1,11 +1,13 @@
-"""The user's folders outside of projects (XDG_STATE_HOME, XDG_DATA_HOME): never those of another user."""
+"""The user's folders outside of projects (XDG_STATE_HOME, XDG_DATA_HOME): never those of another user or of a repository."""
 import os
 
 import pytest
 
+from conftest import git
+
 NOBODY = 65534
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 
 STATE = {"on": ["abacus", "on"], "on --run": ["abacus", "on", "--run"], "slots": ["abacus", "slots"],
          "run": ["abacus", "run", "--need", "gpu", "--", "touch", "ran"], "set": ["abacus", "slots", "set", "gpu", "1"],
@@ -31,6 +33,7 @@ def folder_of(home, words):
     return home / ("slots" if "run" in words[1:2] or "slots" in words else "on")
 
 
+@needs_root
 @pytest.mark.parametrize("words", STATE.values(), ids=STATE)
 @pytest.mark.parametrize("above", [False, True])
 def test_the_state_of_another_user_is_not_used(repo, home, words, above):
@@ -52,14 +55,14 @@ def test_state_that_others_may_write_to_is_not_used(repo, home, words, mode):
     folder.chmod(0o700)
     if words[1:] != ["on", "--run"]:
         repo.run(*words[1:], program=words[0]).ok()
-
-
+@needs_root
 def test_the_folder_of_one_projects_rules_counts_too(repo, home):
     [rules] = (home / "on").iterdir()
     os.chown(rules, NOBODY, NOBODY)
     assert f"'{rules}' belongs to another user" in refused(repo, STATE["on"])
 
 
+@needs_root
 def test_only_links_of_the_user_are_followed(repo, home, tmp_path):
     (home / "slots").rename(tmp_path / "elsewhere")
     (home / "slots").symlink_to(tmp_path / "elsewhere")
@@ -68,6 +71,7 @@ def test_only_links_of_the_user_are_followed(repo, home, tmp_path):
     assert "belongs to another user" in refused(repo, STATE["run"])
 
 
+@needs_root
 @pytest.mark.parametrize("part", ["abacus", "abacus/user.git"])
 def test_the_memory_of_another_user_is_not_used(repo, home, tmp_path, part):
     """Outside of repositories, memory is in XDG_DATA_HOME, which may be another user's, as HOME may be."""
@@ -78,3 +82,66 @@ def test_the_memory_of_another_user_is_not_used(repo, home, tmp_path, part):
     for words in (["vybe", "memory", "list"], ["vybe", "memory", "set", "--key", "k", "--value", "w", "--request-id", "2"]):
         said = refused(repo, words, cwd=outside)
         assert "DUBIOUS_OWNERSHIP" in said and "Set HOME, or XDG_DATA_HOME, to a folder of yours" in said
+
+
+# --- a home folder that Git tracks: kept in Git, or the project itself, as some build servers set it ---
+
+MEMORY = {"list": ["vybe", "memory", "list", "--agent", "a"],
+          "set memory": ["vybe", "memory", "set", "--key", "k", "--value", "w", "--request-id", "2", "--agent", "a"]}
+
+
+@pytest.fixture
+def tracked(repo, tmp_path):
+    """The home folder is a worktree, and a pull has brought a rule, a resource and memory."""
+    home = tmp_path / "home"
+    for folder in (home, tmp_path / "outside"):
+        folder.mkdir()
+    repo.env.update(HOME=home)
+    repo.run("on", "bead.created", "--", "touch", str(tmp_path / "ran"), program="abacus").ok()
+    repo.run("slots", "set", "gpu", "1", program="abacus").ok()
+    repo.run("memory", "set", "--key", "k", "--value", "v", "--request-id", "1", "--agent", "a", program="vybe",
+             cwd=tmp_path / "outside").ok()
+    git(home, "init", "-q")
+    git(home, "add", "-f", ".local")
+    return home
+
+
+@pytest.mark.parametrize("words", [*STATE.values(), *MEMORY.values()], ids=[*STATE, *MEMORY])
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_a_repository_brings_into_the_home_folder_is_not_used(repo, tracked, words, linked, tmp_path):
+    folder = tracked / ".local" / ("share" if words[0] == "vybe" else "state") / "abacus"
+    if linked:
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / ".local").symlink_to(tracked / ".local")
+        repo.env.update(HOME=tmp_path / "other")
+    said = refused(repo, words, cwd=tmp_path / "outside" if words[0] == "vybe" else None)
+    assert f"'{folder}' comes from the repository" in said
+    assert not (repo.path / "ran").exists()
+
+
+def test_a_linked_folder_of_a_repository_is_not_used(repo, tracked, tmp_path):
+    """The folder itself is the user's; one in it leads into a worktree."""
+    state = tmp_path / "state" / "abacus"
+    state.mkdir(parents=True, mode=0o700)
+    (state / "slots").symlink_to(tracked / ".local/state/abacus/slots")
+    repo.env.update(XDG_STATE_HOME=tmp_path / "state")
+    assert "comes from the repository" in refused(repo, STATE["slots"])
+
+
+def test_a_home_folder_in_git_that_does_not_track_them_is_used(repo, tracked, tmp_path):
+    git(tracked, "rm", "-r", "-q", "--cached", ".local")
+    for words in (STATE["on"], STATE["slots"]):
+        repo.run(*words[1:], program=words[0]).ok()
+    assert '"v"' in repo.run(*MEMORY["list"][1:], program="vybe", cwd=tmp_path / "outside").ok().out
+
+
+@pytest.mark.parametrize("home", [".", "home", "./home", ""])
+def test_a_relative_home_is_in_every_repository_so_it_is_none(repo, home):
+    """The checkout would choose the rules and the slots."""
+    repo.env.update(HOME=home)
+    (repo.path / home / ".local").mkdir(parents=True)
+    for words in STATE.values():
+        assert "HOME is not set to an absolute path" in refused(repo, words)
+    for words in (["bd", "setup", "claude"], ["vybe", "hook", "install", "--claude"]):
+        assert "HOME is not set to an absolute path" in refused(repo, words)
+    assert not list((repo.path / home / ".local").iterdir()) and not (repo.path / home / ".claude").exists()

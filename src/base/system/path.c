@@ -142,14 +142,12 @@ bool path_home_known(void)
 {
 	const char *home = getenv("HOME");
 
-	return home && *home;
+	return home && *home == '/';
 }
 
 struct str path_home(void)
 {
-	const char *home = getenv("HOME");
-
-	return home && *home ? str_of(home) : STR("/");
+	return path_home_known() ? str_of(getenv("HOME")) : STR("/");
 }
 
 bool path_is_link(struct arena *mem, struct str path)

@@ -49,11 +49,13 @@ struct str path_real_part(struct arena *mem, struct str path);
 /* The folder for this user's application data. */
 struct str path_data(struct arena *mem);
 
-/* The folder for the state of programs, which no project contains; absent: HOME is not set. */
+/* The folder for the state of programs, which no project contains; absent: HOME is not known. */
 struct str path_state(struct arena *mem);
 
+/* Does the environment name the home folder, by an absolute path? A relative one would be in any
+ * repository. */
 bool path_home_known(void);
-/* The user's home folder; "/" if the environment does not name it. */
+/* The user's home folder; "/" if it is not known. */
 struct str path_home(void);
 
 #endif

@@ -122,7 +122,7 @@ static enum err vybe_hook_try(struct call *c, const struct hooks_entry *entry, b
 	enum err e;
 
 	if (!project && !path_home_known()) {
-		call_fail(c, ERR_INVALID_INPUT, "HOME is not set");
+		call_fail(c, ERR_INVALID_INPUT, "HOME is not set to an absolute path");
 		return call_step(c, "Set HOME, or pass --project.");
 	}
 	h->path = hooks_file(c, entry->host, project ? HOST_PROJECT : HOST_USER, root);
