@@ -1,4 +1,5 @@
 """Other programs are found by absolute path, never in the current folder."""
+import json
 import os
 import shutil
 import subprocess
@@ -133,3 +134,46 @@ def test_a_relative_entry_of_the_search_path_finds_no_ssh(planted, tmp_path, ent
 def test_a_search_path_of_relative_entries_alone_means_the_systems_programs(planted):
     planted.run("agent", "guard", "install", program="bb", env={"PATH": ".:node_modules/.bin"}).ok()
     assert not planted.trapped.exists()
+
+
+# --- hooks that are installed: Git and the hosts run them with the user's own PATH ---
+
+@pytest.fixture
+def hooked(planted, tmp_path):
+    for folder in (planted.path, planted.path / "node_modules" / ".bin"):
+        (folder / "git").unlink()  # the user's own git is the one that runs the hook
+        for name in ("abacus", "cat"):
+            shutil.copy(folder / "sh", folder / name)
+    git(tmp_path, "init", "-q", "--bare", "remote.git")
+    git(planted.path, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    git(planted.path, "commit", "-q", "--allow-empty", "-m", "x")
+    return planted
+
+
+@pytest.mark.parametrize("entries", RELATIVE)
+def test_a_relative_entry_of_the_search_path_finds_no_program_for_the_hook_before_a_push(hooked, tmp_path, entries):
+    hooked.run("agent", "guard", "install", program="bb").ok()
+    (hooked.path / ".git/hooks/pre-push").open("a").write(f"/bin/cat >{tmp_path}/input\n")
+    subprocess.run(["git", "push", "-q", "origin", "HEAD:refs/heads/new"], cwd=hooked.path, check=True, timeout=60,
+                   env=environment(PATH=entries + os.environ["PATH"]), executable=shutil.which("git"))
+    assert not hooked.trapped.exists()
+    assert "refs/heads/new" in (tmp_path / "input").read_text()  # the hooks after it get the input, too
+
+
+@pytest.mark.parametrize("shell", ["/bin/sh", "bash", "zsh"])
+@pytest.mark.parametrize("entries", RELATIVE)
+def test_a_relative_entry_of_the_search_path_finds_no_program_for_a_hosts_hook(hooked, tmp_path, entries, shell):
+    """Bash as 'sh' says that the program it found is at an absolute path."""
+    if not shutil.which(shell):
+        pytest.skip(f"there is no {shell}")
+    real = tmp_path / "home/.local/bin"
+    real.mkdir(parents=True)
+    (real / "abacus").write_text(f"#!/bin/sh\necho \"$@\" >{tmp_path}/right\n")
+    (real / "abacus").chmod(0o755)
+    hooked.run("hook", "install", "--claude", "--project", program="vybe").ok()
+    hooks = json.loads((hooked.path / ".claude/settings.json").read_text())["hooks"]
+    command = hooks["SessionStart"][0]["hooks"][0]["command"]
+    env = environment(PATH=entries + "/usr/bin:/bin", HOME=tmp_path / "home", **({} if shell == "zsh" else {"POSIXLY_CORRECT": "1"}))
+    subprocess.run([shutil.which(shell), "-c", command], cwd=hooked.path, check=True, timeout=60, env=env)
+    assert not hooked.trapped.exists()
+    assert (tmp_path / "right").read_text() == "vybe hook handle --host claude\n"

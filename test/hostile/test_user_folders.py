@@ -55,6 +55,8 @@ def test_state_that_others_may_write_to_is_not_used(repo, home, words, mode):
     folder.chmod(0o700)
     if words[1:] != ["on", "--run"]:
         repo.run(*words[1:], program=words[0]).ok()
+
+
 @needs_root
 def test_the_folder_of_one_projects_rules_counts_too(repo, home):
     [rules] = (home / "on").iterdir()

@@ -58,6 +58,12 @@ enum err spawn_need_self(struct call *c, struct str *out);
  * the environment of every program that is started here.
  */
 struct str spawn_absolute(struct arena *mem, struct str list); /* the list without such entries */
+
+/* Commands that remove them from PATH in a script that Git or a host runs, in any POSIX shell or
+ * zsh. They set `p`, `r` and `d`. */
+#define SPAWN_ABSOLUTE_SCRIPT                                                                        \
+	"p=; r=$PATH:; while [ \"$r\" ]; do d=${r%%:*}; r=${r#*:}; case $d in (/*) p=$p:$d;; esac; " \
+	"done; p=${p:-:/bin}; PATH=${p#:}; "
 char **spawn_environment(struct arena *mem);               /* our environment, with PATH cleaned */
 struct str spawn_find(struct arena *mem, struct str name); /* a program's path; absent: not found */
 
