@@ -180,6 +180,16 @@ static struct str read_target(struct arena *mem, struct str path)
 	return n < 0 ? STR_NONE : (struct str){ target, (size_t)n };
 }
 
+static bool path_goes_up(struct str path)
+{
+	struct str name;
+
+	while (path.n && str_next(&path, '/', &name))
+		if (str_is(name, ".."))
+			return true;
+	return false;
+}
+
 /*
  * Resolves name by name, as the kernel does, but continues after a missing name. So a link whose
  * target does not exist yet resolves to its target.
@@ -194,12 +204,17 @@ struct str path_real_part(struct arena *mem, struct str path)
 		return real;
 	real = STR("/");
 	while (rest.n && str_next(&rest, '/', &name)) {
-		struct str next = path_resolve(mem, real, name),
-			   target = name.n ? read_target(mem, next) : STR_NONE;
+		struct str next, target;
 
+		if (!name.n)
+			continue;
+		next = path_resolve(mem, real, name);
+		target = read_target(mem, next);
 		if (!target.p) {
 			real = next;
-			continue;
+			if (errno == EINVAL || path_goes_up(rest))
+				continue;
+			return path_resolve(mem, real, rest); /* nothing is below a missing name */
 		}
 		if (++links > MOST_LINKS)
 			return path;

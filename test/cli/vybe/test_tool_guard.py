@@ -76,7 +76,7 @@ HARDER = [
     ("bash -c 'cd src && rm lex/a.c'", True), ("sh -ec \"echo 'x' > src/lex/a.c\"", True),
 ]
 HUGE = ["cd a;" * 200_000, "(" * 1_000_000, "<<a " * 200_000, "rm " + "a " * 300_000,
-                                     "sh -c '" * 100_000, "\"" * 500_001, ">&" * 500_000]
+                                     "sh -c '" * 100_000, "\"" * 500_001, ">&" * 500_000, "rm " + "a/" * 200_000 + "x"]
 
 
 def test_here_documents_groups_quotes_and_many_words_hide_no_write(reserved):
@@ -89,6 +89,12 @@ def test_a_huge_command_is_checked_at_once(reserved):
         start = time.monotonic()
         assert asks(reserved, "Bash", command=command) is None
         assert time.monotonic() - start < patience(5), command[:20]
+
+
+def test_a_path_of_many_names_is_answered_at_once(reserved):
+    start = time.monotonic()
+    assert asks(reserved, "Write", file_path=str(reserved.path / ("a/" * 200_000))) is None
+    assert time.monotonic() - start < patience(5)
 
 
 @pytest.mark.parametrize("command, refused", [
