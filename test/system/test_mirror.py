@@ -51,6 +51,19 @@ def test_the_file_is_the_export(mirror):
     assert mirror.file.stat().st_mtime_ns == before
 
 
+def test_what_others_changed_in_the_file_is_not_what_undo_undoes(mirror):
+    """The lines may bear any name, also that of the user who pulls them."""
+    alice = {"BD_ACTOR": "alice"}
+    bead = mirror.create("ours", env=alice)
+    mirror.json("update", bead, "-p", "0", env=alice)
+    flush(mirror)
+    with mirror.file.open("a") as file:
+        file.write(json.dumps(issue("up-1", title="theirs", created_by="alice")) + "\n")
+    mirror.bd("hooks", "run", "post-merge", env=alice).ok()
+    assert titles(mirror) == ["ours", "theirs"] and mirror.show("up-1")["title"] == "theirs"
+    assert [b["id"] for b in mirror.json("undo", env=alice)["beads"]] == [bead]
+
+
 def test_changes_of_others_in_the_file_are_imported(mirror):
     mirror.create("ours")
     flush(mirror)

@@ -23,6 +23,7 @@ struct import_ask {
 	const struct import_source *sources;
 	struct str prefix; /* the new prefix of all ids; absent: ids stay as they are */
 	bool dry_run;      /* only reports */
+	bool commanded; /* it is the actor's last change, which 'bd undo' refuses; else nobody's */
 };
 
 /* A line that is a memory, not an issue. The caller stores it and counts it. */

@@ -35,6 +35,8 @@ static enum err batch_begin(struct import_run *r, struct import_batch *x)
 		e = beads_open(&x->part, r->ask->dry_run ? BEADS_READ : BEADS_WRITE, &x->b);
 	x->b.repairs = true; /* a record may be as large as a line of the store */
 	x->b.imports = true;
+	if (r->ask->commanded && r->c->actor.p)
+		x->b.before = state_new(&x->part.mem);
 	return e ? call_part_end(r->c, &x->part, e) : ERR_OK;
 }
 

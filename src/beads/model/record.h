@@ -34,7 +34,7 @@ struct record {
 struct undo_note {
 	struct str actor;
 	const struct state *before; /* the values that the command replaced */
-	bool final;                 /* a repair, which can't be undone */
+	bool final;                 /* an import or a repair, which can't be undone */
 };
 
 struct str record_encode(struct call *c, const struct record *r);

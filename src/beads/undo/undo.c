@@ -87,7 +87,8 @@ static enum err undo_find(struct undo *u)
 	final = value_find(note, "final");
 	if (!final || !final->yes)
 		return ERR_OK;
-	call_fail(c, ERR_INVALID_INPUT, "your last change was a repair, which can't be undone");
+	call_fail(c, ERR_INVALID_INPUT,
+		  "your last change was an import or a repair, which can't be undone");
 	return call_step(c, "'bd history ID' shows the published changes of a bead.");
 }
 

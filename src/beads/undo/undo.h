@@ -11,7 +11,7 @@ struct json;
  * undo of an undo restores the change.
  *
  * Fails, and writes nothing, if the change can't be undone as a whole: NOT_FOUND, there is none;
- * INVALID_INPUT, it only added a comment or renewed a lease, or it was a repair; CAS_MISMATCH, a
+ * INVALID_INPUT, it only added a comment or renewed a lease, or it was an import or a repair; CAS_MISMATCH, a
  * value was changed since, with the actor and the time; and as edit.h says. A comment that was
  * part of the change stays, with a warning.
  */

@@ -54,9 +54,10 @@ const struct op op_bead_undo = {
 	.help = "Undo your last change",
 	.more = "Restores every field that your last command in this clone changed. A created bead "
 		"is deleted, a deleted bead is restored. The undo is a change like any other, so "
-		"another 'bd undo' restores the change. Comments are append-only and stay. If "
-		"somebody has changed the same field since, nothing is undone. On a terminal, the command shows what it would do and asks, "
-		"unless --force is given.",
+		"another 'bd undo' restores the change. Comments are append-only and stay, and an "
+		"import can't be undone. If somebody has changed the same field since, nothing is "
+		"undone. On a terminal, the command shows what it would do and asks, unless "
+		"--force is given.",
 	.examples = "bd undo --dry-run\n"
 		    "bd undo",
 	.flags = BEAD_WRITE & ~OP_GROUPED, /* the journal says what to undo */

@@ -206,7 +206,7 @@ static enum err bead_import_run(struct call *c, struct stores *s, const void *bo
 				struct json *reply)
 {
 	const struct body *in = body;
-	struct import_ask ask = { .prefix = in->prefix };
+	struct import_ask ask = { .prefix = in->prefix, .commanded = true };
 	struct import_report report;
 	struct issue_source source;
 	enum err e;
@@ -229,6 +229,21 @@ static enum err bead_import_run(struct call *c, struct stores *s, const void *bo
 		return e;
 	import_encode(reply, &report, in, source.name);
 	return ERR_OK;
+}
+
+enum err exchange_take_in(struct call *c, struct str file)
+{
+	enum { RECOGNISE = -1 };
+	struct import_ask ask = { 0 };
+	struct import_report report;
+	struct issue_source source;
+	enum err e = source_open(c, file, RECOGNISE, &source);
+
+	if (e)
+		return e;
+	ask.sources = source.lines;
+	e = import_run(c, &ask, &report);
+	return e ? e : exchange_keep_memories(c, &report);
 }
 
 const struct op op_bead_import = {

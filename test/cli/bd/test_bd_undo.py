@@ -293,6 +293,23 @@ def test_a_sync_is_not_undone(repo):
     is_error(repo.bd("--json", "show", bead), "deleted", 1)
 
 
+ISSUE = '{"id":"x-1","title":"t","status":"open","created_by":"%s","created_at":"%s","updated_at":"%s"}\n'
+
+
+@pytest.mark.parametrize("author", ["alice", "somebody"])
+def test_an_import_is_the_last_change_and_cannot_be_undone(repo, author):
+    """The change before it stays, whoever the file says has written the issues."""
+    bead = repo.create("x")
+    repo.json("update", bead, "-p", "0", env={"BD_ACTOR": "alice"})
+    line = ISSUE % (author, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z")
+    repo.bd("import", "--from", "bd", "-", stdin=line.encode(), env={"BD_ACTOR": "alice"}).ok()
+    error = is_error(repo.bd("--json", "undo", "--force", env={"BD_ACTOR": "alice"}), "invalid_argument", 1)
+    assert "an import" in error["message"]
+    assert repo.show(bead)["priority"] == 0
+    repo.bd("import", "--from", "bd", "-", stdin=line.encode(), env={"BD_ACTOR": "bob"}).ok()  # it changes nothing
+    is_error(repo.bd("--json", "undo", env={"BD_ACTOR": "bob"}), "not_found", 1)
+
+
 def test_a_killed_change_is_undone_completely_or_not_at_all(repo):
     """The values before a change are in the record of the change, so one is never there without the other."""
     bead = repo.create("x")
