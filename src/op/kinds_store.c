@@ -103,7 +103,7 @@ static enum err stamp_from_json(struct call *c, const struct field *f, const str
 	if (stamp_decode(v, at))
 		return ERR_OK;
 	call_fail(c, INVALID(f), "%s must be two numbers, [ms,n]", field_label(c, f));
-	return call_step(c, "Pass the epoch exactly as the claim printed it.");
+	return call_step(c, "Pass it exactly as it was printed.");
 }
 
 static enum err stamp_from_text(struct call *c, const struct field *f, struct str text, void *at)
