@@ -487,13 +487,6 @@ enum err log_files(struct call *c, struct machine_db *db, const struct machine_s
 
 /* --- the log of another machine --- */
 
-/* meta.json of another machine, once its signature was checked. */
-struct log_claim {
-	struct str name, key;
-	int64_t count, format;
-	const struct value *segments;
-};
-
 static struct str log_without_signature(struct call *c, const struct value *meta)
 {
 	struct json j = json_new(&c->mem);
@@ -506,9 +499,8 @@ static struct str log_without_signature(struct call *c, const struct value *meta
 	return json_canonical_text(&c->mem, value_read(&c->mem, json_text(&j)));
 }
 
-/* NULL, or why the log cannot be used. */
-static const char *log_check_meta(struct call *c, struct str id, struct str pinned, struct str text,
-				  struct log_claim *out)
+const char *log_check_meta(struct call *c, struct str id, struct str pinned, struct str text,
+			   struct log_claim *out)
 {
 	enum { VALUES_MOST = 100000 };
 	struct value_error error;
@@ -533,16 +525,52 @@ static const char *log_check_meta(struct call *c, struct str id, struct str pinn
 	return NULL;
 }
 
-int64_t log_count(struct call *c, struct str id, struct str key, log_read *read, void *arg)
+/* Has the segment a fact that is not among `ours`? */
+static bool log_segment_differs(struct call *c, const struct value *segment, const struct map *ours,
+				log_read *read, void *arg)
 {
-	struct log_claim claim;
-	struct str text;
+	struct str name = value_str(segment, "name"), text, line;
+	int64_t bytes = 0;
+	bool differs = false;
 
-	if (read(c, arg, "meta.json", LOG_META_MOST, &text)) {
+	value_int(segment, "bytes", &bytes);
+	if (read(c, arg, arena_fmt(&c->mem, "log/" STR_FMT ".jsonl", STR_ARG(name)).p, bytes,
+		 &text) ||
+	    !text.p || !str_eq(sha256_hex(&c->mem, text), value_str(segment, "sha256"))) {
 		call_forgive(c);
-		return -1;
+		return false; /* altered since it was signed */
 	}
-	return text.p && !log_check_meta(c, id, key, text, &claim) ? claim.count : -1;
+	while (!differs && text.n && str_next(&text, '\n', &line))
+		differs = !map_find(ours, line);
+	return differs;
+}
+
+bool log_is_of_copy(struct call *c, struct machine_db *db, const struct machine_self *self,
+		    log_read *read, void *arg)
+{
+	struct fact_filter own = { .machine = self->id };
+	struct map ours = { .mem = &c->mem };
+	struct log_claim claim;
+	struct fact_row *f;
+	struct str text;
+	bool copy;
+
+	if (read(c, arg, "meta.json", LOG_META_MOST, &text) || !text.p ||
+	    log_check_meta(c, self->id, self->key, text, &claim) ||
+	    fact_row_each(c, db, &own, &f)) {
+		call_forgive(c);
+		return false;
+	}
+	for (; f; f = f->next)
+		map_put(&ours, f->line);
+	copy = claim.count > self->count;
+	for (size_t i = 0; !copy && i < claim.segments->count; i++) {
+		struct call part = call_part(c);
+
+		copy = log_segment_differs(&part, &claim.segments->item[i], &ours, read, arg);
+		call_part_end(c, &part, ERR_OK);
+	}
+	return copy;
 }
 
 /* Facts of kinds that this version does not know are counted, and left out. */

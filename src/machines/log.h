@@ -58,6 +58,17 @@ enum err log_compact(struct call *c, struct machine_db *db, struct machine_self 
 typedef enum err log_read(struct call *c, void *arg, const char *path, int64_t most,
 			  struct str *out);
 
+/* meta.json of another machine, once its signature was checked. */
+struct log_claim {
+	struct str name, key;
+	int64_t count, format;
+	const struct value *segments;
+};
+
+/* `pinned` is the known key of the machine, or absent. Returns NULL, or why the log cannot be used. */
+const char *log_check_meta(struct call *c, struct str id, struct str pinned, struct str text,
+			   struct log_claim *out);
+
 /*
  * Reads what is new in the log of `row`, and stores it as facts that are not done. A log that is
  * forged, rolled back, too large or of another format changes nothing but `problem`.
@@ -65,7 +76,12 @@ typedef enum err log_read(struct call *c, void *arg, const char *path, int64_t m
 enum err log_take(struct call *c, struct machine_db *db, struct machine_self *self,
 		  struct machine_row *row, log_read *read, void *arg, int64_t *taken);
 
-/* The number of facts that meta.json claims, if it is signed by `key`; -1: it is not. */
-int64_t log_count(struct call *c, struct str id, struct str key, log_read *read, void *arg);
+/*
+ * Was this log, which is at the ref of this machine, written by a copy of this clone? It is signed
+ * with our key, and has facts that this clone did not write. Everything else that others put there
+ * is replaced.
+ */
+bool log_is_of_copy(struct call *c, struct machine_db *db, const struct machine_self *self,
+		    log_read *read, void *arg);
 
 #endif

@@ -249,14 +249,11 @@ static enum err share_check_own(struct share_rounds *s)
 	struct share_source from = { s, s->there };
 	struct machine_self *self = &s->m.me.self;
 	struct call *c = s->c;
-	int64_t count;
 	enum err e;
 
-	if (!s->there.p || (self->commit.p && str_has(self->commit, s->there)))
+	if (!s->there.p || (self->commit.p && str_has(self->commit, s->there)) ||
+	    !log_is_of_copy(c, &s->m.db, self, share_read_file, &from))
 		return ERR_OK;
-	count = log_count(c, self->id, self->key, share_read_file, &from);
-	if (count < self->sent)
-		return ERR_OK; /* an old state of our own log, or not ours: it is replaced */
 	if ((e = identity_renew(c, s->home, &s->m.db, &s->m.me)))
 		return e;
 	s->own = log_ref(c, self->id);

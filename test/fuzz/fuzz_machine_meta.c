@@ -30,16 +30,6 @@ static struct str meta_text(struct call *c, const struct value *v, struct str ke
 	return json_text(&canonical);
 }
 
-static enum err meta_read(struct call *c, void *arg, const char *path, int64_t most,
-			  struct str *out)
-{
-	(void)c, (void)path;
-	*out = *(const struct str *)arg;
-	if ((int64_t)out->n > most)
-		*out = STR_NONE;
-	return ERR_OK;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct arena kept;
@@ -47,11 +37,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct call c = fuzz_call();
 	struct str text = fuzz_text(data, size), signature, head;
 	const struct value *v = value_read(&c.mem, text);
-	int64_t count = 0, found;
+	struct log_claim found;
+	int64_t count = 0;
 
 	if (!key.public.p)
 		key = sign_key_new(&kept);
-	rule(log_count(&c, STR(MACHINE), key.public, meta_read, &text) == -1,
+	rule(log_check_meta(&c, STR(MACHINE), key.public, text, &found),
 	     "what nobody has signed is refused");
 	if (v && v->type == VALUE_OBJECT) {
 		value_int(v, "count", &count);
@@ -59,12 +50,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				 STR_ARG(meta_text(&c, v, key.public, STR_NONE, count)));
 		signature = sign_make(&c.mem, key.secret, head);
 		text = meta_text(&c, v, key.public, signature, count);
-		found = log_count(&c, STR(MACHINE), key.public, meta_read, &text);
-		rule(found == -1 || (found == count && count >= 0), "the signed number is found");
-		rule(log_count(&c, STR("fedcba9876543210"), key.public, meta_read, &text) == -1,
+		rule(log_check_meta(&c, STR(MACHINE), key.public, text, &found) ||
+			     (found.count == count && count >= 0),
+		     "the signed number is found");
+		rule(log_check_meta(&c, STR("fedcba9876543210"), key.public, text, &found),
 		     "a log under the ref of another machine is refused");
 		text = meta_text(&c, v, key.public, signature, count ^ 1);
-		rule(log_count(&c, STR(MACHINE), key.public, meta_read, &text) == -1,
+		rule(log_check_meta(&c, STR(MACHINE), key.public, text, &found),
 		     "an altered file is refused");
 	}
 	call_release(&c);
