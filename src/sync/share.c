@@ -212,6 +212,7 @@ static enum err share_take_one(struct share_rounds *s, const struct log_head *he
 	}
 	share_keep_row(s->c, row);
 	row->bad = row->problem.p ? head->commit : STR_NONE;
+	row->forgotten = false; /* it has sent its log again, or somebody else has */
 	if (row->problem.p)
 		row->commit = STR_NONE;
 	e = call_part_end(s->c, &part, e);

@@ -111,7 +111,8 @@ static enum err machines_list_run(struct call *c, struct stores *s, const void *
 	if (!e && l.self.id.p)
 		machine_put_self(c, &l, reply);
 	for (const struct machine_row *r = e ? NULL : l.rows; r; r = r->next)
-		machine_put(c, &l, reply, r);
+		if (!r->forgotten)
+			machine_put(c, &l, reply, r);
 	json_end(reply);
 	machine_db_close(&l.db);
 	return e;
@@ -240,6 +241,7 @@ static enum err machines_trust_run(struct call *c, struct stores *s, const void 
 	return e;
 }
 
+/* Its key stays pinned: nobody else can publish a log under its id afterwards. */
 static enum err machine_drop(struct call *c, struct machine_list *l, struct machine_row *r,
 			     const struct body *in)
 {
@@ -261,8 +263,11 @@ static enum err machine_drop(struct call *c, struct machine_list *l, struct mach
 		l->self.commit = STR_NONE;
 		return machine_store(c, l, NULL);
 	}
+	r->forgotten = true;
+	r->applied = 0;
+	r->commit = r->bad = r->problem = STR_NONE;
 	if ((e = machine_db_begin(c, &l->db)) || (e = fact_row_drop_all(c, &l->db, r->id)) ||
-	    (e = machine_row_drop(c, &l->db, r->id)))
+	    (e = r->key.p ? machine_row_put(c, &l->db, r) : machine_row_drop(c, &l->db, r->id)))
 		return e;
 	return machine_db_commit(c, &l->db);
 }

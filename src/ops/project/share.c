@@ -20,7 +20,7 @@ static int64_t share_count(const struct machine_row *rows)
 	int64_t count = 0;
 
 	for (; rows; rows = rows->next)
-		count++;
+		count += !rows->forgotten;
 	return count;
 }
 
