@@ -12,7 +12,7 @@
 
 enum { NAME_MOST = 40 };
 
-static bool identity_name_valid(struct str name)
+bool identity_name_valid(struct str name)
 {
 	for (size_t i = 0; i < name.n; i++) {
 		char ch = name.p[i];
@@ -131,15 +131,44 @@ static struct str identity_plain(const struct machine_row *r)
 	return r->nick.p ? r->nick : r->name.p ? r->name : r->id;
 }
 
+/* Has another machine a better right to this name than `one`? */
+static bool identity_taken(const struct machine_row *rows, struct str own, struct str name,
+			   const struct machine_row *one)
+{
+	bool before = true;
+
+	for (; rows; rows = rows->next) {
+		if (str_eq(rows->id, one->id))
+			before = false;
+		else if (str_eq(rows->id, name) ||
+			 (str_eq(identity_plain(rows), name) &&
+			  (!rows->nick.p == !one->nick.p ? before : !!rows->nick.p)))
+			return true;
+	}
+	return str_eq(name, own);
+}
+
 struct str identity_shown(struct call *c, const struct machine_row *rows, struct str own,
 			  const struct machine_row *one)
 {
 	struct str name = identity_plain(one);
-	bool taken = str_eq(name, own);
 
-	for (; !taken && rows && rows != one; rows = rows->next)
-		taken = str_eq(identity_plain(rows), name);
-	return taken ? arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(name), one->id.p) : name;
+	if (!identity_taken(rows, own, name, one))
+		return name;
+	name = arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(name), one->id.p);
+	return identity_taken(rows, own, name, one) ? one->id : name;
+}
+
+struct str identity_claimed(struct call *c, const struct machine_row *rows,
+			    const struct machine_row *one, struct str name)
+{
+	if (!identity_name_valid(name))
+		return STR_NONE;
+	for (const struct machine_row *r = rows; r; r = r->next)
+		if (!str_eq(r->id, one->id) &&
+		    (str_eq(r->name, name) || str_eq(r->nick, name) || str_eq(r->id, name)))
+			return arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(name), one->id.p);
+	return name;
 }
 
 const struct machine_row *identity_named(struct call *c, const struct machine_row *rows,
@@ -148,7 +177,10 @@ const struct machine_row *identity_named(struct call *c, const struct machine_ro
 	const struct machine_row *found = NULL;
 
 	for (const struct machine_row *r = rows; r; r = r->next)
-		if (str_eq(identity_shown(c, rows, own, r), name) || str_eq(r->id, name))
+		if (str_eq(r->id, name))
+			return r;
+	for (const struct machine_row *r = rows; r; r = r->next)
+		if (str_eq(identity_shown(c, rows, own, r), name))
 			return r;
 	for (const struct machine_row *r = rows; r && name.n >= 4; r = r->next)
 		if (str_starts(r->id, name)) {

@@ -20,12 +20,21 @@ enum err identity_open(struct call *c, struct str home, struct machine_db *db,
 enum err identity_renew(struct call *c, struct str home, struct machine_db *db,
 			struct identity *out);
 
-/* INVALID_INPUT: a name is one word of 1 to 40 letters, digits, dots and dashes. */
+/* A name is one word of 1 to 40 letters, digits, dots and dashes. */
+bool identity_name_valid(struct str name);
+/* INVALID_INPUT */
 enum err identity_check_name(struct call *c, struct str name);
 
 /*
+ * The name under which a machine is kept that calls itself `name`: another machine that had that
+ * name or nickname before keeps it. Absent: it cannot be a name.
+ */
+struct str identity_claimed(struct call *c, const struct machine_row *rows,
+			    const struct machine_row *one, struct str name);
+
+/*
  * The names of the machines for people, in the order of `rows`. They are unique; names that were
- * set here take precedence. No machine gets the name `own`.
+ * set here take precedence. No machine gets the name `own`, or the id of another one.
  */
 struct str identity_shown(struct call *c, const struct machine_row *rows, struct str own,
 			  const struct machine_row *one);

@@ -6,6 +6,7 @@
 #include "base/sign.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "machines/identity.h"
 
 bool log_id_valid(struct str id)
 {
@@ -735,7 +736,7 @@ enum err log_take(struct call *c, struct machine_db *db, struct machine_self *se
 		if ((e = machine_db_begin(c, db)))
 			return e;
 	} else {
-		row->name = claim.name;
+		row->name = identity_name_valid(claim.name) ? claim.name : STR_NONE;
 		row->key = claim.key;
 		row->count = row->applied = claim.count;
 	}

@@ -209,6 +209,8 @@ static enum err share_take_one(struct share_rounds *s, const struct log_head *he
 		row->commit = head->commit;
 		row->seen_ms = s->c->now_ms;
 		e = log_take(&part, &s->m.db, &s->m.me.self, row, share_read_file, &from, &taken);
+		if (!e && !row->problem.p)
+			row->name = identity_claimed(&part, s->rows, row, row->name);
 	}
 	share_keep_row(s->c, row);
 	row->bad = row->problem.p ? head->commit : STR_NONE;

@@ -84,8 +84,8 @@ void view_machines(struct view *v, const struct value *data)
 		if (problem.p)
 			table_below(&t, arena_fmt(v->out.mem,
 						  "not applied: " STR_FMT
-						  "; abacus machines trust %.4s",
-						  STR_ARG(problem), value_str(one, "id").p));
+						  "; abacus machines trust " STR_FMT,
+						  STR_ARG(problem), STR_ARG(value_str(one, "id"))));
 	}
 	table_print(&t);
 }
