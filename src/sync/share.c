@@ -1,5 +1,6 @@
 #include "sync/share.h"
 
+#include "base/map.h"
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
@@ -14,7 +15,10 @@
 
 static const int64_t MEMORY_MOST = INT64_C(1) << 30; /* bytes, of the whole process */
 
-enum { ROUND_WAIT_MS = 30000 };
+enum {
+	ROUND_WAIT_MS = 30000,
+	PROBLEMS_SAID = 10, /* warnings about logs in one round; 'abacus machines' shows all */
+};
 
 struct share_rounds {
 	struct call *c;
@@ -27,6 +31,10 @@ struct share_rounds {
 	struct str own;       /* the own ref */
 	struct str there;     /* the commit of the own ref at the remote; or absent */
 	struct str died_with; /* the commit during whose download an earlier process died */
+	struct map known;     /* the rows whose key is pinned, by id */
+	size_t strangers;     /* other logs that are followed */
+	int64_t unheard;      /* logs for which there was no place */
+	size_t problems;      /* warnings about logs */
 	int64_t received, applied, sent;
 	bool pushed;
 	struct json warnings;
@@ -75,6 +83,22 @@ static enum err share_open_remote(struct share_rounds *s)
 		STR_ARG(name));
 }
 
+/*
+ * Anybody can make refs. Those of machines whose key is pinned are always read; the others get the
+ * places that are left.
+ */
+static bool share_has_place(struct share_rounds *s, struct str id)
+{
+	if (map_find(&s->known, id))
+		return true;
+	if (s->known.count + s->strangers >= LOG_MACHINES_MOST) {
+		s->unheard++;
+		return false;
+	}
+	s->strangers++;
+	return true;
+}
+
 /* Which logs have changed since they were read? */
 static void share_wants_head(void *arg, struct log_head *head)
 {
@@ -82,7 +106,9 @@ static void share_wants_head(void *arg, struct log_head *head)
 	struct str id = str_skip(head->ref, sizeof LOG_REFS - 1);
 	struct machine_row *row;
 
-	if (!log_id_valid(id))
+	head->left_out =
+		!log_id_valid(id) || (!str_eq(head->ref, s->own) && !share_has_place(s, id));
+	if (head->left_out)
 		return;
 	if (str_eq(head->ref, s->own)) {
 		s->there = head->commit;
@@ -130,15 +156,19 @@ static enum err share_list(struct share_rounds *s)
 	size_t count = 1;
 	struct str *haves;
 
-	for (struct machine_row *r = s->rows; r; r = r->next)
+	s->known = (struct map){ .mem = &c->mem };
+	for (struct machine_row *r = s->rows; r; r = r->next) {
 		count++;
+		if (r->key.p)
+			*map_put(&s->known, r->id) = r;
+	}
 	haves = arena_array(&c->mem, count, sizeof *haves);
 	count = 0;
 	for (struct machine_row *r = s->rows; r; r = r->next)
 		if (r->commit.p && repo_has(s->logs, r->commit))
 			haves[count++] = r->commit;
 	s->fetch = (struct log_fetch){ .prefix = STR(LOG_REFS),
-				       .most = LOG_MACHINES_MOST,
+				       .most = SIZE_MAX,
 				       .bytes_most = LOG_MOST,
 				       .wants = share_wants_head,
 				       .about = share_note_download,
@@ -187,6 +217,8 @@ static void share_say_problem(struct share_rounds *s, const struct machine_row *
 	struct call *c = s->c;
 	struct str name = identity_shown(c, s->rows, s->m.me.self.name, row);
 
+	if (s->problems++ >= PROBLEMS_SAID)
+		return;
 	share_warn(s, arena_fmt(&c->mem,
 				"the log of the machine '" STR_FMT "' is not applied: " STR_FMT
 				"; to accept it as it is now: abacus machines trust " STR_FMT,
@@ -239,6 +271,32 @@ static enum err share_take_all(struct share_rounds *s)
 			e = share_take_one(s, head);
 	}
 	return e;
+}
+
+/* Said when the number changes. */
+static enum err share_say_unheard(struct share_rounds *s)
+{
+	struct call *c = s->c;
+	struct str source = STR("unheard"), told,
+		   now = arena_fmt(&c->mem, "%lld", (long long)s->unheard);
+	enum err e = place_row_find(c, &s->m.db, source, &told);
+
+	if (s->problems > PROBLEMS_SAID)
+		share_warn(s, arena_fmt(&c->mem, "%zu more logs are not applied: abacus machines",
+					s->problems - PROBLEMS_SAID));
+	if (e || str_eq(told.p ? told : STR("0"), now))
+		return e;
+	if (s->unheard)
+		share_warn(s, arena_fmt(&c->mem,
+					"%lld logs at the remote are not read, because a clone "
+					"follows at most %d machines. Delete those that are not of "
+					"your team, with 'git push --delete'. To list all: git "
+					"ls-remote " STR_FMT " '" LOG_REFS "*'",
+					(long long)s->unheard, LOG_MACHINES_MOST,
+					STR_ARG(s->remote.name)));
+	if ((e = machine_db_begin(c, &s->m.db)) || (e = place_row_put(c, &s->m.db, source, now)))
+		return e;
+	return machine_db_commit(c, &s->m.db);
 }
 
 /* --- the own log --- */
@@ -400,7 +458,7 @@ static enum err share_steps(struct share_rounds *s, const struct share_wants *wa
 	s->own = log_ref(c, s->m.me.self.id);
 	if ((e = machine_row_each(c, &s->m.db, &s->rows)) || (e = machines_collect(c, &s->m)) ||
 	    (e = share_open_remote(s)) || (e = share_list(s)) || (e = share_take_all(s)) ||
-	    (e = share_check_own(s)))
+	    (e = share_say_unheard(s)) || (e = share_check_own(s)))
 		return e;
 	if (wants->begin)
 		share_choose_name(s);

@@ -44,9 +44,9 @@ static void logs_add_head(struct call *c, struct log_fetch *f, const char *name,
 	head = &f->head[f->count];
 	*head = (struct log_head){ .ref = arena_copy(&c->mem, str_of(name)),
 				   .commit = repo_hex(&c->mem, oid) };
-	f->count++;
 	if (f->wants)
 		f->wants(f->arg, head);
+	f->count += !head->left_out;
 }
 
 static enum err logs_list_folder(struct call *c, struct log_fetch *f)

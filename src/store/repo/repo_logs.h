@@ -15,8 +15,9 @@ enum err logs_open(struct call *c, struct str gitdir, struct str folder, struct 
 /* A ref at the remote. */
 struct log_head {
 	struct str ref, commit;
-	bool wanted; /* set by the caller's `wants`: its objects are to be fetched */
-	bool failed; /* they could not be fetched */
+	bool wanted;   /* set by the caller's `wants`: its objects are to be fetched */
+	bool failed;   /* they could not be fetched */
+	bool left_out; /* set by `wants`: it is not listed */
 };
 
 struct log_fetch {
@@ -24,7 +25,7 @@ struct log_fetch {
 	size_t most;        /* maximum number of refs; the rest is ignored */
 	int64_t bytes_most; /* maximum size of a download */
 	bool singly;        /* one ref at a time, because a download of all failed before */
-	/* asked about each ref, after they were listed; may change `wanted` */
+	/* asked about each ref; may change `wanted` and `left_out` */
 	void (*wants)(void *arg, struct log_head *head);
 	/* called before and after a download, which may end the process; or NULL */
 	void (*about)(void *arg, const struct log_head *head, bool done);
