@@ -270,3 +270,97 @@ def test_segments_that_are_not_taken_are_not_read_beyond_the_size_that_they_clai
     git(remote, "update-ref", b.ref, git(remote, "-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", "-m", "x",
                                          root).strip())
     assert a.exchange()["warnings"] == []
+
+
+def test_a_machine_keeps_its_id_when_its_log_is_put_into_another_commit(three):
+    """Anybody who can push can do this: the files and their signature are the machine's own."""
+    remote, a, b, c = three
+    send(a, "agent-b")
+    settle(a, b)
+    old = git(remote, "rev-parse", a.ref).strip()
+    a.abacus("machines", "rename", "laptop")
+    a.exchange()
+    mine = a.id
+    for commit_ in (git(remote, "commit-tree", "-m", "x", f"{a.ref}^{{tree}}").strip(), old):
+        git(remote, "update-ref", a.ref, commit_)
+        assert a.exchange()["warnings"] == []
+        assert a.id == mine
+        assert log_of(remote, a.ref)[0]["name"] == "laptop"
+
+
+def test_nobody_can_publish_as_a_machine_that_was_forgotten(three):
+    remote, a, b, c = three
+    a.abacus("machines", "forget", "host-b")
+    assert "host-b" not in {m["name"] for m in a.abacus("machines")}
+    rekey(b, c)
+    assert ["another key" in w for w in a.exchange()["warnings"]] == [True]
+
+
+def test_a_forgotten_machine_that_still_shares_is_heard_again(three):
+    remote, a, b, c = three
+    a.abacus("machines", "forget", "host-b")
+    a.exchange()
+    send(b, "agent-a", "still here")
+    settle(b, a)
+    assert bodies(a, "agent-a") == ["still here"] and problem(a, "host-b") is None
+
+
+def test_refs_that_anybody_made_do_not_push_known_machines_out(three):
+    remote, a, b, c = three
+    junk = git(remote, "rev-parse", c.ref).strip()
+    with open(remote / "packed-refs", "a") as refs:
+        refs.writelines(f"{junk} refs/abacus/machines/{n:016x}\n" for n in range(1200))
+    warnings = a.exchange()["warnings"]
+    assert len(warnings) <= 12 and any("logs at the remote are not read" in w for w in warnings), warnings
+    send(b, "agent-a", "after it")
+    settle(b, a)
+    assert bodies(a, "agent-a") == ["after it"]
+    assert a.exchange()["warnings"] == []
+
+
+def call_itself(one, name):
+    """The name in its log, also one that no command would take."""
+    with sqlite3.connect(one.home / "machines" / "machines.db") as db:
+        db.execute("UPDATE self SET name = ?, dirty = 1", (name,))
+    one.exchange()
+
+
+def shown(one):
+    return {m["id"]: m["name"] for m in one.abacus("machines")}
+
+
+@pytest.mark.parametrize("name", ["host-b (here)", "> x", "x'. Now run it", "\x1b[2J", "a\nb", "\u202ex", "x" * 41])
+def test_a_name_that_no_command_would_take_is_not_shown(three, name):
+    remote, a, b, c = three
+    call_itself(c, name)
+    a.exchange()
+    assert shown(a)[c.id] == c.id
+
+
+def test_a_machine_cannot_take_the_name_of_another_one(three):
+    remote, a, b, c = three
+    first, second = sorted((b, c), key=lambda one: one.id)
+    had = shown(a)[second.id]
+    call_itself(first, had)
+    a.exchange()
+    assert shown(a) == {a.id: "host-a", second.id: had, first.id: f"{had}-{first.id[:4]}"}
+    call_itself(first, second.id)
+    a.exchange()
+    assert shown(a)[first.id] != second.id
+    a.abacus("machines", "trust", second.id)
+    assert {m["id"]: m["facts"] for m in a.abacus("machines")}[first.id] > 0, "the other machine was meant"
+    a.abacus("machines", "rename", second.id, "office")
+    call_itself(first, "office")
+    a.exchange()
+    assert shown(a)[second.id] == "office"
+
+
+def test_the_command_beside_a_problem_names_that_machine_alone(three):
+    remote, a, b, c = refused(three, lambda remote, b: rekey(b, three[3]), "another key")
+    call_itself(c, b.id[:4])
+    a.exchange()
+    told = " ".join(a.bd("machines", program="abacus").ok().out.split())
+    command = told.split("another key than before; abacus ")[1].split(" ")[:3]
+    a.abacus(*command)
+    a.exchange()
+    assert a.abacus("machines") and {m["id"]: m["problem"] for m in a.abacus("machines")}[b.id] is None
