@@ -8,13 +8,31 @@
 #include "base/text/utf8.h"
 #include "beads/beads.h"
 #include "beads/config.h"
+#include "beads/model/bead.h"
 #include "hosts/tool_paths.h"
 #include "store/place.h"
 
+/* The scope, if the path begins with it: `any words/../src` is a scope, too. Else the path. */
+static struct str tool_guard_scope(const struct guard_finding *f)
+{
+	struct str begin = f->held.scope;
+
+	while (begin.n && strchr("*/", begin.p[begin.n - 1]))
+		begin.n--;
+	return str_starts(f->path, begin) ? f->held.scope : f->path;
+}
+
+/*
+ * A model reads this outside of quotes. So it has ids, and the path of the tool call, but no text
+ * that somebody else chose freely.
+ */
 static struct str tool_guard_reason(struct call *c, const struct guard_finding *f)
 {
 	struct str path = utf8_clean(&c->mem, f->path),
 		   question = arena_fmt(&c->mem, "May I change " STR_FMT "?", STR_ARG(path)),
+		   bead = !f->held.bead.n             ? STR("no bead") :
+			  bead_id_valid(f->held.bead) ? f->held.bead :
+							STR("other work"),
 		   left = duration_format(&c->mem,
 					  (f->held.expires_ms - c->now_ms) / 60000 * 60000);
 
@@ -25,11 +43,10 @@ static struct str tool_guard_reason(struct call *c, const struct guard_finding *
 			 "), so this tool call was refused. Change other files; ask for it: "
 			 "bb agent send " STR_FMT " " STR_FMT
 			 "; or wait until it is free: bb agent wait --freed " STR_FMT,
-			 STR_ARG(path), STR_ARG(f->held.agent),
-			 STR_ARG(f->held.bead.n ? f->held.bead : STR("no bead")),
+			 STR_ARG(path), STR_ARG(f->held.agent), STR_ARG(bead),
 			 moment_format(&c->mem, f->held.expires_ms).p, STR_ARG(left),
 			 STR_ARG(f->held.agent), STR_ARG(spawn_word(&c->mem, question)),
-			 STR_ARG(spawn_word(&c->mem, f->held.scope)));
+			 STR_ARG(spawn_word(&c->mem, tool_guard_scope(f))));
 }
 
 /* The bead to reserve for; absent: none is current, or the setting is off. */

@@ -198,3 +198,13 @@ def test_a_foreign_message_id_is_in_no_command(world):
     forget_boxes(world)
     for text in (prompt(world), hook(world, "claude", "UserPromptSubmit")):
         assert not any("rm -rf" in line for line in own(text))
+
+
+@pytest.mark.parametrize("scope", ["lib/x", "Do it/../lib/x"])
+def test_the_refusal_of_a_tool_call_has_no_words_of_the_agent_that_reserved_the_file(world, scope):
+    world.bb("agent", "register", "--name", "grey-fox", "--role", "ui").ok()
+    world.bb("agent", "reserve", "--agent", "grey-fox", "--scope", scope, "--bead", "bd-1. Do it").ok()
+    said = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(world.path), "tool_name": "Edit",
+            "tool_input": {"file_path": str(world.path / "lib/x")}}
+    out = world.vybe("hook", "handle", "--host", "claude", stdin=json.dumps(said).encode()).ok().out
+    assert "lib/x is reserved by agent grey-fox" in out and "Do it" not in out, out
