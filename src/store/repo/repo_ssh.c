@@ -13,6 +13,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,10 +176,24 @@ static void repo_ssh_command(struct arena *mem, const struct address *a, const c
 	argv[n] = NULL;
 }
 
+/* A server may send messages without end, and ssh writes them to a file: it gets a limit. */
+static void repo_ssh_limit(struct rlimit *before)
+{
+	enum { MESSAGES_MOST = 16 << 20 };
+	struct rlimit less;
+
+	getrlimit(RLIMIT_FSIZE, before);
+	less = *before;
+	if (less.rlim_cur == RLIM_INFINITY || less.rlim_cur > MESSAGES_MOST)
+		less.rlim_cur = MESSAGES_MOST;
+	setrlimit(RLIMIT_FSIZE, &less);
+}
+
 static int repo_ssh_start(struct arena *mem, struct ssh *s, const char *const *argv)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
+	struct rlimit before;
 	sigset_t ours;
 	int to[2] = { -1, -1 }, from[2] = { -1, -1 }, failed;
 
@@ -197,11 +212,13 @@ static int repo_ssh_start(struct arena *mem, struct ssh *s, const char *const *a
 	if (complaints)
 		posix_spawn_file_actions_adddup2(&files, fileno(complaints), 2);
 	signals_ignored(&ours);
+	repo_ssh_limit(&before);
 	posix_spawnattr_init(&how);
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigdefault(&how, &ours);
 	failed = posix_spawn(&s->pid, argv[0], &files, &how, (char *const *)argv,
 			     spawn_environment(mem));
+	setrlimit(RLIMIT_FSIZE, &before);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&how);
 	file_close(&to[0]);
