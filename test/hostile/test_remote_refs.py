@@ -650,6 +650,33 @@ def test_interrupted_fetches_leave_at_most_one_partial_pack(world):
     is_clean(world.anna)
 
 
+@pytest.mark.parametrize("over", ["folder", "http"])
+def test_a_disk_that_is_full_here_is_not_called_damage_there(world, over):
+    """Nobody who follows the advice may set the ref of the remote back."""
+    ben = clone(world.path / "ben", world.remote)
+    sync(ben)
+    for n in range(8):
+        ben.create(f"large {n}", "-d", os.urandom(40000).hex())
+    sync(ben)
+    with http_remote(world.path) if over == "http" else contextlib.nullcontext() as server:
+        point(world.anna, f"{server.url}/beads.git" if server else world.remote)
+        done = subprocess.run(["sh", "-c", f"ulimit -f 200; exec '{BUILD}/bin/bd' sync --json"], cwd=world.anna.path,
+                              env=environment(**world.anna.env), capture_output=True, timeout=60)
+        assert done.returncode and b"git push" not in done.stdout and b"Allow larger files" in done.stdout, done
+        assert len(titles(world.anna)) == 2
+        assert sync(world.anna)["pulled"] == 8
+
+
+def test_messages_of_ssh_without_end_do_not_fill_the_disk(world, tmp_path):
+    """They go to a file: its limit ends ssh, and not the deadline of the sync."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\nexec yes endless >&2\n")
+    ssh.chmod(0o755)
+    point(world.anna, "ssh://host.invalid/beads.git")
+    error = is_sync_error(world.anna.run("sync", "--json", env={"GIT_SSH_COMMAND": str(ssh)}), "sync_failed")
+    assert "endless" in error["message"]
+
+
 @pytest.mark.parametrize("what", ["blob", "folder", "parent", "parent is a blob", "ancestor", "ancestor is a blob"])
 def test_no_ref_of_ours_is_at_objects_that_the_server_left_out(world, what):
     honest, before = world.remote, git(world.anna.path, "for-each-ref")

@@ -25,26 +25,30 @@ static enum err fail_link(struct call *c, const char *verb, struct str path)
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
+enum err file_remedy(struct call *c, int reason)
+{
+	if (reason == ENOSPC || reason == EDQUOT)
+		return call_remedy(c, "Free some space on that disk");
+	if (reason == EFBIG)
+		return call_remedy(c, "Allow larger files ('ulimit -f' shows the limit)");
+	if (reason == EMFILE || reason == ENFILE)
+		return call_remedy(c, "Allow more open files ('ulimit -n' shows the limit)");
+	if (reason == ENAMETOOLONG)
+		return call_remedy(c, "Use a folder with a shorter path");
+	if (reason == EACCES || reason == EPERM || reason == EROFS)
+		return call_remedy(c, "Check the permissions there");
+	return c->code;
+}
+
 enum err file_fail(struct call *c, const char *verb, struct str path)
 {
 	int reason = errno;
-	enum err e;
 
 	if (reason == ELOOP && path_is_link(&c->mem, path))
 		return fail_link(c, verb, path);
-	e = call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb, STR_ARG(path),
-		      reason == ENXIO ? "it is not a regular file" : strerror(reason));
-	if (reason == ENOSPC || reason == EDQUOT)
-		call_remedy(c, "Free some space on that disk");
-	else if (reason == EFBIG)
-		call_remedy(c, "Allow larger files ('ulimit -f' shows the limit)");
-	else if (reason == EMFILE || reason == ENFILE)
-		call_remedy(c, "Allow more open files ('ulimit -n' shows the limit)");
-	else if (reason == ENAMETOOLONG)
-		call_remedy(c, "Use a folder with a shorter path");
-	else if (reason == EACCES || reason == EPERM || reason == EROFS)
-		call_remedy(c, "Check the permissions there");
-	return e;
+	call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb, STR_ARG(path),
+		  reason == ENXIO ? "it is not a regular file" : strerror(reason));
+	return file_remedy(c, reason);
 }
 
 bool file_denied(void)

@@ -182,6 +182,9 @@ enum err file_remove_tree(struct call *c, struct str path);
  */
 enum err file_fail(struct call *c, const char *verb, struct str path);
 
+/* Adds to a failure what is to be done about this errno, if that is known. Returns the code. */
+enum err file_remedy(struct call *c, int reason);
+
 /* After a failed call: does errno say that this process may not do that? */
 bool file_denied(void);
 

@@ -1,5 +1,6 @@
 #include "store/repo/repo.h"
 
+#include <errno.h>
 #include <git2.h>
 #include <stdlib.h>
 
@@ -13,12 +14,29 @@ struct git_repository *repo_git(struct repo *r)
 	return r->git;
 }
 
+/* libgit2 has the reason in words only. */
+int repo_disk_error(void)
+{
+	static const int reasons[] = { ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, EROFS };
+	const git_error *error = git_error_last();
+	bool disk = error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
+
+	if (!disk &&
+	    (!error || (error->klass != GIT_ERROR_ODB && error->klass != GIT_ERROR_INDEXER)))
+		return 0;
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (strstr(error->message, strerror(reasons[i])))
+			return reasons[i];
+	return disk ? EIO : 0;
+}
+
 enum err repo_fail(struct call *c, enum err code, const char *what, struct str of)
 {
 	const git_error *error = git_error_last();
 
-	return call_fail(c, code, "cannot %s '" STR_FMT "': %s", what, STR_ARG(of),
-			 error && error->message ? error->message : "unknown");
+	call_fail(c, code, "cannot %s '" STR_FMT "': %s", what, STR_ARG(of),
+		  error && error->message ? error->message : "unknown");
+	return code == ERR_INTERNAL_ERROR ? file_remedy(c, repo_disk_error()) : code;
 }
 
 static enum err repo_fail_internal(struct call *c, const char *what, struct str of)
@@ -32,10 +50,7 @@ static enum err repo_fail_internal(struct call *c, const char *what, struct str 
  */
 static enum err fail_to_read(struct call *c, const char *what, struct str of)
 {
-	const git_error *error = git_error_last();
-	bool disk = error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
-
-	if (disk)
+	if (repo_disk_error())
 		return repo_fail_internal(c, what, of);
 	repo_fail(c, ERR_DAMAGED, what, of);
 	return call_step(c, "Run 'bd sync': the remote may have the lost data. 'bd repair' shows "

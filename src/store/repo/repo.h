@@ -239,4 +239,7 @@ struct git_repository;
 struct git_repository *repo_git(struct repo *r);
 enum err repo_fail(struct call *c, enum err code, const char *what, struct str of);
 
+/* The errno of libgit2's last error, if this machine's disk or memory was its cause; or 0. */
+int repo_disk_error(void);
+
 #endif

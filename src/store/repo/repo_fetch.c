@@ -14,12 +14,16 @@ static struct str unreadable_commit(struct call *c, const struct remote *m, stru
 }
 
 /*
+ * A full disk here is no damage there: nothing may advise to set the ref of the remote.
+ *
  * A server that lacks an object closes the connection without a message, like a server that is
  * stopped.
  */
 static enum err fetch_failed(struct call *c, struct remote *m, int code, struct str ref,
 			     struct str commit)
 {
+	if (repo_disk_error())
+		return repo_fail(c, ERR_INTERNAL_ERROR, "store what is fetched from", m->name);
 	if (remote_unreadable())
 		return remote_refuse_broken(c, m, ref, commit, unreadable_commit(c, m, commit));
 	if (remote_unreachable(
