@@ -7,7 +7,7 @@ import { act, kinds, moments } from "./acts.js";
 import { go, route } from "./route.js";
 
 const PAGE = 150;
-const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: "numeric", minute: "2-digit" }).replace(/\s/g, "\u00a0");
 
 function dayOf(ms) {
   const today = new Date().toDateString(), day = new Date(ms).toDateString();
@@ -85,7 +85,7 @@ export class Log {
       el.classList.toggle("first", mine !== day);
       day = mine;
     }
-    this.end.textContent = !acts.length ? "Nothing has happened yet." : this.whole ? "This is where it began." : "Loading earlier activity …";
+    this.end.textContent = !acts.length ? (Object.values(this.filters).some(Boolean) ? "Nothing fits the filters." : "Nothing has happened yet. What agents do appears here at once.") : this.whole ? "This is where it began." : "Loading earlier activity …";
   }
 
   poke() { this.reader.poke(); }

@@ -1,4 +1,5 @@
 /* The acts on the board, and the notes of agents. */
+#include "base/buf.h"
 #include "continuity/continuity.h"
 #include "live/activity_parts.h"
 #include "live/conversation.h"
@@ -113,6 +114,18 @@ enum err activity_read_board(struct activity *a)
 	return e;
 }
 
+/* The kind of the event, as words, and its message. */
+static struct str activity_note_text(struct arena *mem, const struct event_row *row)
+{
+	struct buf text = { .mem = mem };
+
+	for (size_t i = 0; i < row->kind.n; i++)
+		buf_char(&text, row->kind.p[i] == '_' ? ' ' : row->kind.p[i]);
+	if (row->message.n)
+		buf_fmt(&text, ": " STR_FMT, STR_ARG(row->message));
+	return buf_str(&text);
+}
+
 /* The events of tasks are changes of beads, and are read as such. */
 static void activity_add_note(struct activity *a, const struct event_row *row)
 {
@@ -125,7 +138,7 @@ static void activity_add_note(struct activity *a, const struct event_row *row)
 				    .what = ACT_NOTED,
 				    .by = row->agent,
 				    .bead = row->task,
-				    .text = row->message,
+				    .text = activity_note_text(&a->c->mem, row),
 				    .category = -1 });
 }
 

@@ -39,6 +39,12 @@ def log(repo, *args):
     return repo.json("log", *args, program="abacus")
 
 
+def test_an_event_says_of_which_kind_it_is(busy):
+    busy.act("memory", "set", "--key", "style", "--value", "Money is an integer of cents.", "--request-id", "r0", program="vybe")
+    busy.act("push", "--agent", "amber-otter", "--request-id", "r1", "--json", json.dumps({"event": {"kind": "build_broken", "message": "make fails"}}), program="vybe")
+    assert [a["text"] for a in log(busy, "--kind", "note")] == ["memory upserted: style", "build broken: make fails"]
+
+
 def acts(found):
     return [(one["by"], one["what"], one["bead_id"], one["title"] or one["text"]) for one in found]
 
