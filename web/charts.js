@@ -1,12 +1,14 @@
 // Charts: what was created and closed each day, how many beads were open, ready and blocked, how long beads took and
 // waited, and what each agent did. Each has its numbers as a table.
-import { h, svg } from "./dom.js";
+import { h, hint, svg } from "./dom.js";
 import { get } from "./api.js";
 import { store } from "./store.js";
 import { Reader } from "./pulse.js";
 
-const DAY = 86400000, DAYS = 30, W = 640, H = 180, LEFT = 42, BOTTOM = 22, MOST = 12, LARGE = 2000;
+const DAY = 86400000, DAYS = 30, H = 190, LEFT = 42, BOTTOM = 24, MOST = 12, LARGE = 2000, LABEL = 72, BREAK = 1000;
+let W = 640; // the width of a drawing: a text in it is as large as any other
 const dayOf = (at) => at.slice(0, 10);
+const short = (day) => new Date(`${day}T12:00`).toLocaleDateString([], { month: "short", day: "numeric" });
 const words = (text) => document.createTextNode(text);
 
 // The last days, as far back as there are beads: 7 to 30 of them.
@@ -30,14 +32,24 @@ function table(head, rows) {
       h("tbody", {}, rows.map((r) => h("tr", {}, r.map((c) => h("td", { dir: "auto" }, String(c ?? "–")))))))));
 }
 
-function axis(most, labels, unit = "") {
-  const y = (v) => H - BOTTOM - (v / most) * (H - BOTTOM - 10), ticks = [...new Set([0, Math.ceil(most / 2), most])];
-  return [...ticks.map((v) => svg("line", { class: "grid", x1: LEFT, x2: W, y1: y(v), y2: y(v) })),
-    ...ticks.map((v) => svg("text", { x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, words(`${v}${unit}`))),
-    ...labels.map((l, i) => i % Math.ceil(labels.length / 6) === 0 && svg("text", { x: LEFT + ((i + .5) * (W - LEFT)) / labels.length, y: H - 6, "text-anchor": "middle" }, words(l)))];
+// The first round number that is not smaller.
+function round(n) {
+  const size = 10 ** Math.floor(Math.log10(n));
+  return [1, 2, 3, 4, 5, 6, 8, 10].map((k) => k * size).find((k) => k >= n - 1e-9);
 }
 
-const scale = (series) => Math.max(1, ...series.flatMap((s) => s.values));
+function axis(most, labels, unit = "") {
+  const y = (v) => H - BOTTOM - (v / most) * (H - BOTTOM - 10), ticks = most > 1 ? [0, most / 2, most] : [0, most];
+  return [...ticks.map((v) => svg("line", { class: "grid", x1: LEFT, x2: W, y1: y(v), y2: y(v) })),
+    ...ticks.map((v) => svg("text", { x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, words(`${v}${unit}`))),
+    ...labels.map((l, i) => i % Math.ceil((labels.length * LABEL) / (W - LEFT)) === 0 && svg("text", { x: LEFT + ((i + .5) * (W - LEFT)) / labels.length, y: H - 6, "text-anchor": "middle" }, words(l)))];
+}
+
+// The top of the axis: twice a round number.
+function scale(series) {
+  const most = Math.max(1, ...series.flatMap((s) => s.values));
+  return most > 1 ? 2 * Math.ceil(round(most / 2)) : 1;
+}
 
 // Groups of bars, one colour for each series.
 function bars(name, labels, series, unit) {
@@ -136,6 +148,8 @@ export class Charts {
       const first = data.rows.reduce((a, r) => (r.created_at < a ? r.created_at : a), new Date().toISOString());
       readTrend(first, data.rows.length).then((trend) => { this.trend = trend; if (!this.closed) this.draw(); }, () => {});
     }, 2000);
+    this.resize = new ResizeObserver(() => this.data && this.draw());
+    this.resize.observe(this.body);
     this.reader.failed = (failure) => { this.body.textContent = failure.message; };
   }
 
@@ -147,7 +161,9 @@ export class Charts {
 
   draw() {
     const fits = this.filter(this.args), rows = (store.past ? until(this.data.rows, store.past.at) : this.data.rows).filter((r) => !store.tasks.has(r.id) || fits(store.tasks.get(r.id)));
-    const text = JSON.stringify([rows, this.data.edges.length, this.trend, store.past?.at, dayOf(new Date().toISOString())]);
+    const room = this.body.clientWidth;
+    W = Math.max(240, (room >= BREAK ? (room - 32) / 3 : room) - 34); // as the style sheet divides it
+    const text = JSON.stringify([W, rows, this.data.edges.length, this.trend, store.past?.at, dayOf(new Date().toISOString())]);
     if (text === this.drawn) return;
     this.drawn = text;
     const open = [...this.body.querySelectorAll("details[open]")].map((d) => d.closest(".chart").getAttribute("aria-label"));
@@ -163,16 +179,16 @@ export class Charts {
       return list.map((d) => by.get(d) ?? 0);
     };
     const made = { kind: "created", word: "created", values: on("created_at") }, done = { kind: "closed", word: "closed", values: on("closed_at") };
-    return chart("Throughput", "Beads created and closed each day.", h("div", {}, bars("Created and closed each day", list.map((d) => d.slice(5)), [made, done]), legend(made, done)),
+    return chart("Throughput", "Beads created and closed each day.", h("div", {}, bars("Created and closed each day", list.map(short), [made, done]), legend(made, done)),
       table(["Day", "Created", "Closed"], list.map((d, i) => [d, made.values[i], done.values[i]]).reverse()));
   }
 
   // From the published history: what was open, ready and blocked then, by the rules of the service.
   states() {
     const trend = this.trend?.filter((p) => !store.past || p.at <= store.past.at), title = "Open, ready and blocked", note = "All beads at each time, as they were published. The filters do not apply.";
-    if (!trend?.length) return chart(title, note, h("p", { class: "quiet" }, trend ? "Nothing is published yet. Publish with 'bd sync'." : "Loading …"), null);
-    const short = Date.parse(trend.at(-1).at) - Date.parse(trend[0].at) < 3 * DAY;
-    const labels = trend.map((p) => (short ? new Date(p.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : p.at.slice(5, 10)));
+    if (!trend?.length) return chart(title, note, h("p", { class: "quiet" }, hint(trend ? "Nothing is published yet. Publish with 'bd sync'." : "Loading …")), null);
+    const hours = Date.parse(trend.at(-1).at) - Date.parse(trend[0].at) < 3 * DAY;
+    const labels = trend.map((p) => (hours ? new Date(p.at).toLocaleTimeString([], { hour: "numeric", minute: "2-digit" }) : short(dayOf(p.at))));
     const series = [["open", "open"], ["ready", "ready"], ["blocked", "blocked"], ["in_progress", "in progress"]].map(([kind, word]) => ({ kind, word, values: trend.map((p) => p[kind]) }));
     return chart(title, note, h("div", {}, lines("Open, ready and blocked beads over time", labels, series), legend(...series)),
       table(["Time", "Open", "Ready", "Blocked", "In progress", "Closed"], trend.map((p) => [new Date(p.at).toLocaleString(), p.open, p.ready, p.blocked, p.in_progress, p.closed]).reverse()));
@@ -185,7 +201,7 @@ export class Charts {
     const half = { kind: "cycle", word: "median", values: sorted.map((s) => Math.round((part(s, .5) ?? 0) / 3600000)) };
     const most = { kind: "created", word: "90 % are faster", values: sorted.map((s) => Math.round((part(s, .9) ?? 0) / 3600000)) };
     return chart("Cycle time", all.length ? `From creation to closing, by the day of closing. Median of all: ${span(part(all, .5))}.` : "From creation to closing. Nothing is closed yet.",
-      h("div", {}, bars("Cycle time in hours", list.map((d) => d.slice(5)), [half, most], " h"), legend(half, most)),
+      h("div", {}, bars("Cycle time in hours", list.map(short), [half, most], " h"), legend(half, most)),
       table(["Day", "Closed", "Median", "90 %"], list.map((d, i) => [d, sorted[i].length, sorted[i].length ? span(part(sorted[i], .5)) : null, sorted[i].length ? span(part(sorted[i], .9)) : null]).reverse()));
   }
 
@@ -203,6 +219,7 @@ export class Charts {
 
   close() {
     this.closed = true;
+    this.resize.disconnect();
     this.reader.close();
   }
 }
