@@ -1,12 +1,12 @@
 // The dependency graph: blockers on the left, the beads they block on the right. Drag to move, wheel or + and - to
 // zoom. A selected bead lights up everything it waits for and everything that waits for it.
-import { h, svg } from "./dom.js";
+import { h, hint, svg } from "./dom.js";
 import { get } from "./api.js";
 import { store, epicOf } from "./store.js";
 import { statusWords } from "./task.js";
 import { go, taskAddress } from "./route.js";
 
-const W = 210, H = 62, GAP_X = 56, GAP_Y = 14, BAND = 34, MOST = 240;
+const NARROW = 210, WIDE = 300, H = 62, GAP_X = 56, GAP_Y = 14, BAND = 34, MOST = 240, LETTER = 7.3; // pixels
 
 // --- selecting beads ---
 
@@ -90,9 +90,12 @@ function longest(nodes, before) {
   return path.length > 1 ? path.reverse() : [];
 }
 
+// Beads are as wide as the window allows; an open panel changes nothing, so that a selected bead stays where it is.
+const widthOf = (columns) => Math.min(WIDE, Math.max(NARROW, (innerWidth - 300) / columns - GAP_X));
+
 // A band for each epic; in it, a column for each depth. Connected beads of a column are near each other.
 function layout(nodes, { before, after }) {
-  const depth = pull(depths(nodes, before), after), bands = new Map();
+  const depth = pull(depths(nodes, before), after), bands = new Map(), wide = widthOf(Math.max(...depth.values()) + 1);
   for (const n of nodes) {
     const name = epicOf(store.tasks.get(n.id))?.title ?? "No epic";
     bands.set(name, [...(bands.get(name) ?? []), n.id]);
@@ -115,16 +118,16 @@ function layout(nodes, { before, after }) {
         column.forEach((id, i) => y.set(id, i));
       }
     heads.push({ name, y: top });
-    columns.forEach((column, x) => column.forEach((id, i) => at.set(id, { x: x * (W + GAP_X), y: top + BAND + i * (H + GAP_Y) })));
-    width = Math.max(width, columns.length * (W + GAP_X) - GAP_X);
+    columns.forEach((column, x) => column.forEach((id, i) => at.set(id, { x: x * (wide + GAP_X), y: top + BAND + i * (H + GAP_Y) })));
+    width = Math.max(width, columns.length * (wide + GAP_X) - GAP_X);
     top += BAND + Math.max(...Array.from(columns, (c) => c?.length ?? 0)) * (H + GAP_Y) + 8;
   }
-  return { at, heads, width, height: top };
+  return { at, heads, wide, width, height: top };
 }
 
 // Breaks a title into two lines.
-function lines(title) {
-  const most = 26, words = title.split(/\s+/);
+function lines(title, wide) {
+  const most = Math.floor((wide - 20) / LETTER), words = title.split(/\s+/);
   let first = "";
   while (words.length && `${first} ${words[0]}`.trim().length <= most) first = `${first} ${words.shift()}`.trim();
   const rest = words.join(" "), cut = (s) => ([...s].length > most ? `${[...s].slice(0, most - 1).join("")}…` : s);
@@ -206,11 +209,11 @@ export class Graph {
     const then = (n) => (store.past ? store.past.tasks.get(n.id) : n); // the links are those of now
     const all = this.data.nodes.filter((n) => then(n) && then(n).status !== (store.past ? "closed" : "")).map((n) => ({ ...n, status: then(n).status, title: then(n).title, priority: then(n).priority }))
       .filter((n) => tied.has(n.id) && (!store.tasks.has(n.id) || fits(store.tasks.get(n.id))));
-    const nodes = choose(all, edges, focus), text = JSON.stringify([nodes, edges.length, focus]);
+    const nodes = choose(all, edges, focus), text = JSON.stringify([nodes, edges.length, focus, innerWidth]);
     if (text !== this.drawn) {
       this.drawn = text;
-      this.note.textContent = !nodes.length ? "No dependencies to show. Add one with 'bd dep add'." :
-        `${nodes.length} of ${all.length} beads${focus ? `, connected to ${focus}` : ""}`;
+      this.note.replaceChildren(...hint(!nodes.length ? "No dependencies to show. Add a blocker in the panel of a bead, or with 'bd dep add'." :
+        `${nodes.length} of ${all.length} beads${focus ? `, connected to ${focus}` : ""}`));
       this.place(nodes, edges);
     }
     this.light(this.args.get("task"));
@@ -219,14 +222,15 @@ export class Graph {
   place(nodes, edges) {
     if (!nodes.length) return this.canvas.replaceChildren();
     this.ties = ties(nodes, edges.filter((e) => e.kind === "blocks"));
-    const { at, heads, width, height } = layout(nodes, ties(nodes, edges)), chain = longest(nodes, this.ties.before);
+    const { at, heads, wide, width, height } = layout(nodes, ties(nodes, edges)), chain = longest(nodes, this.ties.before);
     const critical = (e) => chain.indexOf(e.from) > 0 && chain[chain.indexOf(e.from) - 1] === e.to;
+    this.wide = wide;
     this.width = width + 24;
     this.height = height + 16;
     this.canvas.setAttribute("viewBox", `-12 -8 ${this.width} ${this.height}`);
     this.size();
     const tip = (id) => svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z" }));
-    this.canvas.replaceChildren(svg("defs", {}, tip("tip")),
+    this.canvas.replaceChildren(svg("defs", {}, tip("tip"), tip("tip-critical"), tip("tip-on")),
       svg("g", { class: "edges" }, edges.filter((e) => at.has(e.from) && at.has(e.to)).map((e) => this.edge(e, at, critical(e)))),
       svg("g", { class: "heads" }, heads.map((b) => svg("text", { x: 0, y: b.y + 22 }, words(b.name)))),
       svg("g", { class: "nodes" }, nodes.map((n) => this.node(n, at.get(n.id), chain.includes(n.id)))));
@@ -242,30 +246,33 @@ export class Graph {
   light(id) {
     const known = id && this.ties?.before.has(id);
     const lit = known ? new Set([...reach(id, this.ties.before), ...reach(id, this.ties.after)]) : null;
+    const chosen = id !== this.chosen;
+    this.chosen = id;
     this.canvas.classList.toggle("lit", Boolean(lit));
     for (const el of this.canvas.querySelectorAll(".node")) {
       el.classList.toggle("on", Boolean(lit?.has(el.dataset.id)));
       el.classList.toggle("chosen", el.dataset.id === id);
+      if (chosen && el.dataset.id === id) setTimeout(() => el.scrollIntoView({ block: "nearest", inline: "nearest" })); // when the panel is there
     }
     for (const el of this.canvas.querySelectorAll(".edges path")) el.classList.toggle("on", Boolean(lit?.has(el.dataset.from) && lit.has(el.dataset.to)));
   }
 
   edge(e, at, critical) {
     const from = at.get(e.to), to = at.get(e.from);
-    const x1 = from.x + W, y1 = from.y + H / 2, x2 = to.x, y2 = to.y + H / 2, bend = Math.max(28, Math.abs(x2 - x1) / 2);
+    const x1 = from.x + this.wide, y1 = from.y + H / 2, x2 = to.x, y2 = to.y + H / 2, bend = Math.max(28, Math.abs(x2 - x1) / 2);
     return svg("path", { class: critical ? `${e.kind} critical` : e.kind, "data-from": e.from, "data-to": e.to,
-      d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`, "marker-end": "url(#tip)" });
+      d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
   }
 
   node(n, { x, y }, critical) {
-    const [first, second] = lines(n.title);
+    const [first, second] = lines(n.title, this.wide);
     return svg("a", { href: taskAddress(n.id), class: `node ${n.status}${critical ? " critical" : ""}`, transform: `translate(${x} ${y})`, "data-id": n.id, "data-title": n.title, "data-card": n.id,
       onclick: (e) => {
         e.preventDefault();
         go({ task: n.id, agent: "", ...(e.shiftKey ? { focus: n.id } : {}) });
       } },
       svg("title", {}, words(`${n.title} (${n.id}), ${statusWords[n.status] ?? n.status}. Shift-click to show only connected beads.`)),
-      svg("rect", { width: W, height: H, rx: 7 }),
+      svg("rect", { width: this.wide, height: H, rx: 7 }),
       svg("text", { x: 10, y: 19 }, words(first)), svg("text", { x: 10, y: 35 }, words(second)),
       svg("text", { x: 10, y: 53, class: "small" }, words(`${n.id} · P${n.priority} · ${statusWords[n.status] ?? n.status}`)));
   }
