@@ -41,7 +41,7 @@ export class Agent {
     this.scroller.append(this.head, this.work.el, this.files.el, this.mail.el, this.memory.el,
       h("section", { class: "part", "aria-label": "Timeline" }, h("h3", {}, "Timeline"), this.log.list, this.log.end));
     const shut = h("button", { type: "button", class: "shut", "aria-label": "Close this panel", onclick: close }, "×");
-    root.replaceChildren(shut, this.scroller, this.composer());
+    root.replaceChildren(h("div", { class: "drawer-top" }, h("p", { class: "crumbs" }, "Agent"), shut), this.scroller, this.composer());
     shut.focus();
     this.log.set({});
     this.inbox = new Reader(() => get("agent/inbox", { agent: id, limit: 200 }), (mail) => this.drawMail(mail));
@@ -59,9 +59,9 @@ export class Agent {
     if (text === this.drawn) return;
     this.drawn = text;
     this.head.replaceChildren(h("h2", {}, this.id),
-      h("p", { class: "facts" }, liveness(a.liveness), a.role && h("span", {}, a.role), a.machine && h("span", {}, `on ${a.machine}`), a.last_seen_at && h("span", {}, "seen ", time(a.last_seen_at)), ...counts(a)),
-      ...(busy?.status ? [h("p", { class: "facts" }, h("span", { class: `chip ${busy.status}` }, busy.status), busy.task && h("span", { dir: "auto" }, busy.task),
-        busy.blockers && h("span", { class: "why", dir: "auto" }, busy.blockers))] : []),
+      h("p", { class: "facts" }, liveness(a.liveness), a.role && h("span", {}, a.role), a.machine && h("span", {}, `on ${a.machine}`), a.last_seen_at && h("span", { class: "small" }, "seen ", time(a.last_seen_at)),
+        busy?.status && h("span", { class: `chip ${busy.status}` }, busy.status), ...counts(a)),
+      ...(busy?.task || busy?.blockers ? [h("p", { class: "facts" }, busy.task && h("span", { dir: "auto" }, busy.task), busy.blockers && h("span", { class: "why", dir: "auto" }, busy.blockers))] : []),
       ...(known || busy ? [] : [h("p", { class: "quiet" }, store.loaded ? "This agent is not registered in this project." : "Loading …")]));
     this.work.set(busy?.beads ?? [], (b) => b.id, (b) => bead(b.id, b.title, priority(store.tasks.get(b.id) ?? {}), b.lease_ends_at && h("span", { class: "small" }, lease(b.lease_ends_at))));
     this.files.set(store.reservations.filter((r) => r.agent_id === this.id), (r) => r.scope, (r) => h("li", {}, h("code", {}, r.scope), " ",
@@ -84,7 +84,9 @@ export class Agent {
   // --- writing ---
 
   composer() {
-    this.words = h("textarea", { rows: 2, dir: "auto", "aria-label": "Message", placeholder: `Write to ${this.id} …` });
+    this.words = h("textarea", { rows: 2, dir: "auto", "aria-label": "Message", placeholder: `Write to ${this.id} … (Markdown, Ctrl Enter sends)`, onkeydown: (e) => {
+      if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); this.send(); }
+    } });
     this.about = h("input", { type: "text", "aria-label": "About bead", placeholder: "bead id", required: true, list: "beads-of-agent" });
     this.list = h("datalist", { id: "beads-of-agent" });
     return h("form", { class: "composer", onsubmit: (e) => { e.preventDefault(); this.send(); } },

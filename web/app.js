@@ -4,7 +4,7 @@ import { store, subscribe, look, start } from "./store.js";
 import { get, invited } from "./api.js";
 import { go, onRoute, route, views as names } from "./route.js";
 import { firstPulse, poke, setTitle } from "./pulse.js";
-import { applyPrefs, help, onPref, settings } from "./prefs.js";
+import { applyPrefs, help, narrow, onPref, settings } from "./prefs.js";
 import { copy } from "./toast.js";
 import * as now from "./now.js";
 import * as sessions from "./sessions.js";
@@ -100,6 +100,8 @@ addEventListener("keydown", (e) => {
     h: togglePast,
     e: () => $(".edit-title")?.click(),
     c: () => $(".composer textarea")?.focus(),
+    t: () => $(".to-timeline")?.click(),
+    u: () => $("#toast:not([hidden]) .undo")?.click(),
     y: () => task() && copy(task(), task()),
     "/": () => $("input[type=search]")?.focus(),
   }[e.key];
@@ -144,6 +146,7 @@ async function begin() {
     current?.update(what);
     panel?.update(what);
   });
+  narrow.addEventListener("change", () => current?.update(new Set(["tasks", "route"])));
   setInterval(tick, 5000);
   setInterval(look, 60000);
   show();

@@ -24,10 +24,12 @@ export class Details {
     this.facts = new Facts(thread.id, () => { if (thread.data) this.draw(thread.data.bead, thread.why); });
     this.body = h("div", { class: "fields" }, h("p", { class: "quiet" }, "Loading …"));
     this.el = h("div", { class: "about" }, this.clash, this.body);
+    this.crumbs = h("div", { class: "crumbs" }); // above the part that scrolls
   }
 
   drawGone(failure) {
     this.shown = null;
+    this.crumbs.replaceChildren();
     this.clash.hidden = true;
     this.body.replaceChildren(h("h2", {}, this.thread.id), h("p", {}, failure.message), h("p", { class: "quiet" }, failure.hint ?? ""));
   }
@@ -40,11 +42,12 @@ export class Details {
     this.shown = shown;
     if (!facts) return this.body.replaceChildren(h("h2", {}, this.thread.id));
     this.bead = facts;
-    const focus = this.body.contains(document.activeElement) ? document.activeElement.dataset.field : null;
+    const both = [this.crumbs, this.body], focus = both.some((el) => el.contains(document.activeElement)) ? document.activeElement.dataset.field : null;
+    this.crumbs.replaceChildren(...this.links(facts));
     this.body.replaceChildren(...this.top(facts, task), ...(bead ? [this.props(bead), this.reasons(bead, why),
       ...texts.map(([key, label, field]) => this.text(bead, key, label, field)), ...this.relations(bead),
       ...this.facts.sections(bead, items, (change, what) => (change ? this.save(change, what) : this.draw(bead, why)))] : []).filter(Boolean));
-    if (focus) this.body.querySelector(`[data-field="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
+    if (focus) for (const el of both) el.querySelector(`[data-field="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   }
 
   // --- writing ---
@@ -93,16 +96,20 @@ export class Details {
 
   // --- title ---
 
-  top(facts, task) {
-    const id = h("div", { class: "crumbs" }, facts.parent && [h("a", { href: taskAddress(facts.parent), dir: "auto" }, taskOf(facts.parent)?.title ?? facts.parent), h("span", { "aria-hidden": "true" }, "›")],
-      h("code", {}, facts.id),
+  links(facts) {
+    const parent = [h("a", { href: taskAddress(facts.parent ?? ""), dir: "auto" }, taskOf(facts.parent)?.title ?? facts.parent), h("span", { "aria-hidden": "true" }, "›")];
+    return [...(facts.parent ? parent : []), h("code", {}, facts.id),
       h("button", { type: "button", class: "do plain copy-id", "data-field": "copy-id", onclick: () => copy(facts.id, facts.id) }, "Copy id"),
-      h("button", { type: "button", class: "do plain copy-link", "data-field": "copy-link", onclick: () => copy(location.href, "the link") }, "Copy link"));
+      h("button", { type: "button", class: "do plain copy-link", "data-field": "copy-link", onclick: () => copy(location.href, "the link") }, "Copy link"),
+      h("button", { type: "button", class: "do plain to-timeline", "data-field": "to-timeline", "aria-keyshortcuts": "t", onclick: () => this.thread.showTimeline() }, "Timeline")];
+  }
+
+  top(facts, task) {
     const title = h("h2", { dir: "auto" }, facts.title);
     const edit = h("button", { type: "button", class: "do plain edit-title", "data-field": "edit-title", "aria-label": "Edit the title",
       onclick: () => this.editTitle(title, edit, facts) }, "Edit");
     title.addEventListener("dblclick", () => edit.click());
-    return [id, h("div", { class: "heading-row" }, title, edit, this.actions(facts)),
+    return [h("div", { class: "heading-row" }, title, edit, this.actions(facts)),
       h("p", { class: "facts small" }, status(facts), ...(task ? counts(task) : []), facts.created_by && h("span", {}, "created by ", facts.created_by, " ", time(facts.created_at)),
         facts.updated_at && h("span", {}, "changed ", time(facts.updated_at)), facts.assignee && h("span", {}, "claimed by ", facts.assignee, " ", liveness(store.agents.get(facts.assignee)?.liveness)))];
   }
@@ -183,7 +190,7 @@ export class Details {
 
   reasons(bead, why) {
     if (!why || bead.status !== "open") return null;
-    return h("p", { class: `readiness ${why.ready ? "yes" : "no"}` }, h("strong", {}, why.ready ? "Ready. " : "Not ready. "),
+    return h("p", { class: `readiness ${why.ready ? "yes" : "no"}` }, h("strong", {}, why.ready ? "Ready. " : "Not ready: "),
       why.ready ? "An agent gets it with 'bd ready --claim'." : why.reasons.filter((r) => r.code !== "open").map((r) => r.message).join("; "));
   }
 

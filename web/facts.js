@@ -7,7 +7,7 @@ import { Reader } from "./pulse.js";
 import { liveness } from "./task.js";
 import { agentAddress, taskAddress } from "./route.js";
 
-const FILES = 8; // shown at first
+const FILES = 8, CLASHES = 5; // shown at first
 
 const agent = (id) => h("a", { class: "by", href: agentAddress(id), onclick: (e) => { e.currentTarget.href = agentAddress(id); } }, id);
 const part = (title, count, ...content) => h("section", { class: "part", "aria-label": title },
@@ -24,6 +24,7 @@ async function read(id) {
 export class Facts {
   constructor(id, changed) {
     this.reader = new Reader(() => read(id), (data) => { this.data = data; changed(); });
+    this.all = new Set(); // the lists of which everything is shown
     this.reader.poke();
   }
 
@@ -33,12 +34,12 @@ export class Facts {
 
   // Changes when something that sections() shows has changed.
   version(bead, items) {
-    return JSON.stringify([this.data, this.all, items.length, store.reservations.filter((r) => r.bead_id === bead.id), store.agents.get(bead.assignee)?.liveness]);
+    return JSON.stringify([this.data, [...this.all], items.length, store.reservations.filter((r) => r.bead_id === bead.id), store.agents.get(bead.assignee)?.liveness]);
   }
 
   sections(bead, items, save) {
     if (store.past) return [this.claims(bead, items), this.evidence(bead, items)].filter(Boolean); // the rest is known of now only
-    return [this.claims(bead, items), this.files(bead, save), this.conflicts(bead), this.commits(), this.evidence(bead, items)].filter(Boolean);
+    return [this.claims(bead, items), this.files(bead, save), this.conflicts(bead, save), this.commits(), this.evidence(bead, items)].filter(Boolean);
   }
 
   claims(bead, items) {
@@ -62,22 +63,28 @@ export class Facts {
       ...touches.learned.filter((f) => !reserved.has(f.path)).sort((a, b) => b.commits - a.commits).map((f) => h("li", {}, h("code", {}, f.path), " ",
         h("span", { class: "small" }, [f.commits && `${f.commits} ${f.commits === 1 ? "commit" : "commits"}`, f.reservations && "reserved before"].filter(Boolean).join(", ")))),
     ];
-    const more = rows.length > FILES && !this.all && h("button", { type: "button", class: "do plain", "data-field": "all-files", onclick: () => { this.all = true; save(null); } }, `Show ${rows.length - FILES} more`);
+    const more = this.more(rows.length - FILES, "files", save);
     const add = h("input", { type: "text", class: "add-touch", "data-field": "add-touch", "aria-label": "Declare a file that it touches", placeholder: "declare a file: src/parser/*", onkeydown: (e) => {
       if (e.key !== "Enter" || !add.value.trim()) return;
       e.preventDefault();
       save({ touches: [...touches.declared, add.value.trim()] }, "Declared a file.");
     } });
-    return part("Touches", rows.length, rows.length > 0 && lines(this.all ? rows : rows.slice(0, FILES)), more, add);
+    return part("Touches", rows.length, rows.length > 0 && lines(more ? rows.slice(0, FILES) : rows), more, add);
   }
 
-  conflicts(bead) {
+  // The button that shows the rest of a list; null if all of it is shown.
+  more(count, list, save) {
+    return count > 0 && !this.all.has(list) ? h("button", { type: "button", class: "do plain", "data-field": `all-${list}`, onclick: () => { this.all.add(list); save(null); } }, `Show ${count} more`) : null;
+  }
+
+  conflicts(bead, save) {
     const found = this.data?.conflicts ?? [];
-    return found.length ? part("May collide with", found.length, lines(found.slice(0, 5).map((x) => {
+    const more = this.more(found.length - CLASHES, "clashes", save);
+    return found.length ? part("May collide with", found.length, lines(found.slice(0, more ? CLASHES : undefined).map((x) => {
       const other = x.a.id === bead.id ? x.b : x.a;
       return h("li", {}, h("span", { class: `count ${x.score >= 50 ? "stale" : ""}`, title: "The chance that both change the same file" }, `${x.score} %`), " ",
         h("a", { href: taskAddress(other.id), dir: "auto" }, other.title ?? other.id), " ", h("span", { class: "small" }, other.agent && [agent(other.agent), " "], x.reason));
-    }))) : null;
+    })), more) : null;
   }
 
   commits() {

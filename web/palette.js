@@ -22,7 +22,7 @@ const acts = () => {
   return [
     ["New bead", () => create(), "n"],
     ...(id ? [[`Copy id ${id}`, () => copy(id, id), "y"], [`Copy link to ${id}`, () => copy(location.href, "the link")],
-      [`Comment on ${id}`, () => document.querySelector(".composer textarea")?.focus(), "c"], [`Edit the title of ${id}`, press(".edit-title"), "e"],
+      [`Comment on ${id}`, () => document.querySelector(".composer textarea")?.focus(), "c"], [`Edit the title of ${id}`, press(".edit-title"), "e"], [`Timeline of ${id}`, press(".to-timeline"), "t"],
       [`Close or reopen ${id}`, press("button.close, button.reopen")]] : []),
     ["Sync now", () => post("bead/sync", {}).then(() => say("Synced."), complain)],
     [`Theme: ${pref("theme") === "dark" ? "light" : "dark"}`, () => setPref("theme", pref("theme") === "dark" ? "light" : "dark")],

@@ -18,6 +18,7 @@ export function setPref(name, value) {
 export const onPref = (listener) => listeners.add(listener);
 
 export const isCompact = () => pref("density") === "compact";
+export const narrow = matchMedia("(max-width: 700px)"); // as in the style sheets
 
 export function applyPrefs() {
   const root = document.documentElement.dataset;
@@ -64,8 +65,8 @@ export function settings() {
 const keys = [
   ["Ctrl K, ⌘K", "search beads, agents, mail, posts and memory; run a command"], ["1 … 5", "Now, Sessions, Activity, Work, Files"],
   ["j  k", "next, previous bead or row"], ["Enter", "open it"], ["Escape", "close the panel or dialog"],
-  ["n", "new bead"], ["/", "search in this view"], ["e", "edit the title of the open bead"], ["c", "comment on the open bead"],
-  ["y", "copy the id of the open bead"], ["[  ]", "move the focused card of the board back or on: ready, in progress, closed"],
+  ["n", "new bead"], ["/", "search in this view"], ["e", "edit the title of the open bead"], ["c", "comment on the open bead, write to the open agent"], ["t", "go to the timeline of the open bead"],
+  ["u", "undo the change that was just made"], ["y", "copy the id of the open bead"], ["[  ]", "move the focused card of the board back or on: ready, in progress, closed"],
   ["−  +", "lower, raise the priority of the focused card"], ["h", "show the past, go back to now"], ["?", "these keys"],
 ];
 

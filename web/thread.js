@@ -18,11 +18,11 @@ export class Thread {
     this.items = h("ol", { class: "thread", "aria-label": "Timeline" });
     this.earlier = h("button", { type: "button", class: "do earlier", hidden: true,
       onclick: () => { this.most += 500; this.draw(); } }, "Show earlier items");
-    this.timeline = h("h3", { class: "over", hidden: true }, "Timeline");
+    this.timeline = h("h3", { class: "over", tabindex: -1, hidden: true }, "Timeline");
     this.scroller = h("div", { class: "scroll", tabindex: 0, "aria-label": "Conversation" }, this.details.el, this.timeline, this.earlier, this.items);
     this.composer = new Composer(this);
     const shut = h("button", { type: "button", class: "shut", "aria-label": "Close this panel", onclick: close }, "×");
-    root.replaceChildren(shut, this.scroller, this.composer.el);
+    root.replaceChildren(h("div", { class: "drawer-top" }, this.details.crumbs, shut), this.scroller, this.composer.el);
     shut.focus();
     this.read();
   }
@@ -63,6 +63,11 @@ export class Thread {
     }
     this.drawn = true;
     this.composer.fill();
+  }
+
+  showTimeline() {
+    this.timeline.scrollIntoView({ block: "start" });
+    this.timeline.focus({ preventScroll: true });
   }
 
   drawGone(failure) {
