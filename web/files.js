@@ -1,6 +1,6 @@
 // Files: the tree of the repository with reservations, the last commit of each file, and the beads that are likely
 // to collide there. Only what the service says: see 'abacus files' and 'bd conflicts'.
-import { h, time } from "./dom.js";
+import { h, hint, time } from "./dom.js";
 import { get } from "./api.js";
 import { store } from "./store.js";
 import { LongList } from "./list.js";
@@ -134,7 +134,7 @@ class Files {
     this.head.textContent = this.data.failure ? this.data.failure.message :
       `${files.length}${more ? "+" : ""} ${files.length === 1 ? "file" : "files"}${past ? " · commits until then; reservations of the past are not recorded" : ` · ${held} ${held === 1 ? "reservation" : "reservations"}${stale ? `, ${stale} stale` : ""}`}`;
     this.none.hidden = this.rows.length > 0;
-    this.none.textContent = q ? "No matching files." : all ? "The current commit has no files." : "Nothing is reserved and nothing was edited. Reserve a scope with 'bb agent reserve'.";
+    this.none.replaceChildren(...hint(q ? "No matching files." : all ? "The current commit has no files." : "Nothing is reserved and nothing was edited. Reserve a scope with 'bb agent reserve'."));
     this.list.set(this.rows.map((row, i) => ({ key: row.n.path || "/", height: isCompact() ? 26 : 32, version: `${text.length}|${JSON.stringify([row.n.held, row.n.edit?.commit, row.n.clashes.length, row.depth, this.open(row.n), row.n.name])}`,
       make: () => this.row(row, i) })));
     this.drawClashes(conflicts);

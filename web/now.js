@@ -10,7 +10,7 @@ import { lease, liveness, priority } from "./task.js";
 import { address, agentAddress, openAgent, openTask, taskAddress } from "./route.js";
 import { complain, copy, say } from "./toast.js";
 
-const RECENT = 60, AGENTS = 40, TALL = 1200; // pixels
+const RECENT = 60, AGENTS = 40, MOST = 500, TALL = 1200; // pixels
 const tall = () => innerHeight >= TALL;
 
 // --- what needs attention, and what cures it ---
@@ -65,7 +65,7 @@ function alert(a) {
     h("p", { class: "words", dir: "auto", title: a.text }, a.text), h("span", { class: "small since" }, a.since && time(a.since)),
     h("div", { class: "acts-of" }, ...(cures[a.kind] ?? ((x) => [see(x)]))(a).filter(Boolean),
       h("button", { type: "button", class: "do plain copy", title: `Copy: ${a.command}`, "aria-label": `Copy the command ${a.command}`,
-        onclick: () => copy(a.command, `'${a.command}'`) }, "Copy")));
+        onclick: () => copy(a.command, `'${a.command}'`) }, "Copy", h("span", { class: "alone" }, " command"))));
 }
 
 // --- rows ---
@@ -85,15 +85,14 @@ const byLiveness = (a, b) => rank(a) - rank(b) || (a.agent_id < b.agent_id ? -1 
 
 function agentRow(a) {
   const on = a.status && a.status !== "idle" ? a.status : "";
-  const last = a.last_act;
+  const last = a.last_act, why = a.blockers || a.stuck?.text;
   return h("li", { class: `row agent-row ${a.liveness ?? "unknown"}${a.blockers || a.stuck || on === "blocked" ? " stuck" : ""}` },
     h("p", { class: "who" }, liveness(a.liveness), h("a", { href: agentAddress(a.agent_id), "data-card": `agent:${a.agent_id}`,
       onclick: (e) => { e.currentTarget.href = agentAddress(a.agent_id); } }, a.agent_id), a.machine && h("span", { class: "small machine" }, `@${a.machine}`), h("span", { class: "small role" }, a.role ?? "")),
     h("p", { class: "doing" }, a.beads.length ? bead(a.beads[0], a.beads.length > 1 && h("span", { class: "small", title: a.beads.slice(1).map((b) => b.title).join("\n") }, `+${a.beads.length - 1}`)) :
-      h("span", { class: "small" }, "no bead")),
+      h("span", { class: "small" }, "no bead"), why && h("span", { class: "why", title: why, dir: "auto" }, why)),
     h("p", { class: "files", title: a.scopes.join("\n") }, a.scopes.length > 0 && h("code", {}, tail(a.scopes[0])), a.scopes.length > 1 && h("span", { class: "small" }, `+${a.scopes.length - 1}`)),
-    h("p", { class: "state" }, a.stuck && h("span", { class: "chip blocked", title: a.stuck.text }, "stuck"), on && h("span", { class: `chip ${on}` }, on), mailCount(a.unread, "✉", "unread"), mailCount(a.to_accept, "!", "to accept"),
-      a.blockers && h("span", { class: "why", title: a.blockers, dir: "auto" }, a.blockers)),
+    h("p", { class: "state" }, a.stuck && h("span", { class: "chip blocked", title: a.stuck.text }, "stuck"), on && h("span", { class: `chip ${on}` }, on), mailCount(a.unread, "✉", "unread"), mailCount(a.to_accept, "!", "to accept")),
     h("p", { class: "last small", title: last ? [last.what === "set" ? "updated" : last.what, last.text].filter(Boolean).join(": ") : "" }, last ? [h("span", { class: "verb" }, `${last.what === "set" ? "updated" : last.what} `), time(last.at)] :
       a.last_seen_at ? [h("span", { class: "verb" }, "seen "), time(a.last_seen_at)] : ""));
 }
@@ -130,18 +129,23 @@ class Section {
   }
 }
 
+// The beads that 'bd ready --claim' would claim. 'abacus status' lists those with open children too.
+const claimable = (tasks) => [...tasks.values()].filter((t) => isReady(t)).sort(byPriority);
+
 // What is known of the past: the beads and who had claimed them. Liveness and reservations are not recorded.
 function then({ tasks, at }) {
-  const all = [...tasks.values()], doing = all.filter((t) => t.status === "in_progress").sort(byPriority), ready = all.filter((t) => isReady(t)).sort(byPriority), agents = new Map();
+  const doing = [...tasks.values()].filter((t) => t.status === "in_progress").sort(byPriority), agents = new Map();
   for (const t of doing) if (t.assignee) agents.set(t.assignee, [...(agents.get(t.assignee) ?? []), t]);
   return { attention: [], attention_total: 0, agents: [...agents].sort().map(([agent_id, beads]) => ({ agent_id, beads, scopes: [], unread: 0, to_accept: 0, last_act: null, at })), agents_total: agents.size, agents_active: agents.size,
-    in_progress: doing, in_progress_total: doing.length, ready: ready.slice(0, 200), ready_total: ready.length };
+    in_progress: doing, in_progress_total: doing.length };
 }
 
 class Now {
   constructor(root) {
     this.attention = new Section("Needs attention", "attention-sheet", alert, tall() ? 12 : 5, "Nothing needs attention.");
     this.agents = new Section("Agents", "agents", agentRow, AGENTS, "No agents yet. Register one with 'bb-init --register NAME', or run 'abacus install' to set up a host.");
+    this.gone = h("a", { class: "small gone", href: address("sessions", "", new URLSearchParams()), hidden: true });
+    this.agents.el.append(this.gone);
     this.working = new Section("In progress", "progress", workRow, tall() ? 24 : 12, "Nothing is in progress. An agent takes work with 'bd ready --claim'.");
     this.ready = new Section("Ready next", "ready", readyRow, tall() ? 24 : 12, "Nothing is ready. Create a bead with the key n, or close a blocker.");
     this.feed = h("ol", { class: "acts", "aria-label": "Recent activity", tabindex: 0 });
@@ -169,8 +173,11 @@ class Now {
     this.attention.set(d.attention, d.attention_total);
     this.agents.set([...d.agents].sort(byLiveness), d.agents_total);
     if (!store.past && d.agents_total) this.agents.head.append(h("span", { class: "small" }, `${d.agents_active} active`));
+    this.gone.hidden = d.agents.length >= d.agents_total || wasCut(d.agents, d.agents_total);
+    this.gone.textContent = `${d.agents_total - d.agents.length} more are not active and hold nothing`;
     this.working.set(d.in_progress, d.in_progress_total);
-    this.ready.set(d.ready, d.ready_total);
+    const ready = store.loaded || store.past ? claimable(store.tasks) : d.ready;
+    this.ready.set(ready.slice(0, MOST), ready === d.ready ? d.ready_total : ready.length);
   }
 
   drawFeed(acts) {

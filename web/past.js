@@ -1,5 +1,5 @@
 // History: a slider over the published commits, the board at the chosen commit, and its changes.
-import { h } from "./dom.js";
+import { h, hint } from "./dom.js";
 import { get } from "./api.js";
 import { LongList } from "./list.js";
 import { statusWords } from "./task.js";
@@ -34,7 +34,8 @@ export class Past {
     this.loading = true;
     try {
       const commits = (await get("bead/commits", { limit: 2000 })).reverse();
-      if (!commits.length) this.note.textContent = "Nothing published yet. Publish the beads with 'bd sync'.";
+      if (!commits.length) this.note.replaceChildren(...hint("Nothing is published yet. Publish the beads with 'bd sync'."));
+      this.el.classList.toggle("none", !commits.length);
       const same = commits.length === this.commits.length && commits.at(-1)?.commit === this.commits.at(-1)?.commit;
       const atEnd = Number(this.slider.value) >= this.commits.length - 1;
       this.commits = commits;
@@ -83,7 +84,7 @@ export class Past {
       }
       const most = 300;
       this.changes.replaceChildren(...diff.beads.slice(0, most).map((b) => h("li", {},
-        h("strong", {}, b.change), " ", h("a", { href: taskAddress(b.id), dir: "auto" }, b.title ?? b.id),
+        h("span", { class: "small" }, b.change), " ", h("a", { href: taskAddress(b.id), dir: "auto" }, b.title ?? b.id),
         b.fields.length ? h("span", { class: "small" }, ` ${b.fields.map((f) => f.field).filter((f) => !/_(at|by|expires|on_branch)$/.test(f)).join(", ")}`) : "")),
         ...(diff.beads.length > most ? [h("li", {}, `and ${diff.beads.length - most} more`)] : []),
         ...(diff.beads.length ? [] : [h("li", { class: "quiet" }, i ? "Only dependencies changed." : "This is the first commit.")]));

@@ -1,5 +1,5 @@
 // Sessions: epics and their beads, the agents, and everything that needs attention.
-import { h, time } from "./dom.js";
+import { h, hint, time } from "./dom.js";
 import { store, epicOf, byPriority, byState } from "./store.js";
 import { LongList } from "./list.js";
 import { card, counts, liveness, status, version } from "./task.js";
@@ -90,9 +90,9 @@ class Sessions {
       }
     }
     this.list.set(lines);
-    this.summary.textContent = !store.loaded ? "Loading …" :
+    this.summary.replaceChildren(...hint(!store.loaded ? "Loading …" :
       shown ? `${shown} ${shown === 1 ? "bead" : "beads"}` :
-      args.get("q") ? "No matching beads." : "No beads to show. Create one with 'bd create'.";
+      args.get("q") ? "No matching beads." : "No beads to show. Create one with the key n or with 'bd create'."));
   }
 
   head(g) {
@@ -145,7 +145,7 @@ class Sessions {
       make: () => h("div", { class: "agent", role: "listitem" },
         h("p", {}, h("strong", {}, a.machine ? `${a.agent_id}@${a.machine}` : a.agent_id), ...counts(a)),
         h("p", { class: "small" }, liveness(a.liveness), h("span", {}, "last seen ", time(a.last_seen_at)), h("span", {}, a.role), a.machine && h("span", {}, `on ${a.machine}`))),
-    })) : [{ key: "none", height: 40, version: "", make: () => h("div", {}, h("p", { class: "quiet" }, "No agents registered.")) }]);
+    })) : [{ key: "none", height: 58, version: "", make: () => h("div", {}, h("p", { class: "quiet" }, hint("No agents yet. Register one with 'bb-init --register NAME'."))) }]);
   }
 
   close() {

@@ -3,7 +3,7 @@ import { h, time } from "./dom.js";
 import { store, epicOf, byPriority, byState, stateOrder } from "./store.js";
 import { LongList } from "./list.js";
 import { priority, status, version } from "./task.js";
-import { isCompact } from "./prefs.js";
+import { isCompact, narrow } from "./prefs.js";
 import { go, taskAddress } from "./route.js";
 
 const text = (value) => (value ?? "￿").toString().toLowerCase();
@@ -72,7 +72,7 @@ export class Table {
   }
 
   row(t) {
-    return { key: t.id, height: isCompact() ? 27 : 35, version: `${version(t)}|${t.priority}|${t.type}|${t.labels}|${isCompact()}`,
+    return { key: t.id, height: narrow.matches ? 52 : isCompact() ? 27 : 35, version: `${version(t)}|${t.priority}|${t.type}|${t.labels}|${isCompact()}`,
       make: () => h("div", { class: "table-row", role: "row" }, columns.map(([key, , , make]) => h("span", { role: "cell", class: `c-${key}` }, make(t)))) };
   }
 

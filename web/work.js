@@ -64,11 +64,11 @@ class Filters {
       const text = list.join();
       if (select.dataset.text !== text) {
         select.dataset.text = text;
-        select.replaceChildren(h("option", { value: "" }, `any ${key}`),
+        select.replaceChildren(h("option", { value: "" }, `any ${key === "assignee" ? "agent" : key}`),
           ...list.map((v) => h("option", { value: v }, key === "priority" ? `P${v}` : v === "-" ? "unassigned" : v)));
       }
       select.value = now;
-      select.hidden = list.length === 0;
+      select.hidden = list.every((v) => v === "-");
     }
   }
 }
