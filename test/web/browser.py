@@ -111,6 +111,45 @@ class Browser:
     def type(self, selector, words):
         self.on(selector, "value", {"text": words})
 
+    # --- the mouse ---
+
+    def place(self, selector, across=.5, down=.5):
+        """Where the element is: so far across and down it. It stands still and can be hit there: nothing covers it."""
+        look = lambda: self.run("""
+            const el = document.querySelector(arguments[0]);
+            el?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+            const box = el?.getBoundingClientRect();
+            if (!box?.width) return null;
+            const x = box.left + box.width * arguments[1], y = box.top + box.height * arguments[2], hit = document.elementFromPoint(x, y);
+            return el.contains(hit) || hit?.closest('label')?.contains(el) ? [x, y] : null;""", selector, across, down)
+
+        def still():
+            first = look()
+            time.sleep(0.05)
+            return first if first and look() == first else None
+        return tuple(self.until(still))
+
+    def mouse(self, kind, x, y, **more):
+        """One event of the mouse: Moved, Pressed, Released or Wheel."""
+        held = {"button": "left", "buttons": 1, "clickCount": 1} if kind in ("Pressed", "Released") else {}
+        self.ask("POST", "/goog/cdp/execute", {"cmd": "Input.dispatchMouseEvent", "params": {"type": f"mouse{kind}", "x": x, "y": y, **held, **more}})
+
+    def hit(self, selector, across=.5, down=.5, **more):
+        """Moves the mouse to the element and clicks."""
+        x, y = self.place(selector, across, down)
+        self.mouse("Moved", x, y)
+        self.mouse("Pressed", x, y, **more)
+        self.mouse("Released", x, y, **more)
+
+    def drag(self, *way):
+        """Presses the button at the first place, moves over the others and lets go at the last."""
+        self.mouse("Moved", *way[0])
+        self.mouse("Pressed", *way[0])
+        for (x1, y1), (x2, y2) in zip(way, way[1:]):
+            for step in range(1, 6):
+                self.mouse("Moved", x1 + (x2 - x1) * step / 5, y1 + (y2 - y1) * step / 5, button="left", buttons=1)
+        self.mouse("Released", *way[-1])
+
     def press(self, key):
         self.ask("POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": [
             {"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]}]})
