@@ -48,24 +48,6 @@ static enum err place_search(struct call *c, struct str dir, struct str top, str
 	return e;
 }
 
-static enum err search_around(struct call *c, struct str name, struct place_found *out)
-{
-	struct candidate around;
-	enum err e = candidate_find(c, &around);
-
-	if (e)
-		return e;
-	if (around.repo.tree.p) {
-		if ((e = place_search(c, c->dir, around.repo.tree, name, out)) || out->root.p)
-			return e;
-		if (around.foreign.path.p)
-			return candidate_refuse(c, &around);
-		if ((e = find_in(c, around.repo.main, name, out)) || out->root.p)
-			return e;
-	}
-	return place_search(c, c->dir, STR("/"), name, out);
-}
-
 /* The folder must belong to the user, and so must its target if it is a link. */
 static enum err place_check_folder(struct call *c, struct str name, const struct place_found *found)
 {
@@ -80,6 +62,42 @@ static enum err place_check_folder(struct call *c, struct str name, const struct
 	owner_refuse(c, path, owner, found->root);
 	return call_step(c, "Use --dir to choose another project. " STR_FMT,
 			 STR_ARG(call_next_step(c)));
+}
+
+/*
+ * Searches further up than the user's own repository. What another user has there is passed over:
+ * everybody may create it in a folder such as /tmp, and it must not stop the commands below.
+ */
+static enum err search_beyond(struct call *c, struct str name, struct place_found *out)
+{
+	enum err e = place_search(c, c->dir, STR("/"), name, out);
+	bool theirs = out->entry.link && !owner_is_user(out->entry.owner); /* it leads nowhere */
+
+	if (!e && out->root.p)
+		theirs = place_check_folder(c, name, out);
+	if (!theirs)
+		return e;
+	*out = (struct place_found){ 0 };
+	return call_forgive(c);
+}
+
+static enum err search_around(struct call *c, struct str name, struct place_found *out)
+{
+	struct candidate around;
+	enum err e = candidate_find(c, &around);
+
+	if (e)
+		return e;
+	if (around.repo.tree.p) {
+		if ((e = place_search(c, c->dir, around.repo.tree, name, out)) || out->root.p)
+			return e;
+		if (around.foreign.path.p)
+			return candidate_refuse(c, &around);
+		if ((e = find_in(c, around.repo.main, name, out)) || out->root.p)
+			return e;
+		return search_beyond(c, name, out);
+	}
+	return place_search(c, c->dir, STR("/"), name, out);
 }
 
 enum err place_find(struct call *c, struct str name, struct str *root)

@@ -13,7 +13,8 @@
  * else the nearest folder upwards inside the worktree that has it, else the main worktree (for a
  * bare repository, its own folder), else a folder further up. Absent: not found. DUBIOUS_OWNERSHIP:
  * another user owns the folder, or the repository in which the search would continue; `root` is
- * still set if the folder exists.
+ * still set if the folder exists. A folder of another user further up than the user's own
+ * repository counts as not found.
  */
 enum err place_find(struct call *c, struct str name, struct str *root);
 

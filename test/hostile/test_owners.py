@@ -444,6 +444,27 @@ def test_discovery_stops_at_another_users_board(full):
     is_refused(full.fails("log", cwd=inner), inner.parent / ".bb", inner.parent)
 
 
+ABOVE = {"folder": lambda path, own: path.mkdir(), "link": lambda path, own: path.symlink_to(own),
+         "link to itself": lambda path, own: path.symlink_to(path.name)}
+
+
+@pytest.mark.parametrize("kind", ABOVE)
+@pytest.mark.parametrize("words", [["bb", "init"], ["abacus", "init"], ["bb-init"], ["bb", "agent", "guard", "a"],
+                                   ["abacus", "install", "claude", "--write"], ["abacus", "doctor"]], ids=" ".join)
+def test_what_another_user_has_above_ones_own_repository_stops_nothing(repo, tmp_path, kind, words):
+    """Everybody may create it in a folder such as /tmp, in which many repositories are."""
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in (".bb", ".beadboard"):
+        ABOVE[kind](repo.path.parent / name, own)
+        give(repo.path.parent / name)
+    project = Project(repo.path)
+    project.run(*words[1:], program=words[0]).ok()
+    project.run("init").ok()
+    project.run("agent", "register", "--name", "ann", "--role", "x").ok()
+    assert (repo.path / ".bb").is_dir() and (repo.path / ".beadboard").is_dir() and not list(own.iterdir())
+
+
 def test_ones_own_board_in_another_users_repository_is_used(full):
     """The board needs nothing of the repository."""
     give(full.path / ".git")
