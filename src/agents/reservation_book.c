@@ -119,8 +119,7 @@ static void book_enter(struct book_draft *d, const struct reservation *r)
 	void **at = map_put(&d->holders, r->key);
 	struct book_holder *holder = *at;
 
-	if (d->epoch < r->epoch)
-		d->epoch = r->epoch;
+	d->epoch = reservation_epoch_raise(d->epoch, r->epoch);
 	if (r->state != RESERVATION_ACTIVE) {
 		if (holder && str_eq(holder->id, r->id))
 			*at = NULL;
@@ -417,8 +416,7 @@ static void book_sweep(struct call *c, struct book *b, const struct map *but, st
 
 static void book_raise_epoch(struct book *b, int64_t epoch)
 {
-	if (b->epoch < epoch)
-		b->epoch = epoch;
+	b->epoch = reservation_epoch_raise(b->epoch, epoch);
 }
 
 static bool book_row_is(struct call *c, const struct book_row *row, struct str id)

@@ -27,6 +27,13 @@ static bool reservation_read_state(struct str word, enum reservation_state *out)
 	return word.n;
 }
 
+int64_t reservation_epoch_raise(int64_t highest, int64_t seen)
+{
+	static const int64_t most = INT64_C(1) << 40;
+
+	return seen > highest && seen < most ? seen : highest;
+}
+
 bool reservation_epoch_valid(int64_t epoch)
 {
 	return epoch >= 0 && epoch < INT64_MAX / 2;

@@ -31,4 +31,11 @@ struct str reservation_member(struct call *c, const char *name, struct str value
 /* Epochs count up from 1; 0 is "none". A value that leaves no room to count on is refused. */
 bool reservation_epoch_valid(int64_t epoch);
 
+/*
+ * The highest epoch, after one was seen. Anybody who can push can write any epoch: one that no
+ * count of reservations reaches does not count, or the next ones would leave the range that other
+ * machines accept.
+ */
+int64_t reservation_epoch_raise(int64_t highest, int64_t seen);
+
 #endif

@@ -55,7 +55,7 @@ enum err leases_parse(struct call *c, struct str text, struct leases *out)
 	struct value_error error;
 	const struct value *v, *list;
 	struct lease **tail = &out->first;
-	int64_t format = 0;
+	int64_t format = 0, epoch;
 
 	*out = (struct leases){ 0 };
 	if (!text.p)
@@ -69,15 +69,14 @@ enum err leases_parse(struct call *c, struct str text, struct leases *out)
 	if (format > LEASES_FORMAT)
 		return leases_refuse(c, "the file has a later format than this version knows");
 	out->all = v;
-	if (!value_int(v, "epoch", &out->epoch) || !reservation_epoch_valid(out->epoch))
-		out->epoch = 0;
+	if (value_int(v, "epoch", &epoch))
+		out->epoch = reservation_epoch_raise(0, epoch);
 	for (size_t i = 0; i < list->count && i < LEASES_MOST; i++) {
 		struct lease *l = arena_new(&c->mem, struct lease);
 
 		if (!lease_decode(&list->item[i], l) || !lease_is_live(c, l))
 			continue;
-		if (out->epoch < l->epoch)
-			out->epoch = l->epoch;
+		out->epoch = reservation_epoch_raise(out->epoch, l->epoch);
 		*tail = l;
 		tail = &l->next;
 	}
@@ -266,7 +265,6 @@ enum err leases_take(struct call *c, struct agent_files *f, struct leases *l,
 	if ((*out)->until_ms < ask->lease.until_ms)
 		(*out)->until_ms = ask->lease.until_ms;
 	(*out)->at_ms = ask->lease.at_ms;
-	if (l->epoch < (*out)->epoch)
-		l->epoch = (*out)->epoch;
+	l->epoch = reservation_epoch_raise(l->epoch, (*out)->epoch);
 	return ERR_OK;
 }
