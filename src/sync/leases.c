@@ -320,7 +320,8 @@ static bool lease_is_reserved(struct call *c, const struct book *b, const struct
 {
 	struct reservation r;
 
-	return book_find(c, b, l->scope, &r) && r.epoch == l->epoch && r.expires_ms > c->now_ms &&
+	return book_find(c, b, l->scope, &r) && !r.machine.p && r.epoch == l->epoch &&
+	       r.expires_ms > c->now_ms &&
 	       (r.state == RESERVATION_ACTIVE || r.state == RESERVATION_CONTESTED);
 }
 
