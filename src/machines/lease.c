@@ -60,6 +60,8 @@ enum err leases_parse(struct call *c, struct str text, struct leases *out)
 	*out = (struct leases){ 0 };
 	if (!text.p)
 		return ERR_OK;
+	if (!text.n)
+		return leases_refuse(c, "'" LEASES_FILE "' is missing, empty or too large");
 	v = value_parse_bounded(&c->mem, text, VALUES_MOST, &error);
 	list = value_find(v, "leases");
 	if (!v || value_depth(v) > VALUE_DATA_DEPTH)

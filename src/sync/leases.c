@@ -270,7 +270,7 @@ static enum err lease_failed(struct lease_take *t, enum err e)
 
 	if (!err_of_sync(e))
 		return e;
-	if (t->lease)
+	if (t->lease && e != ERR_REMOTE_DAMAGED)
 		return call_step(c, "The remote may or may not have the reservation. Run the same "
 				    "command again: it finds out.");
 	return call_step(c, "Nothing was reserved. " STR_FMT, STR_ARG(call_next_step(c)));
