@@ -256,11 +256,10 @@ static enum err lease_attempt(struct lease_take *t, bool *done)
 		*done = lease_has_landed(t);
 		return ERR_OK;
 	}
-	if (e || !moved)
+	if (e || !moved || (e = lease_read(f)))
 		return e;
-	if (!(e = lease_read(f))) /* it counts only if the remote really has it */
-		*done = lease_has_landed(t);
-	return e;
+	*done = lease_has_landed(t); /* it counts only if the remote really has it */
+	return *done || ++t->broken < BROKEN_MOST ? ERR_OK : remote_not_kept(f->c, &f->remote);
 }
 
 /* After a failure. A lease that was pushed may be at the remote. */

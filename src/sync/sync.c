@@ -121,9 +121,7 @@ static enum err sync_confirm(struct sync *s, struct str commit)
 
 	if (e || (e = sync_look_back(s, commit, &has)) || has)
 		return e;
-	return call_fail(s->c, ERR_SYNC_FAILED,
-			 "'" STR_FMT "' accepted the change but does not have it",
-			 STR_ARG(s->remote.name));
+	return remote_not_kept(s->c, &s->remote);
 }
 
 static enum err sync_publish(struct sync *s, struct str commit, bool *lost)

@@ -246,7 +246,7 @@ static enum err exclusive_push(struct exclusive_sync *x, struct attempt *a, bool
 		return e;
 	*lost = !moved;
 	x->won = moved ? a : NULL;
-	return ERR_OK;
+	return moved || ++x->broken < BROKEN_MOST ? ERR_OK : remote_not_kept(c, &s->remote);
 }
 
 /* --- after the decision of the remote --- */

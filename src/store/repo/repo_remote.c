@@ -109,6 +109,13 @@ static struct str remote_unless_symbolic(struct call *c, const struct remote *m,
 			 STR_ARG(command));
 }
 
+enum err remote_not_kept(struct call *c, const struct remote *m)
+{
+	return call_fail(c, ERR_SYNC_FAILED,
+			 "'" STR_FMT "' accepted the change but does not have it",
+			 STR_ARG(m->name));
+}
+
 struct str remote_delete_command(struct call *c, const struct remote *m, struct str ref)
 {
 	struct str push = repo_remote_push_command(c, m, "--delete ");

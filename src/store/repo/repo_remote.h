@@ -56,6 +56,9 @@ enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct 
 /* REMOTE_DAMAGED: our ref may be symbolic, so that a push would write to another ref (`shared`). */
 enum err remote_refuse_shared(struct call *c, const struct remote *m, struct str ref);
 
+/* SYNC_FAILED: the remote reported success, but its ref does not have the change. */
+enum err remote_not_kept(struct call *c, const struct remote *m);
+
 /* A shell command that deletes the ref, unless the server reports that it is symbolic. */
 struct str remote_delete_command(struct call *c, const struct remote *m, struct str ref);
 
