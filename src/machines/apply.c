@@ -24,6 +24,7 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 
 		if (fact_parse(&k->c->mem, row->machine, row->line, f) != FACT_KNOWN)
 			continue;
+		f->done = row->done;
 		*out = f;
 		out = &f->next;
 		*out = NULL;

@@ -1,7 +1,9 @@
 /* Puts registrations and mail of other machines into the files of the agents. */
 #include "agents/mail_join.h"
 #include "agents/registry.h"
+#include "base/hash.h"
 #include "base/number.h"
+#include "base/text/json.h"
 #include "base/text/value.h"
 #include "machines/apply.h"
 #include "machines/log.h"
@@ -285,32 +287,115 @@ static enum err apply_leave_out(struct applying *k, const struct mail *m)
 	return value_row_put(k->c, &k->m->db, kind, m->via, m->to);
 }
 
+/* The first fact of each machine that sends a message under this id. */
+static struct map apply_senders(struct applying *k, struct fact *facts)
+{
+	struct map first = { .mem = &k->c->mem };
+
+	for (struct fact *f = facts; f; f = f->next) {
+		struct fact **at = f->kind == FACT_MESSAGE_SENT ?
+					   (struct fact **)map_put(&first, f->machine) :
+					   NULL;
+
+		if (at && (!*at || fact_cmp(f, *at) < 0))
+			*at = f;
+	}
+	return first;
+}
+
+/*
+ * Anybody who can push can send a message under the id of another one. Both are delivered: the one
+ * that was here first has the id, whatever their stamps, and the others get an id of their own.
+ */
+static enum err apply_find_owner(struct applying *k, struct str id, const struct map *senders,
+				 const struct fact **out)
+{
+	struct str kind = STR("message");
+	bool known = senders->count == 1;
+	enum err e = ERR_OK;
+
+	*out = known ? senders->entry[0].value : NULL;
+	for (size_t i = 0; !e && !known && i < senders->count; i++) {
+		const struct fact *f = senders->entry[i].value;
+
+		e = value_row_find(k->c, &k->m->db, kind, id, f->machine, &known);
+		if (known)
+			*out = f;
+		else if (!apply_awaits_recipient(k, f) &&
+			 (!*out || f->done > (*out)->done ||
+			  (f->done == (*out)->done && fact_cmp(f, *out) < 0)))
+			*out = f;
+	}
+	return e || known || !*out ? e : value_row_put(k->c, &k->m->db, kind, id, (*out)->machine);
+}
+
+static struct str apply_other_id(struct applying *k, const struct fact *sent)
+{
+	enum { RANDOM = 16 }; /* the last digits of an id */
+	struct arena *mem = &k->c->mem;
+	struct str both = arena_fmt(mem, STR_FMT " " STR_FMT, STR_ARG(sent->subject),
+				    STR_ARG(sent->machine)),
+		   id = sent->subject;
+
+	return id.n < RANDOM ? id :
+			       arena_fmt(mem, STR_FMT "%.16s", STR_ARG(str_head(id, id.n - RANDOM)),
+					 sha256_hex(mem, both).p);
+}
+
+/* A clone and its copy, which has an id of its own by now, may both send what was sent before. */
+static bool apply_is_same(struct applying *k, const struct fact *a, const struct fact *b)
+{
+	struct json one = json_new(&k->c->mem), other = json_new(&k->c->mem);
+
+	if (!a)
+		return false;
+	json_canonical(&one, a->data);
+	json_canonical(&other, b->data);
+	return str_eq(json_text(&one), json_text(&other));
+}
+
+static enum err apply_sent(struct applying *k, struct mail_joining *boxes, const struct fact *sent,
+			   const struct fact *facts, bool owner)
+{
+	bool left_out = false;
+	struct mail m;
+	enum err e;
+
+	if (!apply_read_mail(k, sent, &m))
+		return ERR_OK;
+	if (!owner)
+		m.id = apply_other_id(k, sent);
+	for (const struct fact *f = facts; owner && f; f = f->next)
+		if (f->kind == FACT_MESSAGE_READ || f->kind == FACT_MESSAGE_ACKED)
+			apply_step(&m, f);
+	e = mail_join(boxes, &m, &left_out);
+	return !e && left_out ? apply_leave_out(k, &m) : e;
+}
+
 /*
  * Joins all facts about one message, and again if the message arrives after its ack. A message is
  * joined only once the registration of its recipient is known.
  */
 static enum err apply_message(struct applying *k, struct mail_joining *boxes, struct str id)
 {
-	const struct fact *sent = NULL;
+	const struct fact *owner;
+	struct map senders;
 	struct fact *facts;
-	struct mail m;
-	bool left_out;
 	enum err e = apply_facts(k, STR_NONE, id, false, &facts);
 
-	for (const struct fact *f = facts; !e && f; f = f->next)
-		if (f->kind == FACT_MESSAGE_SENT && (!sent || fact_cmp(f, sent) < 0))
-			sent = f;
-	if (e || (sent && apply_awaits_recipient(k, sent)))
+	if (e)
 		return e;
-	if (sent && apply_read_mail(k, sent, &m)) {
-		for (const struct fact *f = facts; f; f = f->next)
-			if (f->kind == FACT_MESSAGE_READ || f->kind == FACT_MESSAGE_ACKED)
-				apply_step(&m, f);
-		if (!(e = mail_join(boxes, &m, &left_out)) && left_out)
-			e = apply_leave_out(k, &m);
+	senders = apply_senders(k, facts);
+	e = apply_find_owner(k, id, &senders, &owner);
+	for (size_t i = 0; !e && i < senders.count; i++) {
+		const struct fact *f = senders.entry[i].value;
+
+		if (!apply_awaits_recipient(k, f) && (f == owner || !apply_is_same(k, owner, f)))
+			e = apply_sent(k, boxes, f, facts, f == owner);
 	}
 	for (const struct fact *f = facts; !e && f; f = f->next)
-		if (fact_is_about_message(f))
+		if (fact_is_about_message(f) &&
+		    (f->kind != FACT_MESSAGE_SENT || !apply_awaits_recipient(k, f)))
 			apply_done(k, f);
 	return e;
 }

@@ -49,6 +49,7 @@ struct fact {
 	const struct value *data;
 	const struct value *over; /* digests of the facts that this one replaces, even later ones */
 	struct str line;
+	bool done; /* it is in the local stores */
 	struct fact *next;
 };
 

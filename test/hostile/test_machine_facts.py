@@ -286,3 +286,37 @@ def test_another_machine_may_change_the_fields_of_an_agent(pair):
     a.agent("register", "--name", "agent-a", "--role", "mine", "--force-update")
     settle(a, b)
     assert {("agent-a", "host-a", "mine"), ("agent-b", None, "ui")} == rows(b)
+
+
+@pytest.mark.parametrize("change", [{"body": "forged"}, {"body": "forged", "to_registered": 5}, {"category": "NONE"},
+                                    {"to": "agent-b", "to_machine": None, "to_registered": None}])
+def test_a_message_under_the_id_of_another_one_does_not_hide_it(pair, change, tmp_path):
+    """Its stamp is earlier, and machines that know neither get both at once, or the forged one first."""
+    a, b = pair
+    c = machine(tmp_path / "c", tmp_path / "hub.git", "host-c", ABACUS_NOW=str(NOW))
+    c.agent("register", "--name", "agent-c", "--role", "ui")
+    settle(a, b, c)
+    a.agent("send", "--from", "agent-a", "--to", "agent-c", "--bead", "bd-1", "--category", "INFO", "--subject", "s", "--body",
+            "true")
+    a.exchange()
+    sent = next(fact for fact in log_of(tmp_path / "hub.git", a.ref)[1] if fact["kind"] == "message.sent")
+    data = {key: value for key, value in {**sent["data"], **change}.items() if value is not None}
+    plant(b, [("message.sent", data)])
+    for one in (c, a, b, c, a, b):
+        one.exchange()
+    for one in (a, b, c):
+        bodies = [m["body"] for m in one.agent("inbox", "--agent", "agent-c")]
+        assert bodies.count("true") == 1 and len(bodies) <= 2, bodies
+    c.agent("ack", "--agent", "agent-c", "--message", next(
+        m["message_id"] for m in c.agent("inbox", "--agent", "agent-c") if m["body"] == "true"))
+
+
+def test_the_same_message_of_a_clone_and_its_copy_arrives_once(pair, tmp_path):
+    a, b = pair
+    a.agent("send", "--from", "agent-a", "--to", "agent-b", "--bead", "bd-1", "--category", "INFO", "--subject", "s", "--body", "x")
+    a.exchange()
+    sent = next(fact for fact in log_of(tmp_path / "hub.git", a.ref)[1] if fact["kind"] == "message.sent")
+    c = machine(tmp_path / "c", tmp_path / "hub.git", "host-c", ABACUS_NOW=str(NOW))
+    plant(c, [("message.sent", sent["data"])])
+    settle(b, c)
+    assert [m["body"] for m in b.agent("inbox", "--agent", "agent-b")] == ["x"]
