@@ -10,6 +10,7 @@ import zlib
 import pytest
 
 from conftest import BUILD, environment, git
+from hints import command_of, run_command
 from machines import copy_machines, log_of, machine, settle
 from remotes import bare, http_remote
 
@@ -364,3 +365,18 @@ def test_the_command_beside_a_problem_names_that_machine_alone(three):
     a.abacus(*command)
     a.exchange()
     assert a.abacus("machines") and {m["id"]: m["problem"] for m in a.abacus("machines")}[b.id] is None
+
+
+def test_a_ref_in_the_way_of_the_own_log_is_named_with_the_command_that_removes_it(tmp_path):
+    remote = bare(tmp_path / "hub.git")
+    a = machine(tmp_path / "a", remote, "host-a", beads=True)
+    a.create("x")
+    a.agent("register", "--name", "agent-a", "--role", "ui")
+    a.bd("sync").ok()
+    tip = git(remote, "rev-parse", a.ref).strip()
+    git(remote, "update-ref", "-d", a.ref)
+    git(remote, "update-ref", f"{a.ref}/x", tip)
+    told = a.bd("sync").ok().err
+    assert "were not shared" in told, told
+    run_command(a, command_of(told.strip(), "git push")).ok()
+    assert a.bd("sync").ok().err == "" and git(remote, "rev-parse", a.ref)

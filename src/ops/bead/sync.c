@@ -108,7 +108,10 @@ static void sync_machines(struct call *c, struct str home)
 		return;
 	}
 	before = call_save(c);
-	why = share_exchange(c, SHARE_ONCE, &text) ? c->message : STR_NONE;
+	why = !share_exchange(c, SHARE_ONCE, &text) ? STR_NONE :
+	      !c->step.p                            ? c->message :
+			   arena_fmt(&c->mem, STR_FMT ". " STR_FMT, STR_ARG(c->message),
+				     STR_ARG(c->step));
 	call_restore(c, &before);
 	if (why.p)
 		call_warn(c, "mail, posts and memory were not shared: " STR_FMT, STR_ARG(why));
