@@ -282,6 +282,20 @@ def test_nothing_leaves_a_machine_that_does_not_share(tmp_path):
     assert not (a.home / "machines" / "key").exists()
 
 
+def test_a_sync_counts_what_was_exchanged_with_other_machines(tmp_path):
+    remote = bare(tmp_path / "hub.git")
+    a, b = (machine(tmp_path / name, remote, name, beads=True) for name in ("laptop", "office"))
+    a.agent("register", "--name", "amber-otter", "--role", "backend")
+    b.agent("register", "--name", "bold-fox", "--role", "ui")
+    bead = a.create("x")
+    for one in (a, b, a):
+        one.json("sync")
+    send(a, "amber-otter", "bold-fox", bead=bead)
+    assert a.json("sync")["shared"] == {"received": 0, "sent": 1}
+    assert "received 1, sent 0" in b.run("sync").ok().out
+    assert "Nothing new" in b.run("sync").ok().out
+
+
 def test_a_sync_reports_once_that_others_share(tmp_path):
     remote = bare(tmp_path / "hub.git")
     machine(tmp_path / "b", remote, "office")

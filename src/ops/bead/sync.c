@@ -51,6 +51,8 @@ static const struct prop lost_props[] = {
 	{ 0 },
 };
 
+static const struct prop shared_props[] = { { "received:int sent:int", NULL }, { 0 } };
+
 static const struct prop props[] = {
 	{ "pulled:int? pushed:int?", NULL },
 	{ "remapped[]?", remap_props },
@@ -59,6 +61,7 @@ static const struct prop props[] = {
 	{ "last_sync|null? last_try|null? failures:int? last_error|null? running:bool?", NULL },
 	{ "auto:bool?", NULL },
 	{ "lost_claims[]?", lost_props },
+	{ "shared?", shared_props },
 	{ 0 },
 };
 
@@ -94,18 +97,18 @@ static enum err bead_sync_exchange(struct call *c, struct json *reply)
 	return e;
 }
 
-/* Exchanges logs with the other machines, too, if sharing is on. */
-static void sync_machines(struct call *c, struct str home)
+/* Exchanges logs with the other machines, too, if sharing is on. Returns the reply; or NULL. */
+static const struct value *sync_machines(struct call *c, struct str home)
 {
 	struct call before;
 	struct str text = { 0 }, why;
-	const struct value *warnings;
+	const struct value *shared, *warnings;
 
 	if (!share_is_on(c)) {
 		if (share_hint(c, home))
 			call_warn(c, "other machines share mail, posts and memory through this "
 				     "remote; to take part, run 'abacus share on'");
-		return;
+		return NULL;
 	}
 	before = call_save(c);
 	why = !share_exchange(c, SHARE_ONCE, &text) ? STR_NONE :
@@ -115,9 +118,32 @@ static void sync_machines(struct call *c, struct str home)
 	call_restore(c, &before);
 	if (why.p)
 		call_warn(c, "mail, posts and memory were not shared: " STR_FMT, STR_ARG(why));
-	warnings = text.p ? value_find(value_read(&c->mem, text), "warnings") : NULL;
+	shared = text.p ? value_read(&c->mem, text) : NULL;
+	warnings = value_find(shared, "warnings");
 	VALUE_EACH(one, warnings)
 		call_warn(c, STR_FMT, STR_ARG(one->text));
+	return shared;
+}
+
+/* The reply of the sync, with how many facts were exchanged with other machines. */
+static void sync_put_shared(struct call *c, struct str text, const struct value *shared,
+			    struct json *reply)
+{
+	const struct value *v = value_read(&c->mem, text);
+	int64_t received = 0, sent = 0;
+
+	value_int(shared, "received", &received);
+	value_int(shared, "sent", &sent);
+	json_object(reply);
+	VALUE_EACH(one, v) {
+		json_key(reply, one->key);
+		json_value(reply, one);
+	}
+	json_put_object(reply, "shared");
+	json_put_int(reply, "received", received);
+	json_put_int(reply, "sent", sent);
+	json_end(reply);
+	json_end(reply);
 }
 
 static enum err bead_sync_run(struct call *c, struct stores *s, const void *body,
@@ -128,6 +154,7 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 				.no_push = in->no_push,
 				.dry = in->dry,
 				.timeout_ms = in->timeout };
+	const struct value *shared = NULL;
 	struct beads b;
 	struct str text;
 	enum err e = in->status ? ERR_OK : check_ttl(c);
@@ -158,8 +185,11 @@ static enum err bead_sync_run(struct call *c, struct stores *s, const void *body
 	if ((e = sync_now(c, &b, &ask, &text)))
 		return e;
 	if (!in->dry && !in->no_push && !in->no_pull)
-		sync_machines(c, b.home);
-	json_raw(reply, text);
+		shared = sync_machines(c, b.home);
+	if (shared)
+		sync_put_shared(c, text, shared, reply);
+	else
+		json_raw(reply, text);
 	return ERR_OK;
 }
 

@@ -42,12 +42,14 @@ static void sync_put_counts(struct view *v, const struct value *data, bool dry)
 {
 	int64_t pulled = value_count(data, "pulled"), pushed = value_count(data, "pushed");
 	struct str remote = value_str(data, "remote"), commit = value_str(data, "commit");
+	const struct value *shared = value_find(data, "shared");
+	int64_t received = value_count(shared, "received"), sent = value_count(shared, "sent");
 	bool there = str_is(value_str(data, "durability"), "remote");
 
 	if (!remote.p)
 		view_line(v, "There is no Git remote 'origin' to push to; all beads are stored "
 			     "locally. Run 'git remote add origin URL' to add one.");
-	if (!pulled && !pushed)
+	if (!pulled && !pushed && !received && !sent)
 		view_line(v, "Nothing new%s.", remote.p ? " on either side" : "");
 	if (pulled)
 		view_line(v, "%s %" PRId64 " change%s.", dry ? "Would pull" : "Pulled", pulled,
@@ -58,6 +60,11 @@ static void sync_put_counts(struct view *v, const struct value *data, bool dry)
 			  there ? "Pushed" :
 				  "Committed",
 			  pushed, pushed == 1 ? "" : "s");
+	if (received || sent)
+		view_line(v,
+			  "Mail, posts, memory and reservations: received %" PRId64
+			  ", sent %" PRId64 ".",
+			  received, sent);
 	if (!dry && commit.p)
 		view_line(v, "%s " STR_FMT, there ? "The remote is at" : "Stored locally at",
 			  STR_ARG(str_head(commit, 10)));
