@@ -148,6 +148,8 @@ class Browser:
         for (x1, y1), (x2, y2) in zip(way, way[1:]):
             for step in range(1, 6):
                 self.mouse("Moved", x1 + (x2 - x1) * step / 5, y1 + (y2 - y1) * step / 5, button="left", buttons=1)
+        for _ in range(2):  # a hand rests before it lets go: the browser asks the element below once more
+            self.mouse("Moved", *way[-1], button="left", buttons=1)
         self.mouse("Released", *way[-1])
 
     def press(self, key):

@@ -381,11 +381,7 @@ def test_a_card_is_moved_by_keyboard_and_by_dragging(page):
     browser.run("document.querySelector(`[data-card='${arguments[0]}']`).focus()", bead)
     browser.press("-")
     browser.until(lambda: page.repo.show(bead)["priority"] == 1)
-    drag = """
-        const data = new DataTransfer(), from = document.querySelector(`[data-id='${arguments[0]}']`), to = document.querySelector(arguments[1]);
-        for (const [el, type] of [[from, 'dragstart'], [to, 'dragover'], [to, 'drop']])
-            el.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));"""
-    browser.run(drag, other, "[aria-label=Closed]")
+    browser.drag(browser.place(f"[data-id='{other}'] .card", .5, .8), browser.place("[aria-label=Closed] .scroll", .5, .4))
     page.sees("[aria-label=Closed]", "Card to drag")
     assert page.repo.show(other)["status"] == "closed"
     browser.click("#toast .undo")
