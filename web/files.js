@@ -80,7 +80,7 @@ function rows(root, isOpen, fits) {
 function holder(r) {
   return h("span", { class: `hold ${r.stale ? "stale" : "held"}`, title: `${r.scope}, for ${r.bead_id}` },
     link(agentAddress, r.agent_id), liveness(store.agents.get(r.agent_id)?.liveness ?? r.owner_liveness ?? "evicted"),
-    h("span", { class: "small" }, link(taskAddress, r.bead_id), r.expired ? " expired " : " ends ", time(r.expires_at, true)), r.stale && h("span", { class: "count stale" }, "stale"));
+    h("span", { class: "small" }, link(taskAddress, r.bead_id), h("span", { class: "till" }, r.expired ? " expired " : " ends ", time(r.expires_at, true))), r.stale && h("span", { class: "count stale" }, "stale"));
 }
 
 class Files {

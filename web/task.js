@@ -44,7 +44,7 @@ export function version(task) {
 
 export function card(task) {
   return h("article", { class: `card ${task.status}` },
-    h("a", { class: "title", dir: "auto", href: taskAddress(task.id), "data-card": task.id,
+    h("a", { class: "title", dir: "auto", title: task.title, href: taskAddress(task.id), "data-card": task.id,
       onclick: (e) => { e.currentTarget.href = taskAddress(task.id); } },
       task.title),
     h("p", { class: "facts" },
