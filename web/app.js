@@ -4,7 +4,7 @@ import { store, subscribe, look, start } from "./store.js";
 import { get, invited } from "./api.js";
 import { go, onRoute, route, views as names } from "./route.js";
 import { firstPulse, poke, setTitle } from "./pulse.js";
-import { applyPrefs, help, narrow, onPref, settings } from "./prefs.js";
+import { applyPrefs, help, onPref, settings } from "./prefs.js";
 import { copy } from "./toast.js";
 import * as now from "./now.js";
 import * as sessions from "./sessions.js";
@@ -24,7 +24,8 @@ applyPrefs();
 // --- views ---
 
 const main = $("#main"), drawer = $("#drawer"), links = document.querySelectorAll("header nav a");
-let current = null, name = "", panel = null, opener = null;
+let current = null, name = "", panel = null, opener = null, resized = 0;
+const RESIZE_MS = 150;
 
 // The past stays while one goes from view to view.
 function place(view) {
@@ -146,7 +147,10 @@ async function begin() {
     current?.update(what);
     panel?.update(what);
   });
-  narrow.addEventListener("change", () => current?.update(new Set(["tasks", "route"])));
+  addEventListener("resize", () => {
+    clearTimeout(resized);
+    resized = setTimeout(() => current?.update(new Set(["tasks", "route"])), RESIZE_MS); // the height of a row depends on the width
+  });
   setInterval(tick, 5000);
   setInterval(look, 60000);
   show();

@@ -9,7 +9,8 @@ import { say } from "./toast.js";
 import { grouped, groups, groupSelect } from "./table.js";
 import { change } from "./write.js";
 
-const height = () => (isCompact() ? 88 : 96);
+const medium = matchMedia("(min-width: 1001px) and (max-width: 1899px)"); // the columns are narrow: titles have two lines
+const height = () => (isCompact() ? 88 : medium.matches ? 116 : 96);
 const lineOf = (task, drag) => ({ key: task.id, version: `${version(task)}|${task.priority}|${height()}`, height: height(), make: () => {
   const line = h("div", { class: "cards", draggable: drag ? "true" : null, "data-id": drag ? task.id : null }, card(task));
   if (drag) line.addEventListener("dragstart", (e) => { e.dataTransfer.setData("text/plain", task.id); e.dataTransfer.effectAllowed = "move"; });

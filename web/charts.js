@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { store } from "./store.js";
 import { Reader } from "./pulse.js";
 
-const DAY = 86400000, DAYS = 30, H = 190, LEFT = 42, BOTTOM = 24, MOST = 12, LARGE = 2000, LABEL = 72, BREAK = 1000;
+const DAY = 86400000, DAYS = 30, H = 190, LEFT = 42, BOTTOM = 24, MOST = 12, LARGE = 2000, LABEL = 72, BREAK = 860;
 let W = 640; // the width of a drawing: a text in it is as large as any other
 const dayOf = (at) => at.slice(0, 10);
 const short = (day) => new Date(`${day}T12:00`).toLocaleDateString([], { month: "short", day: "numeric" });
