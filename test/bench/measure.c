@@ -2,8 +2,8 @@
  * measure ROUNDS DIR -- COMMAND... [-- COMMAND...]...
  *
  * Runs every command once in each round, from DIR, from fork to exit, and prints a JSON array of
- * {"fast_us","median_us","p95_us","max_us","rss_kb"}; a twentieth of the rounds was faster than the
- * first. Rounds interleave the commands, so that whatever else the machine does meets all of them
+ * {"fast_us","median_us","p95_us","max_us","cpu_us","rss_kb"}; a twentieth of the rounds was faster
+ * than the first, and used less processor time than "cpu_us". Rounds interleave the commands, so that whatever else the machine does meets all of them
  * alike. The command "@fsync" appends one page to a file in DIR and syncs it, here. A word
  * "@line:FILE" is another line of FILE in each round, for commands that can be run once per item.
  */
@@ -24,7 +24,7 @@ struct command {
 	FILE *lines;         /* that file */
 	char *line;
 	size_t room;
-	int64_t *us;
+	int64_t *us, *cpu_us;
 	long rss_kb;
 };
 
@@ -42,7 +42,13 @@ static void die(const char *what)
 	exit(2);
 }
 
-static void run(struct command *cmd, posix_spawn_file_actions_t *actions)
+static int64_t microseconds(struct timeval t)
+{
+	return (int64_t)t.tv_sec * 1000000 + t.tv_usec;
+}
+
+/* Returns the processor time that it used, with that of its children. */
+static int64_t run(struct command *cmd, posix_spawn_file_actions_t *actions)
 {
 	struct rusage used;
 	int status;
@@ -58,6 +64,7 @@ static void run(struct command *cmd, posix_spawn_file_actions_t *actions)
 	}
 	if (used.ru_maxrss > cmd->rss_kb)
 		cmd->rss_kb = used.ru_maxrss;
+	return microseconds(used.ru_utime) + microseconds(used.ru_stime);
 }
 
 /* Opens the file of a word "@line:FILE". */
@@ -108,11 +115,13 @@ static int by_value(const void *a, const void *b)
 static void report(struct json *j, struct command *cmd, size_t rounds)
 {
 	qsort(cmd->us, rounds, sizeof *cmd->us, by_value);
+	qsort(cmd->cpu_us, rounds, sizeof *cmd->cpu_us, by_value);
 	json_object(j);
 	json_put_int(j, "fast_us", cmd->us[rounds / 20]);
 	json_put_int(j, "median_us", cmd->us[rounds / 2]);
 	json_put_int(j, "p95_us", cmd->us[rounds * 95 / 100]);
 	json_put_int(j, "max_us", cmd->us[rounds - 1]);
+	json_put_int(j, "cpu_us", cmd->cpu_us[rounds / 20]);
 	json_put_int(j, "rss_kb", cmd->rss_kb);
 	json_end(j);
 }
@@ -133,6 +142,7 @@ int main(int argc, char **argv)
 			cmds[count++] = (struct command){
 				.argv = argv + i + 1,
 				.us = arena_array(&mem, rounds, sizeof(int64_t)),
+				.cpu_us = arena_array(&mem, rounds, sizeof(int64_t)),
 			};
 		}
 	for (size_t i = 0; i < count; i++)
@@ -147,7 +157,7 @@ int main(int argc, char **argv)
 			lines_next(&cmds[i]);
 			start = now_us();
 			if (strcmp(cmds[i].argv[0], "@fsync"))
-				run(&cmds[i], &quiet);
+				cmds[i].cpu_us[round] = run(&cmds[i], &quiet);
 			else
 				append_page();
 			cmds[i].us[round] = now_us() - start;

@@ -1,8 +1,9 @@
 """make bench-peers: the same work by other trackers, of those that are installed, and by ours.
 
 Each gets a project of its own with the same items, and a bare repository in a folder as its remote, where it can use one. A
-command is measured in turns with /bin/true, by the fastest twentieth of its rounds, and given as a ratio to that. Commands
-that write run for another item in each round. Nothing is installed, and nothing is found in the user's home.
+command is measured in turns with /bin/true, by the fastest twentieth of its rounds, and given as a ratio to that: its time,
+which counts only on a quiet machine, and the processor time of the command without that of a service which it asks.
+Commands that write run for another item in each round. Nothing is installed, and nothing is found in the user's home.
 
 usage: peers.py BUILD [--path FOLDER:...] [--items N,...] [--rounds N] [--patience SECONDS]"""
 import argparse
@@ -64,7 +65,7 @@ class Ours(Peer):
         run([program, "init", "--prefix", "bd"], folder)
 
     def fill(self, program, folder, titles, end):
-        return create_all(program, folder, titles)
+        return create_all(program, folder, titles, end)
 
 
 class Beads(Peer):
@@ -88,7 +89,7 @@ class BeadsRust(Beads):
     says = "br"
 
     def fill(self, program, folder, titles, end):
-        return create_all(program, folder, titles)
+        return create_all(program, folder, titles, end)
 
 
 class BeadsRs(Beads):
@@ -168,17 +169,22 @@ class Taskwarrior(Peer):
 PEERS = [Ours, Beads, BeadsRs, BeadsRust, Grite, GitBug, Taskwarrior]
 
 
-def run(argv, folder):
-    done = subprocess.run([str(a) for a in argv], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+def run(argv, folder, timeout=None):
+    done = subprocess.run([str(a) for a in argv], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          timeout=timeout)
     if done.returncode:
         sys.exit(f"peers: {shlex.join(map(str, argv))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
-def create_all(program, folder, titles):
+def create_all(program, folder, titles, end):
     """Items from the headings of a file."""
     (folder / "plan.md").write_text("".join(f"## {title}\n\n" for title in titles))
-    return [one["id"] for one in json.loads(run([program, "create", "-f", "plan.md", "--json"], folder))]
+    try:
+        made = run([program, "create", "-f", "plan.md", "--json"], folder, timeout=end - time.monotonic())
+    except subprocess.TimeoutExpired:
+        raise Slow(f"fewer than {len(titles):,} items") from None
+    return [one["id"] for one in json.loads(made)]
 
 
 def git_init(folder):
@@ -224,7 +230,7 @@ def words_of(peer, program, row):
 
 
 def ratios(build, rounds, peer, program, folder, ids):
-    """The ratio to /bin/true for each row; None: the tracker has no such command."""
+    """The ratios to /bin/true for each row, of time and of processor time; None: the tracker has no such command."""
     out, unused, file = {}, iter(ids[1:]), folder.parent / f"{folder.name}.ids"
     for row in ROWS:
         words, times = words_of(peer, program, row), SYNCS if "sync" in row else rounds
@@ -235,7 +241,7 @@ def ratios(build, rounds, peer, program, folder, ids):
             file.write_text("".join(f"{next(unused)}\n" for _ in range(times)))
         words = [{"ONE": ids[0], "EACH": f"@line:{file}"}.get(word, word) for word in words]
         true, found = bench.measure(build, times, folder, [[bench.TRUE], words])
-        out[row] = found["fast_us"] / true["fast_us"]
+        out[row] = {what: found[what] / true[what] for what in ("fast_us", "cpu_us")}
     return out
 
 
@@ -265,25 +271,29 @@ def table(build, args, top, items):
             print(f"{peer.name}: {version(program)}", flush=True)
         except Slow as why:
             print(f"{peer.name}: {version(program)}, left out: {why} after {args.patience} s", flush=True)
-    print(f"\n{items:,} items each; ratios to /bin/true\n\n{'':14}" + "".join(f"{name:>13}" for name in found))
-    for row in ROWS:
-        print(f"{row:14}" + "".join(f"{one[row]:>12.1f}×" if one[row] else f"{'–':>13}" for one in found.values()), flush=True)
-    print()
+    for what, name in (("fast_us", "time"), ("cpu_us", "processor time")):
+        print(f"\n{items:,} items each, {name}; ratios to /bin/true\n\n{'':14}" + "".join(f"{name:>13}" for name in found))
+        for row in ROWS:
+            print(f"{row:14}" + "".join(f"{one[row][what]:>12.1f}×" if one[row] else f"{'–':>13}" for one in found.values()))
+    print(flush=True)
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("build", type=pathlib.Path)
-    args.add_argument("--path", default="", help="folders to look for trackers in, before those of PATH")
-    args.add_argument("--items", default="1000", help="sizes of the projects")
-    args.add_argument("--rounds", type=int, default=100)
-    args.add_argument("--patience", type=int, default=600, help="for how long a tracker may make its items")
-    args = args.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--path", default="", help="folders to look for trackers in, before those of PATH")
+    parser.add_argument("--items", default="1000", help="sizes of the projects")
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--patience", type=int, default=600, help="for how long a tracker may make its items")
+    args = parser.parse_args()
+    sizes = [int(size) for size in args.items.split(",")]
+    if min(sizes) < max(2 * args.rounds + SYNCS + 1, 100):
+        parser.error("--items has to be at least 100, and enough for the rounds that update and close")
     build = args.build.resolve()
     os.environ["PATH"] = os.pathsep.join(filter(None, [args.path, os.environ["PATH"]]))
     with tempfile.TemporaryDirectory(dir=build) as top:
         environment(pathlib.Path(top))
-        for items in map(int, args.items.split(",")):
+        for items in sizes:
             table(build, args, pathlib.Path(top), items)
 
 
