@@ -57,7 +57,7 @@ def empty(path):
     subprocess.run([demo.program, "init", "--as", "ada"], cwd=path, check=True, capture_output=True, env=demo.env)
     places = {"now": "now", "sessions": "sessions", "activity": "activity", "board": "work", "table": "work/table", "ready": "work/ready", "graph": "work/graph",
               "charts": "work/charts", "history": "work/history", "files": "files"}
-    return demo, {f"empty-{name}": (f"#/{place}", "main .quiet, main .summary") for name, place in places.items()}
+    return demo, {f"empty-{name}": (f"#/{place}", "main .quiet, main .summary:not(:empty)") for name, place in places.items()}
 
 
 def take(browser, out, name, view):
