@@ -548,5 +548,6 @@ def test_agents_that_now_leaves_out_are_counted(page):
 
 
 def test_a_reservation_is_told_in_a_sentence(page):
-    page.sees(".rail", "reserved src/payments/*, which overlaps the reservation of amber-otter, for Respect reduced motion, part 2")
-    page.sees(".rail", "amber-otter reserved src/payments/main.c for Replace cron by the scheduler, part 2")
+    page.go("#/activity?kind=reservation")
+    page.sees(".moments", "reserved src/payments/*, which overlaps the reservation of amber-otter, for Respect reduced motion, part 2")
+    page.sees(".moments", "amber-otter reserved src/payments/main.c for Replace cron by the scheduler, part 2")
