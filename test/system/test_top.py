@@ -233,4 +233,4 @@ def test_without_a_terminal_the_state_is_printed_once(repo):
 
 def test_errors_are_shown_and_top_continues(plain_repo):
     done = plain_repo.run("top", program="abacus")
-    assert done.code == 0 and done.out == "There is no project here yet. Run: abacus init\n"
+    assert done.code == 0 and done.out == "There is no project here yet. In a Git repository, run: abacus init\n"

@@ -325,8 +325,10 @@ void view_status(struct view *v, const struct value *data)
 	status_put_beads(v, data, "READY", "ready", "bd ready");
 	status_put_beads(v, data, "BLOCKED", "blocked", "bd blocked");
 	if (!v->out.n)
-		view_line(v, beads ? "No agents and no open beads. Run: bd create \"First task\"" :
-				     "There is no project here yet. Run: abacus init");
+		view_line(
+			v,
+			beads ? "No agents and no open beads. Run: bd create \"First task\"" :
+				"There is no project here yet. In a Git repository, run: abacus init");
 	if (beads)
 		status_put_sync(v, data);
 }

@@ -196,7 +196,7 @@ def test_status_works_with_any_of_the_stores(tmp_path, repo, project):
         return subprocess.run([BIN / "abacus", "status"], cwd=cwd, capture_output=True, env=environment(), check=True).stdout.decode()
 
     (tmp_path / "nothing").mkdir()
-    assert out(tmp_path / "nothing") == "There is no project here yet. Run: abacus init\n"
+    assert out(tmp_path / "nothing") == "There is no project here yet. In a Git repository, run: abacus init\n"
     assert out(repo.path).startswith("No agents and no open beads. Run: bd create \"First task\"\n\nSYNC  ")
     project.run("--as", "kimi", "status", "set", "Alone").ok()
     assert out(project.path) == "AGENTS  1, 1 active\n  ● kimi  just now  Alone\n"
