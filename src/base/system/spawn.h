@@ -59,11 +59,16 @@ enum err spawn_need_self(struct call *c, struct str *out);
  */
 struct str spawn_absolute(struct arena *mem, struct str list); /* the list without such entries */
 
-/* Commands that remove them from PATH in a script that Git or a host runs, in any POSIX shell or
- * zsh. They set `p`, `r` and `d`. */
-#define SPAWN_ABSOLUTE_SCRIPT                                                                        \
-	"p=; r=$PATH:; while [ \"$r\" ]; do d=${r%%:*}; r=${r#*:}; case $d in (/*) p=$p:$d;; esac; " \
-	"done; p=${p:-:/bin}; PATH=${p#:}; "
+/*
+ * Commands that set PATH to `list` without such entries, in a script that Git or a host runs, in any
+ * POSIX shell or zsh. In its settings, Gemini itself replaces $NAME and ${NAME} if the environment
+ * has NAME, and ${NAME:-WORD} always: so the names are our own, and there is no WORD.
+ */
+#define SPAWN_ABSOLUTE_SCRIPT(list)                                                    \
+	"abacus_path=; abacus_rest=\"" list ":\"; while [ \"$abacus_rest\" ]; do "     \
+	"abacus_dir=${abacus_rest%%:*}; abacus_rest=${abacus_rest#*:}; "               \
+	"case $abacus_dir in (/*) abacus_path=$abacus_path:$abacus_dir;; esac; done; " \
+	"[ \"$abacus_path\" ] || abacus_path=:/bin; PATH=${abacus_path#:}; "
 char **spawn_environment(struct arena *mem);               /* our environment, with PATH cleaned */
 struct str spawn_find(struct arena *mem, struct str name); /* a program's path; absent: not found */
 

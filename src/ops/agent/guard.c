@@ -307,15 +307,16 @@ static void make_hooks(struct call *c, const struct body *in, struct str project
 				    agent_guard_script(c, in, project, "--staged", "", "") };
 	out[1] = (struct git_hook){
 		"pre-push",
-		agent_guard_script(c, in, project, "--pushed",
-				   "abacus_input=$(" SPAWN_ABSOLUTE_SCRIPT "cat) || exit 1\n",
-				   "if [ -n \"$abacus_input\" ]; then\n"
-				   "\texec <<abacus_end\n"
-				   "$abacus_input\n"
-				   "abacus_end\n"
-				   "else\n"
-				   "\texec </dev/null\n"
-				   "fi\n"),
+		agent_guard_script(
+			c, in, project, "--pushed",
+			"abacus_input=$(" SPAWN_ABSOLUTE_SCRIPT("$PATH") "cat) || exit 1\n",
+			"if [ -n \"$abacus_input\" ]; then\n"
+			"\texec <<abacus_end\n"
+			"$abacus_input\n"
+			"abacus_end\n"
+			"else\n"
+			"\texec </dev/null\n"
+			"fi\n"),
 	};
 }
 

@@ -109,8 +109,8 @@ static struct str vybe_hook_program(struct call *c, bool project, bool install, 
 	if (install && !spawn_find(&c->mem, STR("abacus")).p)
 		call_warn(c, "'abacus' is not on PATH. The project's hooks call it by that name, "
 			     "also in ~/.local/bin, and do nothing where it is not found.");
-	return STR("PATH=\"$PATH:$HOME/.local/bin\"; " SPAWN_ABSOLUTE_SCRIPT
-		   "command -v abacus >/dev/null || exit 0; abacus");
+	return STR(SPAWN_ABSOLUTE_SCRIPT(
+		"$PATH:$HOME/.local/bin") "command -v abacus >/dev/null || exit 0; abacus");
 }
 
 /* Finds the file of a host, and tries the edit without writing. */
