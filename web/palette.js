@@ -84,10 +84,13 @@ export function palette() {
     chosen.scrollIntoView({ block: "nearest" });
   };
   const run = (row) => { el.close(); row?.run(); };
-  const draw = () => {
-    list.replaceChildren(...rows.slice(0, MOST).map((row, i) => h("li", { role: "option", id: `option-${i}`, onclick: () => run(row),
-      onpointermove: () => { if (at !== i) { at = i; mark(); } } },
-      h("span", { class: "kind" }, row.kind), h("span", { class: "words", dir: "auto" }, row.text), h("span", { class: "small" }, row.hint ?? ""), row.key && h("kbd", {}, row.key))));
+  const option = (row, i) => h("li", { role: "option", id: `option-${i}`, onclick: () => run(row),
+    onpointermove: () => { if (at !== i) { at = i; mark(); } } },
+    h("span", { class: "kind" }, row.kind), h("span", { class: "words", dir: "auto" }, row.text), h("span", { class: "small" }, row.hint ?? ""), row.key && h("kbd", {}, row.key));
+  // The first `kept` rows stay as they are: a click on a row that is replaced meanwhile would be lost.
+  const draw = (kept = 0) => {
+    [...list.children].slice(kept).forEach((li) => li.remove());
+    list.append(...rows.slice(kept, MOST).map((row, i) => option(row, kept + i)));
     mark();
   };
   const look = async () => {
@@ -102,9 +105,9 @@ export function palette() {
       const found = await remote(query.trim());
       if (mine !== turn) return;
       const shown = new Set(rows.map((r) => r.id).filter(Boolean));
-      const create = rows.pop();
+      const create = rows.pop(), kept = rows.length;
       rows = [...rows, ...found.filter((f) => !f.id || !shown.has(f.id)), create];
-      draw();
+      draw(kept);
     } catch (failure) {
       if (mine === turn) complain(failure);
     }

@@ -465,6 +465,23 @@ def test_the_mouse_uses_the_palette_and_creates_a_bead(page):
     page.sees(".about h2", "Made with the mouse")
 
 
+def test_a_click_on_a_result_counts_although_more_results_arrive(page):
+    """The results of the service follow those of the page, while the button may be down."""
+    browser, bead = page.browser, page.demo.todo[13]
+    page.demo.at(0, ("bead comment", {"id": bead, "agent": "ada", "text": "As the charts show"}))
+    browser.hit("#find")
+    keys(browser, "charts")
+    page.sees(".palette [aria-selected=true]", "Work: charts")
+    place = browser.place(".palette li")
+    browser.mouse("Moved", *place)
+    browser.mouse("Pressed", *place)
+    title = page.repo.show(bead)["title"]
+    browser.until(lambda: browser.run(
+        "return [...document.querySelectorAll('.palette li')].some(l => l.textContent.includes(arguments[0]))", title))
+    browser.mouse("Released", *place)
+    browser.find(".chart")
+
+
 def test_the_keyboard_changes_the_settings(page):
     browser = page.browser
     density = "return document.documentElement.dataset.density"
