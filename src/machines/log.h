@@ -65,7 +65,7 @@ struct log_claim {
 	const struct value *segments;
 };
 
-/* `pinned` is the known key of the machine, or absent. Returns NULL, or why the log cannot be used. */
+/* `pinned` is the machine's known key, or absent. Returns NULL, or why the log can't be used. */
 const char *log_check_meta(struct call *c, struct str id, struct str pinned, struct str text,
 			   struct log_claim *out);
 

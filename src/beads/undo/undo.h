@@ -8,12 +8,10 @@ struct json;
 /*
  * Undoes the actor's last change in this clone, as a new change: everything that it replaced gets
  * its earlier value, a bead that it created is deleted, one that it deleted is restored. So the
- * undo of an undo restores the change.
- *
- * Fails, and writes nothing, if the change can't be undone as a whole: NOT_FOUND, there is none;
- * INVALID_INPUT, it only added a comment or renewed a lease, or it was an import or a repair; CAS_MISMATCH, a
- * value was changed since, with the actor and the time; and as edit.h says. A comment that was
- * part of the change stays, with a warning.
+ * undo of an undo restores the change. Fails, and writes nothing, if the change can't be undone as
+ * a whole: NOT_FOUND, there is none; INVALID_INPUT, it only added a comment or renewed a lease, or
+ * it was an import or a repair; CAS_MISMATCH, a value was changed since, with the actor and the
+ * time; and as edit.h says. A comment that was part of the change stays, with a warning.
  */
 struct undo_options {
 	struct stamp expected; /* CAS_MISMATCH unless the last change has this stamp; `ms` is

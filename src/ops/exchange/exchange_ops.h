@@ -10,7 +10,7 @@ enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count)
 struct import_report;
 enum err exchange_keep_memories(struct call *c, struct import_report *out);
 
-/* Imports a file that the user has not named: it is nobody's change, and 'bd undo' passes it over. */
+/* Imports a file that the user has not named: it is nobody's change, and 'bd undo' skips it. */
 enum err exchange_take_in(struct call *c, struct str file);
 
 #endif
