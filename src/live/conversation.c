@@ -20,6 +20,7 @@
 #include "continuity/continuity.h"
 #include "live/changes.h"
 #include "live/open.h"
+#include "live/texts.h"
 #include "store/board/board_db.h"
 
 enum { MOST = 1000 }; /* items of each kind, newest first */
@@ -36,9 +37,14 @@ struct thread {
 	struct conversation_item *item;
 	size_t count;
 	struct changes changes;
-	struct map messages; /* by id: struct mail */
-	struct map mail;     /* by content: struct mail_item */
+	struct agent_files files;
+	struct map boxes; /* by agent: struct mailbox */
+	struct map seen;  /* ids of messages */
+	struct board *board;
+	struct map mail; /* by content: struct mail_item */
 	struct mail_item *first_mail, **mail_end;
+	size_t posts;
+	enum err e; /* of a visit */
 };
 
 static void conversation_add(struct thread *t, struct stamp at, struct json *j)
@@ -180,7 +186,7 @@ struct mail_item {
 	struct mail *to;           /* the message to each recipient, in its current state */
 	const struct value *event; /* the protocol event of the same message; or NULL */
 	struct mail_item *next;    /* in the thread */
-	struct mail_item *same;    /* with the same content */
+	struct mail_item *same;    /* an earlier one with the same content */
 };
 
 static struct str content_key(struct thread *t, struct str from, struct str category,
@@ -189,17 +195,6 @@ static struct str content_key(struct thread *t, struct str from, struct str cate
 	struct str zero = { "", 1 }, pieces[] = { from, zero, category, zero, subject, zero, body };
 
 	return sha256_pieces(&t->c->mem, pieces, sizeof pieces / sizeof *pieces);
-}
-
-static struct mail conversation_own(struct arena *mem, const struct mail *m)
-{
-	struct mail copy = *m;
-	struct str *text[] = { &copy.id, &copy.thread,  &copy.bead, &copy.from,
-			       &copy.to, &copy.subject, &copy.body };
-
-	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-		*text[i] = arena_copy(mem, *text[i]);
-	return copy;
 }
 
 static const struct mail *conversation_recipient(const struct mail_item *sent, struct str agent)
@@ -213,8 +208,7 @@ static const struct mail *conversation_recipient(const struct mail_item *sent, s
 
 static bool conversation_same_mail(const struct mail_item *sent, const struct mail *m)
 {
-	return sent->first.created_ms == m->created_ms && str_eq(sent->first.thread, m->thread) &&
-	       !conversation_recipient(sent, m->to);
+	return str_eq(sent->first.thread, m->thread) && !conversation_recipient(sent, m->to);
 }
 
 /* The item of a message: a new one, or that of the broadcast to which the message belongs. */
@@ -222,48 +216,37 @@ static struct mail_item *mail_item_of(struct thread *t, const struct mail *m)
 {
 	struct str category = str_of(names_word(&categories, m->category));
 	void **head = map_put(&t->mail, content_key(t, m->from, category, m->subject, m->body));
-	struct mail_item *sent = *head, *last = NULL;
+	struct mail_item *sent = *head;
 
-	for (; sent && !conversation_same_mail(sent, m); sent = sent->same)
-		last = sent;
-	if (sent)
-		return sent;
+	/* messages are visited in the order of their times */
+	for (; sent && sent->first.created_ms == m->created_ms; sent = sent->same)
+		if (conversation_same_mail(sent, m))
+			return sent;
 	sent = arena_new(&t->c->mem, struct mail_item);
-	*sent = (struct mail_item){ .first = conversation_own(&t->c->mem, m) };
-	if (last)
-		last->same = sent;
-	else
-		*head = sent;
+	*sent = (struct mail_item){ .first = *m, .same = *head };
+	*head = sent;
 	*t->mail_end = sent;
 	t->mail_end = &sent->next;
 	return sent;
 }
 
-/* Messages are told apart by their ids: two may have the same sender, subject and time. */
-static void see_mail(struct call *c, const struct mail *m, void *arg)
+static bool conversation_visit_mail(struct call *c, struct str box, struct str id, void *arg)
 {
 	struct thread *t = arg;
 	struct mail_item *sent;
-	struct mail *one;
-	void **at;
+	size_t known = t->seen.count;
+	struct mail *m;
 
-	(void)c;
-	if (!conversation_about(t, m->bead))
-		return;
-	at = map_find(&t->messages, m->id);
-	if (!at) {
-		one = arena_new(&t->c->mem, struct mail);
-		*one = conversation_own(&t->c->mem, m);
+	map_put(&t->seen, id);
+	if (t->seen.count == known) /* a damaged index can name a message twice */
+		return true;
+	t->e = texts_find_mail(c, &t->files, &t->boxes, box, id, &m);
+	if (!t->e && m && conversation_about(t, m->bead)) {
 		sent = mail_item_of(t, m);
-		one->next = sent->to;
-		sent->to = one;
-		at = map_put(&t->messages, one->id);
-		*at = one;
+		m->next = sent->to;
+		sent->to = m;
 	}
-	one = *at;
-	one->state = m->state;
-	one->read_ms = m->read_ms;
-	one->acked_ms = m->acked_ms;
+	return !t->e;
 }
 
 static void conversation_put_recipients(struct json *j, const struct mail *to)
@@ -322,7 +305,7 @@ static bool tells_better(const struct mail_item *a, const struct mail_item *b)
 {
 	if (!b || !a->event != !b->event)
 		return !b || !a->event;
-	return a->first.created_ms < b->first.created_ms;
+	return a->first.created_ms <= b->first.created_ms;
 }
 
 /* HANDOFF and BLOCKED are both mail and events, but one item of the thread. */
@@ -380,19 +363,15 @@ static enum err add_protocol(struct thread *t, struct agent_files *f)
 
 static enum err add_agents(struct thread *t)
 {
-	struct call *c = t->c;
-	struct agent_files f;
-	struct str *agents;
-	size_t count;
-	enum err e = agent_files_open(c, AGENTS_READ, &f);
+	struct text_db index;
+	enum err e = agent_files_open(t->c, AGENTS_READ, &t->files);
 
-	if (e || (e = mailbox_list(c, &f, &agents, &count)))
+	if (e || !t->files.home.p || (e = texts_open_mail(t->c, &t->files, &index)))
 		return e;
-	for (size_t i = 0; !e && i < count; i++)
-		e = mailbox_each(c, &f, agents[i], &(int64_t){ 0 }, t->brief.n ? t->brief : t->id,
-				 see_mail, t);
-	if (!e)
-		e = add_protocol(t, &f);
+	e = text_db_about(t->c, &index, t->id, t->brief, conversation_visit_mail, t);
+	text_db_close(&index);
+	if (!e && !(e = t->e))
+		e = add_protocol(t, &t->files);
 	for (const struct mail_item *l = t->first_mail; !e && l; l = l->next)
 		conversation_put_mail(t, l);
 	return e;
@@ -427,33 +406,32 @@ bool conversation_names(struct str text, struct str id)
 	return false;
 }
 
-static enum err add_board(struct thread *t)
+/* A post, if it names the bead and not only one whose id begins so. */
+static bool conversation_visit_post(struct call *c, struct str source, struct str key, void *arg)
 {
-	struct call *c = t->c;
-	struct message_filter said = { .min_priority = -1, .limit = MOST, .mentions = t->id };
-	struct artifact_filter made = { .mentions = t->id, .limit = MOST };
+	struct thread *t = arg;
+	struct json j = json_new(&c->mem);
 	struct message *m = NULL;
-	struct artifact *a = NULL;
-	struct board board;
-	bool there;
-	enum err e = live_open_board(c, &board, &there);
 
-	if (e || !there)
-		return e;
-	if (!(e = message_each(c, &board, &said, &m)))
-		e = artifact_each(c, &board, &made, &a);
-	board_close(&board);
-	for (; !e && m; m = m->next) {
-		struct json j = json_new(&c->mem);
-
-		if (!conversation_names(m->content, t->id) && !conversation_names(m->refs, t->id))
-			continue;
+	(void)source;
+	t->e = message_find(c, t->board, texts_number(key), &m);
+	if (m && (conversation_names(m->content, t->id) || conversation_names(m->refs, t->id))) {
 		message_encode(&j, m);
 		put_whole(t, "post", (struct stamp){ m->created_at, m->id }, m->from_agent,
 			  STR("post"), &j);
+		t->posts++;
 	}
+	return !t->e && t->posts < MOST;
+}
+
+static enum err add_artifacts(struct thread *t)
+{
+	struct artifact_filter made = { .mentions = t->id, .limit = MOST };
+	struct artifact *a = NULL;
+	enum err e = artifact_each(t->c, t->board, &made, &a);
+
 	for (; !e && a; a = a->next) {
-		struct json j = json_new(&c->mem);
+		struct json j = json_new(&t->c->mem);
 
 		if (!conversation_names(a->description, t->id) &&
 		    !conversation_names(a->refs, t->id))
@@ -462,6 +440,26 @@ static enum err add_board(struct thread *t)
 		put_whole(t, "artifact", (struct stamp){ a->created_at, a->id }, a->produced_by,
 			  STR("artifact"), &j);
 	}
+	return e;
+}
+
+static enum err add_board(struct thread *t)
+{
+	struct board board;
+	struct text_db index;
+	bool there;
+	enum err e = live_open_board(t->c, &board, &there);
+
+	if (e || !there)
+		return e;
+	t->board = &board;
+	if (!(e = texts_open_posts(t->c, &board, &index))) {
+		e = text_db_find(t->c, &index, t->id, conversation_visit_post, t);
+		text_db_close(&index);
+	}
+	if (!e && !(e = t->e))
+		e = add_artifacts(t);
+	board_close(&board);
 	return e;
 }
 
@@ -513,9 +511,11 @@ static int by_time(const void *a, const void *b)
 
 enum err conversation_encode(struct call *c, struct str bead, struct json *j)
 {
-	struct thread t = {
-		.c = c, .changes.by_mark.mem = &c->mem, .messages.mem = &c->mem, .mail.mem = &c->mem
-	};
+	struct thread t = { .c = c,
+			    .changes.by_mark.mem = &c->mem,
+			    .boxes.mem = &c->mem,
+			    .seen.mem = &c->mem,
+			    .mail.mem = &c->mem };
 	enum err e;
 
 	t.mail_end = &t.first_mail;

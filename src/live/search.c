@@ -8,11 +8,12 @@
 #include "base/text/json.h"
 #include "continuity/continuity.h"
 #include "live/open.h"
+#include "live/texts.h"
 #include "store/board/board_db.h"
 #include "store/board/board_messages.h"
 #include "store/db/bead_query.h"
 
-enum { SEARCH_DEPTH = 20000 }; /* posts, notes and memory entries that are read at most */
+enum { MEMORY_DEPTH = 20000 }; /* entries that are read at most */
 
 struct search {
 	struct call *c;
@@ -39,35 +40,11 @@ static void search_put(struct search *s, const struct search_hit *f)
 	json_end(s->j);
 }
 
-/* Most places of a text are ruled out by their first character, without a call. */
-static bool search_has(struct str text, struct str word)
-{
-	const char low = (char)tolower((unsigned char)*word.p),
-		   high = (char)toupper((unsigned char)*word.p);
-
-	for (size_t i = 0; i + word.n <= text.n; i++)
-		if ((text.p[i] == low || text.p[i] == high) &&
-		    !strncasecmp(text.p + i, word.p, word.n))
-			return true;
-	return false;
-}
-
-/* Whether each word of the query occurs in one of the two texts. */
-static bool search_matches(const struct search *s, struct str a, struct str b)
-{
-	struct str rest = s->query, word;
-
-	while (str_next(&rest, ' ', &word))
-		if (word.n && !search_has(a, word) && !search_has(b, word))
-			return false;
-	return true;
-}
+/* --- beads --- */
 
 static enum err search_beads(struct search *s)
 {
-	struct bead_filter filter = { .words = s->query,
-				      .sort = SORT_UPDATED,
-				      .limit = (int64_t)s->limit };
+	struct bead_filter filter = { .words = s->query, .limit = (int64_t)s->limit, .lean = true };
 	struct bead_row *row = NULL;
 	struct beads b;
 	bool there;
@@ -86,105 +63,149 @@ static enum err search_beads(struct search *s)
 	return e;
 }
 
-/* The matches in all mailboxes. */
-struct search_mail {
+/* --- mail, posts and notes, by their indexes --- */
+
+struct search_store {
 	struct search *s;
-	struct map seen; /* ids: a record has a line for each step of a message */
-	struct search_hit *found;
+	void *from;       /* struct agent_files, board or continuity */
+	struct map boxes; /* of mail; see texts_find_mail() */
 	size_t count;
+	enum err e;
 };
 
-static void search_take_mail(struct call *c, const struct mail *m, void *arg)
+/* Counts a result. The index may know texts that the store no longer has. */
+static bool search_found(struct search_store *in, enum err e, const struct search_hit *hit)
 {
-	struct search_mail *all = arg;
-	struct arena *mem = &all->s->c->mem; /* the message itself is freed after this call */
-
-	(void)c;
-	if (!search_matches(all->s, m->subject, m->body) || map_find(&all->seen, m->id))
-		return;
-	map_put(&all->seen, arena_copy(mem, m->id));
-	all->found = arena_room(mem, all->found, all->count, sizeof *all->found);
-	all->found[all->count++] = (struct search_hit){ .kind = "mail",
-							.bead = arena_copy(mem, m->bead),
-							.by = arena_copy(mem, m->from),
-							.text = arena_copy(mem, m->subject),
-							.at = m->created_ms };
+	in->e = e;
+	if (!e && hit) {
+		search_put(in->s, hit);
+		in->count++;
+	}
+	return !e && in->count < in->s->limit;
 }
 
-static int search_newer(const void *a, const void *b)
+static bool search_visit_mail(struct call *c, struct str box, struct str id, void *arg)
 {
-	int64_t x = ((const struct search_hit *)a)->at, y = ((const struct search_hit *)b)->at;
+	struct search_store *in = arg;
+	struct mail *m;
+	enum err e = texts_find_mail(c, in->from, &in->boxes, box, id, &m);
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	if (e || !m)
+		return search_found(in, e, NULL);
+	return search_found(in, ERR_OK,
+			    &(struct search_hit){ .kind = "mail",
+						  .bead = m->bead,
+						  .by = m->from,
+						  .text = m->subject,
+						  .at = m->created_ms });
+}
+
+static bool search_visit_post(struct call *c, struct str source, struct str key, void *arg)
+{
+	struct search_store *in = arg;
+	struct message *m = NULL;
+	enum err e = message_find(c, in->from, texts_number(key), &m);
+
+	(void)source;
+	if (e || !m)
+		return search_found(in, e, NULL);
+	return search_found(in, ERR_OK,
+			    &(struct search_hit){ .kind = "post",
+						  .by = m->from_agent,
+						  .text = m->content,
+						  .at = m->created_at });
+}
+
+static bool search_visit_note(struct call *c, struct str source, struct str key, void *arg)
+{
+	struct search_store *in = arg;
+	struct continuity *k = in->from;
+	struct event_row *row = NULL;
+	enum err e = vybe_event_find(c, &k->db, texts_number(key), &row);
+
+	(void)source;
+	if (e || !row)
+		return search_found(in, e, NULL);
+	return search_found(in, ERR_OK,
+			    &(struct search_hit){ .kind = "note",
+						  .bead = row->task,
+						  .by = row->agent,
+						  .text = row->message,
+						  .at = row->created });
+}
+
+/* Searches an index, if it could be opened (`e`), and closes it. */
+static enum err search_index(struct search *s, enum err e, struct text_db *t, text_visit *visit,
+			     void *from)
+{
+	struct search_store in = { .s = s, .from = from, .boxes.mem = &s->c->mem };
+
+	if (e)
+		return e;
+	e = text_db_find(s->c, t, s->query, visit, &in);
+	text_db_close(t);
+	return e ? e : in.e;
 }
 
 static enum err search_mails(struct search *s)
 {
-	struct search_mail all = { .s = s, .seen.mem = &s->c->mem };
 	struct agent_files files;
-	struct str *agents;
-	size_t count = 0;
+	struct text_db t;
 	enum err e = agent_files_open(s->c, AGENTS_READ, &files);
 
 	if (e || !files.home.p)
 		return e;
-	e = mailbox_list(s->c, &files, &agents, &count);
-	for (size_t i = 0; !e && i < count; i++)
-		e = mailbox_each(s->c, &files, agents[i], &(int64_t){ 0 }, STR_NONE,
-				 search_take_mail, &all);
-	if (all.count)
-		qsort(all.found, all.count, sizeof *all.found, search_newer);
-	for (size_t i = 0; !e && i < all.count && i < s->limit; i++)
-		search_put(s, &all.found[i]);
-	return e;
+	return search_index(s, texts_open_mail(s->c, &files, &t), &t, search_visit_mail, &files);
 }
 
 static enum err search_posts(struct search *s)
 {
-	struct message_filter newest = { .min_priority = -1, .limit = SEARCH_DEPTH };
-	struct message *m = NULL;
-	size_t count = 0;
+	struct text_db t;
 	struct board b;
 	bool there;
 	enum err e = live_open_board(s->c, &b, &there);
 
 	if (e || !there)
 		return e;
-	e = board_explain(s->c, &b, message_each(s->c, &b, &newest, &m));
+	e = search_index(s, texts_open_posts(s->c, &b, &t), &t, search_visit_post, &b);
+	e = board_explain(s->c, &b, e);
 	board_close(&b);
-	for (; !e && m && count < s->limit; m = m->next)
-		if (search_matches(s, m->content, m->tags)) {
-			search_put(s, &(struct search_hit){ .kind = "post",
-							    .by = m->from_agent,
-							    .text = m->content,
-							    .at = m->created_at });
-			count++;
-		}
 	return e;
 }
 
-/* The events of tasks and memory repeat what beads and memory say. */
-static bool search_is_note(const struct event_row *row)
+/* --- memory, which has few entries and is often changed --- */
+
+/* Whether the word begins a word of the text. */
+static bool search_has(struct str text, struct str word)
 {
-	return !str_starts(row->kind, STR("task_")) && !str_starts(row->kind, STR("memory_"));
+	for (size_t i = 0; i + word.n <= text.n; i++)
+		if ((!i || !isalnum((unsigned char)text.p[i - 1])) &&
+		    !strncasecmp(text.p + i, word.p, word.n))
+			return true;
+	return false;
 }
 
-static void search_put_notes(struct search *s, const struct event_row *row)
+/* Whether each word of the query occurs in one of the two texts. */
+static bool search_matches(const struct search *s, struct str a, struct str b)
 {
-	for (size_t count = 0; row && count < s->limit; row = row->next)
-		if (search_is_note(row) && search_matches(s, row->message, row->kind)) {
-			search_put(s, &(struct search_hit){ .kind = "note",
-							    .bead = row->task,
-							    .by = row->agent,
-							    .text = row->message,
-							    .at = row->created });
-			count++;
-		}
+	struct str rest = s->query, word;
+
+	while (str_next(&rest, ' ', &word))
+		if (word.n && !search_has(a, word) && !search_has(b, word))
+			return false;
+	return true;
 }
 
-static void search_put_memory(struct search *s, const struct memory_row *row)
+static enum err search_memory(struct search *s, struct continuity *k)
 {
-	for (size_t count = 0; row && count < s->limit; row = row->next)
+	struct str rest = str_trim(s->query), word = STR_NONE;
+	struct memory_row *row = NULL;
+	size_t count = 0;
+	enum err e;
+
+	str_next(&rest, ' ', &word);
+	e = vybe_memory_newest(s->c, &k->db, word, MEMORY_DEPTH, &row);
+	for (; !e && row && count < s->limit; row = row->next)
 		if (search_matches(s, row->key, row->value)) {
 			search_put(s, &(struct search_hit){ .kind = "memory",
 							    .key = row->key,
@@ -192,29 +213,25 @@ static void search_put_memory(struct search *s, const struct memory_row *row)
 							    .at = row->updated });
 			count++;
 		}
+	return e;
 }
 
 static enum err search_continuity(struct search *s)
 {
-	struct event_filter newest = { .limit = SEARCH_DEPTH, .archived = true };
-	struct event_row *notes = NULL;
-	struct memory_row *memory = NULL;
 	struct str project = s->c->project, gitdir = s->c->gitdir;
 	struct continuity k;
+	struct text_db t;
 	enum err e = continuity_open(s->c, VYBE_READ, &k);
 
 	s->c->project = project; /* continuity_open() may change them */
 	s->c->gitdir = gitdir;
 	if (e)
 		return e;
-	if (k.db.db && !(e = vybe_event_each(s->c, &k.db, &newest, &notes)))
-		e = vybe_memory_newest(s->c, &k.db, SEARCH_DEPTH, &memory);
+	if (k.db.db &&
+	    !(e = search_index(s, texts_open_notes(s->c, &k, &t), &t, search_visit_note, &k)))
+		e = search_memory(s, &k);
 	continuity_close(&k);
-	if (e)
-		return e;
-	search_put_notes(s, notes);
-	search_put_memory(s, memory);
-	return ERR_OK;
+	return e;
 }
 
 enum err search_encode(struct call *c, struct str query, size_t limit, struct json *j)

@@ -35,9 +35,8 @@ static enum err project_search_run(struct call *c, struct stores *s, const void 
 const struct op op_project_search = {
 	.name = "search",
 	.help = "Search beads, comments, mail, posts, notes and memory",
-	.more = "Each word has to occur; letters match in either case. In beads and their "
-		"comments, a word matches the beginning of a word. The newest results of each "
-		"kind come first.",
+	.more = "Each word has to occur, at least as the beginning of a word, in either case. The "
+		"newest results of each kind come first; of beads, those whose title matches.",
 	.examples = "abacus search mandate",
 	OP_BODY(struct body, fields),
 	.reply = &(const struct prop){ "findings[]", props },

@@ -123,13 +123,15 @@ static struct str db_join(struct arena *mem, const char *const *schema, const ch
 	return buf_str(&all);
 }
 
-enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema)
+enum err db_expect_exact(struct call *c, struct db *db, const char *const *schema)
 {
-	struct str ours = db_join(&c->mem, schema, NULL);
 	bool exact;
-	enum err e = db_is_exact(c, db, ours, false, &exact);
+	enum err e = db_is_exact(c, db, db_join(&c->mem, schema, NULL), false, &exact);
 
-	return e || exact ? e : db_expect_definitions(c, db, ours);
+	if (e || exact)
+		return e;
+	return call_fail(c, ERR_DAMAGED, "'" STR_FMT "' has another schema than this version's",
+			 STR_ARG(db->path));
 }
 
 enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/names.h"
 #include "base/system/fault.h"
 #include "base/text/value.h"
@@ -203,4 +204,44 @@ enum err stmt_run(struct call *c, struct stmt *st)
 	while (stmt_row(st))
 		;
 	return stmt_end(c, st);
+}
+
+struct str stmt_like(struct arena *mem, struct str text)
+{
+	struct buf b = { .mem = mem };
+
+	if (!text.p)
+		return text;
+	buf_char(&b, '%');
+	for (size_t i = 0; i < text.n; i++) {
+		if (strchr("%_\\", text.p[i]))
+			buf_char(&b, '\\');
+		buf_char(&b, text.p[i]);
+	}
+	buf_char(&b, '%');
+	return buf_str(&b);
+}
+
+struct str stmt_match(struct arena *mem, struct str words, const char *column)
+{
+	struct buf b = { .mem = mem };
+	struct str word;
+
+	if (!words.p)
+		return STR_NONE;
+	buf_put(&b, str_of(column));
+	buf_char(&b, '(');
+	while (str_next(&words, ' ', &word)) {
+		if (!word.n)
+			continue;
+		buf_char(&b, '"');
+		for (size_t i = 0; i < word.n; i++) {
+			if (word.p[i] == '"')
+				buf_char(&b, '"');
+			buf_char(&b, word.p[i]);
+		}
+		buf_put(&b, STR("\"* "));
+	}
+	buf_char(&b, ')');
+	return buf_str(&b);
 }
