@@ -16,11 +16,12 @@
 #include "base/text/value.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_ready.h"
+#include "store/db/bead_similar.h"
 #include "store/db/bead_tally.h"
 #include "store/db/db.h"
 
 enum {
-	VERSION = 8,
+	VERSION = 9,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* page size of the database file */
 };
@@ -35,6 +36,7 @@ static const char schema[] =
 	"    n INTEGER PRIMARY KEY, id UNIQUE, status, priority, type, assignee,"
 	"    lease, deferred, created, created_n, updated, closed,"
 	"    blockers, dependencies, dependents, children, parent, waits, title, tags, hash, line);" TALLY_SCHEMA
+		SIMILAR_SCHEMA
 	"CREATE TABLE labels (label, done, priority, created, created_n, id, n,"
 	"    PRIMARY KEY (label, done, priority, created, created_n, id)) WITHOUT ROWID;"
 	"CREATE TABLE edges (src, dst, kind, active, line, PRIMARY KEY (src, dst, kind))"
@@ -172,7 +174,7 @@ static enum err bead_cache_open_as(struct call *c, enum cache_mode mode, struct 
 	    (e = mode == CACHE_WRITE ? db_exec(c, out->db, "BEGIN IMMEDIATE") :
 		 mode == CACHE_READ  ? db_snapshot(c, out->db) :
 				       ERR_OK) ||
-	    (e = db_expect_schema(c, out->db, ours)) || (e = read_about(c, out, about)))
+	    (e = db_expect_exact(c, out->db, ours)) || (e = read_about(c, out, about)))
 		cache_close(out);
 	if (e == ERR_UNSAFE_PATH) /* a new cache will replace the link */
 		return bead_cache_doubt(c, out->path, "is a symbolic link");
@@ -282,7 +284,7 @@ enum err cache_install(struct call *c, struct cache *made, struct str path)
 	enum err e;
 
 	if ((e = db_exec(c, made->db, indexes)) || (e = tally_fill(c, made)) ||
-	    (e = db_exec(c, made->db, "COMMIT")))
+	    (e = similar_fill(c, made)) || (e = db_exec(c, made->db, "COMMIT")))
 		return e;
 	made->counts_later = false;
 	if (str_is(made->path, ":memory:"))
@@ -575,6 +577,8 @@ enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_r
 		e = unindex_text(c, cache, old);
 	if (!e && !same)
 		e = index_text(c, cache, row, n);
+	if (!e)
+		e = similar_update(c, cache, n, old, row);
 	return e ? e : bead_cache_put_labels(c, cache, row, old, n);
 }
 
@@ -585,6 +589,8 @@ enum err cache_drop_bead(struct call *c, struct cache *cache, const struct bead_
 
 	if (!e)
 		e = tally_move(c, cache, old, NULL);
+	if (!e)
+		e = similar_update(c, cache, old->n, old, NULL);
 	if (!e)
 		e = drop_labels(c, cache, old);
 	if (e)
@@ -734,8 +740,9 @@ static const char *const everything[] = {
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
 	"SELECT cell, beads FROM counts WHERE cell >= 0 AND beads ORDER BY cell",
+	"SELECT b.id, p.pair FROM pairs p JOIN beads b ON b.n = p.n ORDER BY 1, 2",
 };
-static const int widths[] = { 20, 7, 5, 3, 2 };
+static const int widths[] = { 20, 7, 5, 3, 2, 2 };
 
 static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width, bool *same)
 {

@@ -18,7 +18,7 @@ struct cache {
 	struct str path;
 	uint64_t file;     /* identifies the file, which may be replaced meanwhile */
 	bool still;        /* opened as a file that does not change */
-	bool counts_later; /* a new cache: cache_install() counts its beads */
+	bool counts_later; /* a new cache: cache_install() counts beads and pairs words */
 };
 
 /* The state of the cache, and other values that a command needs at its start. */

@@ -42,3 +42,32 @@ def test_if_new_refuses_a_bead_that_exists(repo):
 def test_a_title_is_never_part_of_the_query(repo, title):
     repo.create(title)
     assert repo.json("create", title)["title"] == title
+
+
+def test_similar_beads_are_found_by_their_present_title_and_status(repo):
+    first = repo.create("Parser fails on empty input")
+    look = lambda title: similar(repo.json("create", title, "--dry-run"))
+    repo.bd("update", first, "--title", "Lexer loses the last newline").ok()
+    assert look("Parser fails on empty input") == []
+    assert look("Lexer loses last newline") == [(first, 88)]
+    repo.bd("close", first).ok()
+    assert look("Lexer loses last newline") == []
+    repo.bd("reopen", first).ok()
+    assert look("Lexer loses last newline") == [(first, 88)]
+    repo.bd("delete", first, "--force").ok()
+    assert look("Lexer loses last newline") == []
+    repo.bd("undelete", first).ok()
+    assert look("Lexer loses last newline") == [(first, 88)]
+
+
+def test_a_rebuilt_cache_finds_the_same_similar_beads(repo):
+    kept, closed = repo.create("Parser fails on empty input"), repo.create("Parser fails on empty files")
+    repo.bd("close", closed).ok()
+    for path in repo.path.glob(".git/abacus/cache.db*"):
+        path.unlink()
+    assert similar(repo.json("create", "Parser fails on empty lines")) == [(kept, 80)]
+
+
+def test_two_of_the_four_longest_words_are_enough_to_be_compared(repo):
+    first = repo.create("the parser of the scanner in its folder is old")
+    assert similar(repo.json("create", "the parser of the scanner in its drawer is new")) == [(first, 77)]
