@@ -15,7 +15,7 @@ struct scene {
 	const struct session_filter *filter;
 	struct str scope;          /* the filter's, normalised; absent: none */
 	struct git_path *changed;  /* changed files, as normalised scopes */
-	struct bead_row *progress; /* all beads in progress */
+	struct bead_row *progress; /* all claimed beads */
 	struct reservation *held;  /* active reservations, and expired ones of free scopes */
 };
 
@@ -46,10 +46,10 @@ static void session_see_files(struct call *c, const struct agent_files *f, struc
 	}
 }
 
-/* Without a store of beads none are in progress. A store that cannot be read is an error. */
+/* Without a store of beads none are claimed. A store that cannot be read is an error. */
 static enum err session_see_beads(struct call *c, struct scene *s)
 {
-	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS, .lean = true };
+	struct bead_filter filter = { .claimed = true, .now = c->now_ms, .lean = true };
 	struct beads b;
 	enum err e = beads_open(c, BEADS_READ, &b);
 

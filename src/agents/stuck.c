@@ -182,9 +182,9 @@ static void stuck_insert(struct stuck **list, struct stuck *one)
 static enum err stuck_judge_holders(struct call *c, struct stuck_reader *r, struct beads *b,
 				    struct stuck **out)
 {
-	struct bead_filter busy = { .statuses = 1u << BEAD_IN_PROGRESS,
-				    .lean = true,
-				    .limit = HELD_MOST };
+	struct bead_filter busy = {
+		.claimed = true, .now = c->now_ms, .lean = true, .limit = HELD_MOST
+	};
 	struct map seen = { .mem = &c->mem };
 	struct bead_row *held, *row;
 	enum err e = query_each(c, &b->cache, &busy, &held);

@@ -5,6 +5,7 @@
 #include "base/moment.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"
+#include "store/db/bead_ready.h"
 
 static struct str claim_holder(const struct edit *e)
 {
@@ -27,6 +28,12 @@ static bool claim_held(const struct edit *e)
 		return false;
 	return end ? end + e->b->margin_ms > e->c->now_ms :
 		     bead_status(&e->now) == BEAD_IN_PROGRESS;
+}
+
+static bool claim_is_made(const struct edit *e)
+{
+	return bead_claimed(bead_status(&e->now), claim_holder(e),
+			    bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0), e->c->now_ms);
 }
 
 static struct str claim_put_detail(const struct edit *e, const struct stamp *epoch)
@@ -143,7 +150,7 @@ static enum err claim_refuse_other(struct edit *e)
 
 enum err claim_renew(struct edit *e, int64_t lease_ms)
 {
-	if (!claim_mine(e) || bead_status(&e->now) != BEAD_IN_PROGRESS)
+	if (!claim_mine(e) || !claim_is_made(e))
 		return claim_refuse_other(e);
 	claim_set_end(e, lease_ms);
 	return ERR_OK;
@@ -160,7 +167,7 @@ enum err claim_release(struct edit *e)
 
 enum err claim_adopt(struct edit *e, struct str from, int64_t lease_ms)
 {
-	if (!str_eq(claim_holder(e), from) || bead_status(&e->now) != BEAD_IN_PROGRESS)
+	if (!str_eq(claim_holder(e), from) || !claim_is_made(e))
 		return claim_refuse_other(e);
 	claim_assign(e, e->c->actor);
 	claim_set_end(e, lease_ms);
@@ -190,7 +197,7 @@ void claim_go_on(struct edit *e)
 	int64_t end = bead_int(&e->now, MEMBER_ASSIGNEE_EXPIRES, 0);
 	bool touched = e->change.mark[REG_ASSIGNEE].by.p;
 
-	if (touched || !claim_mine(e) || !end || bead_status(&e->now) != BEAD_IN_PROGRESS)
+	if (touched || !claim_mine(e) || !end || !claim_is_made(e))
 		return;
 	if (end < e->c->now_ms + e->b->lease_ms)
 		claim_set_end(e, e->b->lease_ms);

@@ -44,7 +44,11 @@ static enum err find_refuse_deleted(struct call *c, struct str id, struct str li
 	call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted by " STR_FMT " at " STR_FMT,
 		  STR_ARG(id), STR_ARG(value_str(v, "deleted_by")),
 		  STR_ARG(moment_format(&c->mem, at.ms)));
-	call_step(c, "'bd undelete " STR_FMT "' restores it.", STR_ARG(spawn_word(&c->mem, id)));
+	if (value_find(v, "bead"))
+		call_step(c, "'bd undelete " STR_FMT "' restores it.",
+			  STR_ARG(spawn_word(&c->mem, id)));
+	else
+		call_step(c, "Its content was not kept. 'bd deleted' lists the deleted beads.");
 	return call_detail(c, json_text(&j));
 }
 
@@ -129,9 +133,9 @@ enum err find_beads(struct call *c, struct beads *b, const struct str *texts, si
 
 enum err find_claimed(struct call *c, struct beads *b, struct str actor, struct bead_row **out)
 {
-	struct bead_filter mine = { .statuses = 1u << BEAD_IN_PROGRESS,
-				    .assignee = actor,
-				    .sort = SORT_PRIORITY };
+	struct bead_filter mine = {
+		.claimed = true, .now = c->now_ms, .assignee = actor, .sort = SORT_PRIORITY
+	};
 
 	*out = NULL;
 	return query_each(c, &b->cache, &mine, out);
@@ -149,15 +153,13 @@ enum err find_buried(struct call *c, struct beads *b, struct str text, struct st
 	struct bead_row *row;
 	struct str *ids;
 	size_t count;
-	enum err e = cache_find_tombstone(c, &b->cache, text, line);
+	enum err e = cache_find_bead(c, &b->cache, text, &row);
 
 	*id = text;
-	if (e || line->p)
-		return e;
-	if ((e = cache_find_bead(c, &b->cache, text, &row)))
-		return e;
-	if (row)
+	if (!e && row) /* it may have the tombstone of an earlier deletion, too */
 		return find_refuse_present(c, text);
+	if (e || (e = cache_find_tombstone(c, &b->cache, text, line)) || line->p)
+		return e;
 	if ((e = find_candidates(c, b, text, true, &ids, &count)))
 		return e;
 	if (count > 1)

@@ -20,7 +20,7 @@ enum err find_beads(struct call *c, struct beads *b, const struct str *texts, si
 enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
 		     struct str *line);
 
-/* The beads in progress that are assigned to an actor, most urgent first. */
+/* The beads that an actor has claimed, most urgent first. */
 enum err find_claimed(struct call *c, struct beads *b, struct str actor, struct bead_row **out);
 
 /* Fails with AMBIGUOUS_ID, and lists the first ids that `text` may mean. */

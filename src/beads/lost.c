@@ -116,8 +116,9 @@ void lost_note(struct call *c, struct beads *b)
  */
 static struct mark ended_by(struct call *c, const struct bead *b, const struct claim_note *n)
 {
-	if (!str_eq(bead_text(&c->mem, b, MEMBER_ASSIGNEE), n->holder))
-		return b->mark[REG_ASSIGNEE];
+	if (!str_eq(bead_text(&c->mem, b, MEMBER_ASSIGNEE), n->holder) ||
+	    bead_status(b) != BEAD_CLOSED)
+		return b->mark[REG_ASSIGNEE]; /* the lease is in the same register */
 	return b->mark[REG_STATUS]; /* it was closed by an actor that did not see the claim */
 }
 
@@ -128,11 +129,21 @@ static bool still_held(struct call *c, const struct bead *b, const struct claim_
 }
 
 /*
- * A write of the holder is no loss, unless it gives the bead to another agent (`to`): the holder's
- * own writes in this clone are noted, so that one was made elsewhere, perhaps in its name. Nor is a
- * write after the lease; nor is a claim lost that was noted and never made. Another clone chooses
- * its stamps: one beyond the lease's end proves that the lease is over only once it is over by the
- * clock here.
+ * Does the lease end earlier than the holder was told? Without a lease, a bead in progress stays
+ * claimed, but an open bead does not.
+ */
+static bool lost_is_cut(const struct bead *b, const struct claim_note *n)
+{
+	int64_t end = bead_int(b, MEMBER_ASSIGNEE_EXPIRES, 0);
+
+	return end ? end < n->until_ms : bead_status(b) == BEAD_OPEN;
+}
+
+/*
+ * A write by the holder is no loss, unless it gives the bead to another agent (`to`): then it was
+ * made in another clone, perhaps in the holder's name. Nor is a write after the lease, or before
+ * the claim, which was then noted but never made. Other clones choose their stamps, so a stamp
+ * after the lease counts only once the lease is over by the local clock.
  */
 static bool is_loss(const struct call *c, const struct claim_note *n, struct mark by, struct str to)
 {
@@ -162,7 +173,7 @@ static enum err look_deleted(struct call *c, struct beads *b, const struct claim
 	return ERR_OK;
 }
 
-/* Is the claim lost, does it still hold, or is it over in good order (neither)? */
+/* `is`: the claim is lost; `holds`: it still holds; neither: it ended properly. */
 static enum err lost_look_at(struct call *c, struct beads *b, const struct claim_note *n,
 			     struct lost_claim *lost, bool *is, bool *holds)
 {
@@ -178,13 +189,17 @@ static enum err lost_look_at(struct call *c, struct beads *b, const struct claim
 		return e ? e : look_deleted(c, b, n, lost, is);
 	if (!line_decode(&c->mem, value_read(&c->mem, row->line), &now, &why))
 		return ERR_OK;
-	if ((*holds = still_held(c, &now, n)))
-		return ERR_OK;
 	by = ended_by(c, &now, n);
 	lost->title = row->title;
 	lost->by = by.by;
 	lost->to = row->status == BEAD_CLOSED ? STR_NONE : row->assignee;
 	*is = is_loss(c, n, by, lost->to);
+	if (still_held(c, &now, n)) {
+		lost->cut = *is = *is && lost_is_cut(&now, n);
+		*holds = !*is;
+		if (row->lease <= c->now_ms)
+			lost->to = STR_NONE;
+	}
 	lost->until_ms = lost->to.p ? row->lease : 0;
 	lost->status = names_word(&bead_statuses, row->status);
 	return ERR_OK;
@@ -372,6 +387,11 @@ struct str lost_text(struct arena *mem, const struct lost_claim *lost)
 	struct str head = arena_fmt(mem, "the claim of " STR_FMT " on '" STR_FMT "' is lost: ",
 				    STR_ARG(lost->holder), STR_ARG(lost->id));
 
+	if (lost->cut)
+		return arena_fmt(mem, STR_FMT STR_FMT " %s%s", STR_ARG(head), STR_ARG(lost->by),
+				 lost->until_ms ? "shortened its lease, which ends at " :
+						  "ended its lease",
+				 lost->until_ms ? moment_format(mem, lost->until_ms).p : "");
 	if (lost->to.p && lost->until_ms)
 		return arena_fmt(mem, STR_FMT STR_FMT " has claimed it until %s", STR_ARG(head),
 				 STR_ARG(lost->to), moment_format(mem, lost->until_ms).p);

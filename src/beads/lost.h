@@ -22,6 +22,7 @@ struct lost_claim {
 	struct str by;      /* whose write ended it */
 	struct str to;      /* who has it now; absent: nobody */
 	int64_t until_ms;   /* the end of that one's lease; 0: none */
+	bool cut;           /* the holder kept the bead, but its lease was shortened or ended */
 	const char *status; /* of the bead now, or "deleted" */
 	struct lost_claim *next;
 };

@@ -29,16 +29,14 @@ int64_t task_bead_priority(int64_t rank)
 
 /* --- from beads --- */
 
-static enum task_status tasks_status_of(const struct bead_row *row, struct str reason)
+static enum task_status tasks_status_of(const struct call *c, const struct bead_row *row,
+					struct str reason)
 {
-	switch (row->status) {
-	case BEAD_CLOSED:
+	if (row->status == BEAD_CLOSED)
 		return TASK_COMPLETED;
-	case BEAD_IN_PROGRESS:
+	if (bead_row_claimed(row, c->now_ms))
 		return reason.p && !row->assignee.n ? TASK_BLOCKED : TASK_IN_PROGRESS;
-	default:
-		return row->blockers ? TASK_BLOCKED : TASK_PENDING;
-	}
+	return row->blockers ? TASK_BLOCKED : TASK_PENDING;
 }
 
 static enum err task_read_needs(struct call *c, struct beads *b, const struct bead_row *row,
@@ -63,14 +61,14 @@ static void task_decode(struct call *c, struct arena *mem, const struct bead_row
 			      .description = value_str(line, "description"),
 			      .assignee = row->assignee,
 			      .bead_status = row->status,
-			      .status = tasks_status_of(row, reason),
+			      .status = tasks_status_of(c, row, reason),
 			      .priority = PLAIN - row->priority,
 			      .project = value_str(line, "project"),
 			      .created = row->created,
 			      .created_n = row->created_n,
 			      .updated = row->updated,
 			      .lease = row->lease,
-			      .ready = bead_row_free(row, c->actor, c->now_ms) };
+			      .ready = bead_row_assignable(row, c->actor, c->now_ms) };
 	if (value_int(line, "rank", &rank) && task_bead_priority(rank) == row->priority)
 		out->priority = rank;
 	if (out->status == TASK_BLOCKED)
@@ -105,7 +103,7 @@ void task_encode(struct json *j, const struct task *t)
 	json_put_str(j, "created_at", moment_format(mem, t->created));
 	json_put_str(j, "updated_at", moment_format(mem, t->updated));
 	json_put_str(j, "assignee", t->assignee.n ? t->assignee : STR_NONE);
-	if (t->assignee.n && t->bead_status == BEAD_IN_PROGRESS) {
+	if (t->assignee.n && t->status == TASK_IN_PROGRESS) {
 		json_key(j, STR("epoch"));
 		stamp_encode(j, t->claimed);
 	}
@@ -156,16 +154,16 @@ static int task_cmp_newest(const void *a, const void *b)
 }
 
 /* The part of the filter that the query of the beads can do; tasks_fits() does the rest. */
-static struct bead_filter tasks_bead_filter(const struct task_filter *f)
+static struct bead_filter tasks_bead_filter(const struct call *c, const struct task_filter *f)
 {
-	struct bead_filter filter = { .assignee = f->assignee };
+	struct bead_filter filter = { .assignee = f->assignee, .now = c->now_ms };
 
 	if (f->status == TASK_COMPLETED)
 		filter.statuses = 1u << BEAD_CLOSED;
 	else if (f->status == TASK_PENDING)
 		filter.statuses = 1u << BEAD_OPEN;
 	else if (f->status == TASK_IN_PROGRESS)
-		filter.statuses = 1u << BEAD_IN_PROGRESS;
+		filter.claimed = true;
 	else if (f->status == TASK_BLOCKED)
 		filter.statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS;
 	return filter;
@@ -213,7 +211,7 @@ static bool tasks_see(void *arg, const struct bead_row *row)
 
 static enum err tasks_read(struct tasks_reading *r)
 {
-	struct bead_filter filter = tasks_bead_filter(r->filter);
+	struct bead_filter filter = tasks_bead_filter(r->c, r->filter);
 	struct bead_row *none;
 	enum err e;
 
@@ -262,9 +260,24 @@ static enum err tasks_count_stuck(struct call *c, struct beads *b, int64_t *out)
 	for (; !e && row; row = row->next) {
 		const struct value *line = value_read(&c->mem, row->line);
 
-		*out += tasks_status_of(row, value_str(line, "blocked_reason")) == TASK_BLOCKED;
+		*out += tasks_status_of(c, row, value_str(line, "blocked_reason")) == TASK_BLOCKED;
 	}
 	return e;
+}
+
+/* Tasks that are in progress although their beads are open: they are claimed. `begun`: the number
+ * of beads in progress. */
+static enum err tasks_count_claimed(struct call *c, struct beads *b, int64_t begun, int64_t *open,
+				    int64_t *blocked)
+{
+	struct bead_filter claimed = { .claimed = true, .now = c->now_ms };
+	enum err e = query_count(c, &b->cache, &claimed, open);
+
+	*open -= begun;
+	*blocked = 0;
+	claimed.statuses = 1u << BEAD_OPEN;
+	claimed.blocked = true;
+	return e || !*open ? e : query_count(c, &b->cache, &claimed, blocked);
 }
 
 enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES])
@@ -273,7 +286,7 @@ enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES
 					[TASK_IN_PROGRESS] = BEAD_IN_PROGRESS,
 					[TASK_COMPLETED] = BEAD_CLOSED };
 	struct bead_filter waiting = { .statuses = 1u << BEAD_OPEN, .blocked = true };
-	int64_t stuck;
+	int64_t stuck, claimed, blocked;
 	enum err e = ERR_OK;
 
 	for (int i = 0; i < TASK_STATUSES; i++)
@@ -284,11 +297,12 @@ enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES
 		e = query_count(c, &b->cache, &of, &count[i]);
 	}
 	if (!b || e || (e = query_count(c, &b->cache, &waiting, &count[TASK_BLOCKED])) ||
-	    (e = tasks_count_stuck(c, b, &stuck)))
+	    (e = tasks_count_stuck(c, b, &stuck)) ||
+	    (e = tasks_count_claimed(c, b, count[TASK_IN_PROGRESS], &claimed, &blocked)))
 		return e;
-	count[TASK_PENDING] -= count[TASK_BLOCKED];
-	count[TASK_IN_PROGRESS] -= stuck;
-	count[TASK_BLOCKED] += stuck;
+	count[TASK_PENDING] -= count[TASK_BLOCKED] + claimed - blocked;
+	count[TASK_IN_PROGRESS] += claimed - stuck;
+	count[TASK_BLOCKED] += stuck - blocked;
 	return ERR_OK;
 }
 

@@ -22,7 +22,7 @@ struct task {
 	int64_t created, created_n, updated, version; /* ms; the count within them; ms */
 	int64_t lease;        /* when its claim ends; 0: never, or it is not claimed */
 	struct stamp claimed; /* epoch of the claim */
-	bool ready;           /* bead_row_free() */
+	bool ready;           /* bead_row_assignable() */
 	struct task *next;
 };
 

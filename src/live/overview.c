@@ -254,10 +254,10 @@ static struct mail_tally mail_about(const struct crowd *w, struct str id)
  */
 static void put_free_from(struct json *j, const struct bead_row *row)
 {
-	int64_t from = bead_row_free_from(row, STR_NONE);
+	int64_t from = bead_row_assignable_from(row, STR_NONE);
 
 	json_put_str(j, "free_from",
-		     from == FREE_NEVER ? STR_NONE : moment_format(j->out.mem, from));
+		     from == ASSIGNABLE_NEVER ? STR_NONE : moment_format(j->out.mem, from));
 }
 
 static void overview_put_task(struct crowd *w, struct json *j, const struct bead_row *row)

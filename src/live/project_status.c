@@ -62,7 +62,7 @@ static enum err project_status_read_beads(struct project_status *p)
 {
 	enum { HELD_MOST = 500 };
 	struct call *c = p->c;
-	struct bead_filter busy = { .statuses = 1u << BEAD_IN_PROGRESS }, held = busy;
+	struct bead_filter busy = { .claimed = true, .now = c->now_ms }, held = busy;
 	struct beads b;
 	enum err e = live_open_beads(c, &b, &p->has_beads);
 

@@ -893,6 +893,61 @@ def test_a_forged_claim_with_the_epoch_or_the_name_of_the_holder_does_not_hide_t
     assert told(ann, "list", actor="ann") == ["bd-one"] and len(inbox(ann, "ann")) == 1
 
 
+def test_a_claim_merged_with_a_reopening_is_shown_as_a_claim(clones):
+    """The merge has the claim of one clone and the status of the other: the bead is open, and nobody else gets it."""
+    ann, bob, _ = clones
+    ann.bd("claim", "bd-one").ok()
+    bob.bd("close", "bd-one").ok()
+    bob.bd("reopen", "bd-one").ok()
+    settle(clones)
+    shown = ann.show("bd-one")
+    assert (shown["status"], shown["assignee"]) == ("open", "ann")
+    for clone in clones:
+        status = clone.json("status", program="abacus")
+        assert [b["id"] for b in status["in_progress"]] == ["bd-one"] and status["in_progress_total"] == 1
+        assert [(a["agent_id"], [b["id"] for b in a["beads"]]) for a in status["agents"]] == [("ann", ["bd-one"])]
+        assert "bd-one" not in [b["id"] for b in clone.json("ready", env={"BD_ACTOR": "cy"})]
+    assert [c["id"] for c in ann.json("whoami", "--as", "ann", program="abacus")["claims"]] == ["bd-one"]
+    assert [b["id"] for b in ann.json("show", "--current")] == ["bd-one"]
+    resumed = ann.run("resume", "--agent", "ann", "--request-id", "r", program="vybe").ok().json["data"]
+    assert (resumed["focus_task_id"], resumed["focus_rule"]) == ("bd-one", "mine_in_progress"), resumed
+    counts = ann.run("status", program="vybe").ok().json["data"]["counts"]["tasks"]
+    assert counts == {"total": 3, "pending": 2, "in_progress": 1, "completed": 0, "blocked": 0}
+    ann.json("renew", "bd-one")
+    ann.json("unclaim", "bd-one")
+    assert ann.json("status", program="abacus")["in_progress_total"] == 0
+
+
+@pytest.mark.parametrize("end, to, said", [
+    (50, None, "bob ended its lease"), (None, None, "bob ended its lease"),
+    (90, "ann", "bob shortened its lease, which ends at 2026-01-01T00:01:30.000Z")])
+def test_a_lease_that_another_actor_ended_or_shortened_is_lost(clones, end, to, said):
+    """The agent believes that the bead is its own until the time that it was told."""
+    ann, bob, _ = clones
+    [mine] = ann.at(10, "claim", "bd-one")
+    ann.at(10, "claim", "bd-in")
+    ann.at(20, "sync")
+    remote = ann.path.parent / "remote.git"
+    files = published(remote)
+    lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+    bead = next(line for line in lines if line["id"] == "bd-one")
+    bead["_v"] = {**bead["_v"], "status": [bead["_at"], bead["_by"]]}
+    bead.update({"_at": [mine["epoch"][0] + 1000, 0], "_by": "bob"})
+    if end:
+        bead["assignee_expires"] = T0 + 1000 * end
+    else:
+        del bead["assignee_expires"]
+        bead["status"] = "open"
+        bead["_v"]["status"] = [bead["_at"], "bob"]
+    files["state.jsonl"] = "".join(json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+                                   for line in lines).encode()
+    git(remote, "update-ref", REF, commit(remote, summed(files), git(remote, "rev-parse", REF).strip()))
+    [lost] = ann.at(60, "sync")["lost_claims"]
+    assert (lost["id"], lost["holder"], lost["by"], lost["to"]) == ("bd-one", "ann", "bob", to)
+    assert lost["message"] == f"the claim of ann on 'bd-one' is lost: {said}"
+    assert "lost_claims" not in ann.at(60, "sync") and told(ann, "list", actor="ann") == ["bd-one"]
+
+
 @pytest.mark.parametrize("program, words", [
     ("bd", ["close", "bd-one"]), ("bd", ["update", "bd-one", "-s", "closed"]),
     ("vybe", ["task", "complete", "--id", "bd-one", "--outcome", "done", "--summary", "s", "--request-id", "r"])])

@@ -4,6 +4,7 @@
 #include "beads/git_process.h"
 #include "store/agent_files.h"
 #include "store/db/bead_query.h"
+#include "store/db/bead_ready.h"
 
 enum {
 	CHANCE_LEARNED = 80,
@@ -275,9 +276,9 @@ enum err forecast_bead(struct call *c, struct forecast *f, struct bead_row *row,
 
 	*out = (struct prospect){ .id = row->id,
 				  .title = row->title,
-				  .agent = row->status == BEAD_IN_PROGRESS ? row->assignee :
-									     STR_NONE,
-				  .in_progress = row->status == BEAD_IN_PROGRESS &&
+				  .agent = bead_row_claimed(row, c->now_ms) ? row->assignee :
+									      STR_NONE,
+				  .in_progress = bead_row_claimed(row, c->now_ms) &&
 						 (!row->lease || row->lease > c->now_ms),
 				  .priority = row->priority,
 				  .row = row };
@@ -303,7 +304,7 @@ bool prospect_listed(const struct prospect *list, struct str id)
 
 enum err forecast_busy(struct call *c, struct forecast *f, struct prospect **out)
 {
-	struct bead_filter filter = { .statuses = 1u << BEAD_IN_PROGRESS };
+	struct bead_filter filter = { .claimed = true, .now = c->now_ms };
 	struct prospect **tail = out;
 	struct bead_row *rows;
 	enum err e = query_each(c, &f->b->cache, &filter, &rows);

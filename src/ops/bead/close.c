@@ -55,7 +55,7 @@ static enum err bead_close_put_unblocked(struct call *c, struct beads *b,
 			return e;
 		for (; !e && link; link = link->next) {
 			if (!edge_is(link->kind, EDGE_BLOCKS) || link->bead->status != BEAD_OPEN ||
-			    !bead_row_free(link->bead, c->actor, c->now_ms))
+			    !bead_row_assignable(link->bead, c->actor, c->now_ms))
 				continue;
 			if (!(e = cache_find_bead(c, &b->cache, link->bead->id, &row)) && row) {
 				json_object(reply);

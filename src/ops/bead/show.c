@@ -114,12 +114,10 @@ static enum err bead_show_put_bead(struct call *c, struct beads *b, const struct
 static enum err bead_show_find(struct call *c, struct beads *b, const struct body *in,
 			       struct bead_row **out)
 {
-	struct bead_filter mine = { .statuses = 1u << BEAD_IN_PROGRESS, .assignee = c->actor };
-
 	if (in->current && !c->actor.p)
 		return call_fail(c, ERR_IDENTITY_REQUIRED, "--current requires your name");
 	if (in->current)
-		return query_each(c, &b->cache, &mine, out);
+		return find_claimed(c, b, c->actor, out);
 	if (in->ids.n)
 		return find_beads(c, b, in->ids.item, in->ids.n, out);
 	call_fail(c, ERR_USAGE, "%s is missing", c->wire ? "ids" : "ID");

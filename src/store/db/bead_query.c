@@ -122,60 +122,23 @@ static void with_list(struct query *q, const char *before, const struct str *lis
 	bead_query_sql(q, after);
 }
 
-/* A LIKE pattern that matches the literal text anywhere. */
-static struct str bead_query_anywhere(struct arena *mem, struct str text)
-{
-	struct buf b = { .mem = mem };
-
-	if (!text.p)
-		return text;
-	buf_char(&b, '%');
-	for (size_t i = 0; i < text.n; i++) {
-		if (strchr("%_\\", text.p[i]))
-			buf_char(&b, '\\');
-		buf_char(&b, text.p[i]);
-	}
-	buf_char(&b, '%');
-	return buf_str(&b);
-}
-
 /* Beads in the order of the search; the words follow as a condition. */
 #define SEARCH_JOIN_SQL " search s CROSS JOIN beads b ON b.n = s.rowid"
 
 /* Beads with a label, in the order of lists; the label follows as a condition. */
 #define LABEL_JOIN_SQL " labels l CROSS JOIN beads b ON b.n = l.n"
 
-/* An FTS5 expression for texts in which every word begins a word. */
-static struct str bead_query_match(struct arena *mem, struct str words, const char *column)
-{
-	struct buf b = { .mem = mem };
-	struct str word;
-
-	if (!words.p)
-		return STR_NONE;
-	buf_put(&b, str_of(column));
-	buf_char(&b, '(');
-	while (str_next(&words, ' ', &word)) {
-		if (!word.n)
-			continue;
-		buf_char(&b, '"');
-		for (size_t i = 0; i < word.n; i++) {
-			if (word.p[i] == '"')
-				buf_char(&b, '"');
-			buf_char(&b, word.p[i]);
-		}
-		buf_put(&b, STR("\"* "));
-	}
-	buf_char(&b, ')');
-	return buf_str(&b);
-}
-
-/* The two halves of the ready beads: open ones, and those in progress whose lease has expired. */
+/*
+ * The two halves of the ready beads: open ones, and those in progress whose lease has expired; and
+ * those of the claimed beads.
+ */
 enum half {
 	HALF_OPEN,
 	HALF_EXPIRED,
 	HALF_TIMED,       /* of the open ones, those with a lease or a deferral, ready or not */
 	HALF_TIMED_READY, /* those of them that are ready */
+	HALF_BEGUN,       /* in progress */
+	HALF_LEASED,      /* open, with a live lease */
 	HALF_NONE,
 };
 
@@ -188,8 +151,25 @@ static void with_kin(struct query *q, enum kin kin)
 		bead_query_sql(q, kin == KIN_LEAF ? " AND b.children = 0" : " AND b.children > 0");
 }
 
+/* Each half has an index. With an assignee, both are found by that. */
+static void with_claimed(struct query *q, const struct bead_filter *f, enum half half)
+{
+	if (half == HALF_BEGUN)
+		bead_query_sql(q, " AND b.status = 1");
+	else if (half == HALF_LEASED)
+		with_number(q, " AND " READY_TIMED_SQL " AND " CLAIMED_OPEN_SQL " AND b.lease > ?",
+			    f->now);
+	else
+		with_number(q, " AND (b.status = 1 OR (" CLAIMED_OPEN_SQL " AND b.lease > ?))",
+			    f->now);
+}
+
 static void with_half(struct query *q, const struct bead_filter *f, enum half half)
 {
+	if (f->claimed) {
+		with_claimed(q, f, half);
+		return;
+	}
 	if (half == HALF_TIMED || half == HALF_TIMED_READY)
 		bead_query_sql(q, " AND " READY_TIMED_SQL " AND blockers = 0");
 	if (half == HALF_OPEN || half == HALF_TIMED_READY) {
@@ -231,9 +211,9 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 		  " AND b.id IN (SELECT src FROM edges WHERE kind = 'parent' AND active"
 		  " AND dst = ?)",
 		  f->parent);
-	with_text(q, " AND b.title LIKE ? ESCAPE '\\'", bead_query_anywhere(mem, f->title_part));
+	with_text(q, " AND b.title LIKE ? ESCAPE '\\'", stmt_like(mem, f->title_part));
 	with_text(q, " AND json_extract(b.line, '$.description') LIKE ? ESCAPE '\\'",
-		  bead_query_anywhere(mem, f->description_part));
+		  stmt_like(mem, f->description_part));
 	with_bound(q, " AND b.created >= ?", f->created_after);
 	with_bound(q, " AND b.created < ?", f->created_before);
 	with_bound(q, " AND b.updated >= ?", f->updated_after);
@@ -426,7 +406,7 @@ static enum err bead_query_search(struct call *c, struct cache *cache, const str
 		bead_query_sql(&q, " FROM" SEARCH_JOIN_SQL);
 		bead_query_conditions(&q, f, HALF_NONE);
 		with_text(&q, " AND s.search MATCH ?",
-			  bead_query_match(&c->mem, f->words, pass ? "" : "title : "));
+			  stmt_match(&c->mem, f->words, pass ? "" : "title : "));
 		r->keep = !pass;
 		r->passed = 0;
 		bead_query_sql(&q, " ORDER BY s.rowid DESC");
@@ -518,6 +498,9 @@ static struct runs runs_of(struct arena *mem, const struct bead_reading *r, enum
 		runs_add_half(&all, HALF_OPEN);
 		if (r->held)
 			runs_add_half(&all, HALF_EXPIRED);
+	} else if (f->claimed && !all.label_count && !f->assignee.p) {
+		runs_add_half(&all, HALF_BEGUN);
+		runs_add_half(&all, HALF_LEASED);
 	} else {
 		runs_add_half(&all, HALF_NONE);
 	}
@@ -534,6 +517,8 @@ static void with_run(struct query *q, const struct bead_filter *f, struct run ru
 			  f->lean      ? labelled_lean :
 					 labelled);
 	bead_query_sql(q, run.label.p ? " FROM" LABEL_JOIN_SQL : " FROM beads b");
+	if (run.half == HALF_LEASED)
+		bead_query_sql(q, " INDEXED BY timed");
 	bead_query_conditions(q, f, run.half);
 	with_text(q, " AND l.label = ?", run.label);
 	if (run.label.p)
@@ -562,7 +547,7 @@ static enum err read_pass(struct call *c, struct cache *cache, struct bead_readi
 		with_run(&q, r->f, runs.item[i]);
 		bead_query_sql(&q, pass.condition);
 		with_text(&q, " AND b.n IN (SELECT rowid FROM search WHERE search MATCH ?)",
-			  bead_query_match(&c->mem, r->f->words, ""));
+			  stmt_match(&c->mem, r->f->words, ""));
 	}
 	bead_query_order(&q, pass.sort, pass.reverse, runs.label_count > 1 ? 0 : reading_rest(r));
 	return runs.count ? read_rows(c, cache, &q, r) : ERR_OK;
@@ -616,12 +601,39 @@ static enum err leaves_first(struct call *c, struct cache *cache, struct bead_re
 	return e || r->f->free ? e : read_pass(c, cache, r, containers);
 }
 
-enum err query_each(struct call *c, struct cache *cache, const struct bead_filter *f,
+/*
+ * Open beads are seldom claimed. Without one, the claimed beads are those in progress, and `out`
+ * asks for these, with a query that costs less.
+ */
+static enum err query_narrow(struct call *c, struct cache *cache, const struct bead_filter *f,
+			     struct bead_filter *out)
+{
+	*out = *f;
+	if (!f->claimed || !filter_has_status(f, BEAD_IN_PROGRESS))
+		return ERR_OK;
+
+	AUTO_STMT *st =
+		db_stmt(cache->db, "SELECT 1 FROM beads INDEXED BY timed WHERE " READY_TIMED_SQL
+				   " AND lease > ? LIMIT 1");
+
+	stmt_bind_int(st, f->now);
+	if (!stmt_row(st)) {
+		out->claimed = false;
+		out->statuses = 1u << BEAD_IN_PROGRESS;
+	}
+	return stmt_end(c, st);
+}
+
+enum err query_each(struct call *c, struct cache *cache, const struct bead_filter *filter,
 		    struct bead_row **out)
 {
+	struct bead_filter narrowed, *f = &narrowed;
 	struct bead_reading r = { .f = f, .tail = out };
+	enum err e = query_narrow(c, cache, filter, &narrowed);
 
 	*out = NULL;
+	if (e)
+		return e;
 	if (f->words.p && f->sort == SORT_PRIORITY && !f->reverse)
 		return bead_query_search(c, cache, f, &r);
 	if (f->ready || f->free)
@@ -643,10 +655,10 @@ static enum err count_half(struct call *c, struct cache *cache, const struct bea
 
 	bead_query_sql(&q, most ? "SELECT count(*) FROM (SELECT 1 FROM" : "SELECT count(*) FROM");
 	bead_query_sql(&q, f->words.p ? SEARCH_JOIN_SQL : labelled ? LABEL_JOIN_SQL : " beads b");
-	if (half == HALF_TIMED || half == HALF_TIMED_READY)
+	if (half == HALF_TIMED || half == HALF_TIMED_READY || half == HALF_LEASED)
 		bead_query_sql(&q, " INDEXED BY timed");
 	bead_query_conditions(&q, f, half);
-	with_text(&q, " AND s.search MATCH ?", bead_query_match(&c->mem, f->words, ""));
+	with_text(&q, " AND s.search MATCH ?", stmt_match(&c->mem, f->words, ""));
 	with_kin(&q, f->free ? KIN_LEAF : KIN_ANY);
 	if (labelled)
 		with_text(&q, " AND l.label = ?", f->labels[0]);
@@ -694,8 +706,34 @@ static enum err count_rows(struct call *c, struct cache *cache, const struct bea
 	return ERR_OK;
 }
 
-enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *f, int64_t *out)
+/* The beads in progress can be counted without looking at each; few open ones have a lease. */
+static enum err count_claimed(struct call *c, struct cache *cache, const struct bead_filter *f,
+			      int64_t *out)
 {
+	struct bead_filter begun = *f;
+	int64_t leased;
+	enum err e = count_half(c, cache, f, HALF_LEASED, f->count_most, &leased);
+
+	*out = 0;
+	begun.claimed = false;
+	begun.statuses = 1u << BEAD_IN_PROGRESS;
+	if (!e && filter_has_status(f, BEAD_IN_PROGRESS))
+		e = query_count(c, cache, &begun, out);
+	*out += leased;
+	return e;
+}
+
+enum err query_count(struct call *c, struct cache *cache, const struct bead_filter *filter,
+		     int64_t *out)
+{
+	struct bead_filter narrowed, *f = &narrowed;
+	enum err e = query_narrow(c, cache, filter, &narrowed);
+
+	*out = 0;
+	if (e)
+		return e;
+	if (f->claimed && !f->assignee.p && !f->words.p)
+		return count_claimed(c, cache, f, out);
 	if (!tally_can(f))
 		return count_rows(c, cache, f, out);
 	return f->ready || f->free ? count_ready(c, cache, f, out) : tally_count(c, cache, f, out);

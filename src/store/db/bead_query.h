@@ -48,6 +48,7 @@ struct bead_filter {
 	bool ready;   /* `actor` can claim it now; beads with open children come last */
 	bool free;    /* can be assigned to an agent: see bead_ready.h */
 	bool blocked; /* has an open blocker */
+	bool claimed; /* in progress, or open with a live lease: see bead_ready.h; needs `now` */
 	bool expired; /* its lease ended before `now` */
 	bool twins;   /* another open bead has the same title, but for the case of letters */
 	struct str actor;

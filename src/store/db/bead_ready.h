@@ -22,6 +22,15 @@
 #define READY_TIMED_SQL "status = 0 AND (lease IS NOT NULL OR deferred IS NOT NULL)"
 #define BLOCKED_SQL     "status < 2 AND blockers > 0"
 
+/*
+ * The rule for claimed beads: in progress, or open with an assignee whose lease has not ended. The
+ * second is what a merge makes of one clone's claim and another clone's `bd reopen`. The lease is
+ * compared by the query.
+ */
+#define CLAIMED_OPEN_SQL "status = 0 AND assignee IS NOT NULL"
+bool bead_claimed(int status, struct str assignee, int64_t lease, int64_t now);
+bool bead_row_claimed(const struct bead_row *row, int64_t now);
+
 /* A bead's own state, as far as it affects readiness. */
 enum holding {
 	HOLDING_NONE,        /* open, and not claimed by another actor */
@@ -41,13 +50,13 @@ bool edge_blocks(struct str kind, int status);
 bool bead_row_ready(const struct bead_row *row, struct str actor, int64_t now);
 
 /* Is the bead ready and without an open child, so that it can be assigned? */
-bool bead_row_free(const struct bead_row *row, struct str actor, int64_t now);
+bool bead_row_assignable(const struct bead_row *row, struct str actor, int64_t now);
 
 /*
- * The moment, in ms, from which the bead can be assigned to the actor; 0: now; FREE_NEVER: not in
+ * The moment, in ms, from which the bead can be assigned to the actor; 0: now; ASSIGNABLE_NEVER: not in
  * its present state.
  */
-enum { FREE_NEVER = -1 };
-int64_t bead_row_free_from(const struct bead_row *row, struct str actor);
+enum { ASSIGNABLE_NEVER = -1 };
+int64_t bead_row_assignable_from(const struct bead_row *row, struct str actor);
 
 #endif

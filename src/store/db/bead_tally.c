@@ -151,7 +151,7 @@ bool tally_can(const struct bead_filter *f)
 {
 	return !f->assignee.p && !f->unassigned && !f->label_count && !f->any_count &&
 	       !f->id_count && !f->parent.p && !f->title_part.p && !f->description_part.p &&
-	       !f->expired && !f->words.p && !tally_bounded(f);
+	       !f->claimed && !f->expired && !f->words.p && !tally_bounded(f);
 }
 
 static struct stmt *tally_cells(struct cache *cache)

@@ -214,9 +214,10 @@ static struct str status_bead_note(struct view *v, const struct value *bead)
 	const struct value *blockers = value_find(bead, "blocked_by");
 	struct str holder = value_str(bead, "assignee"), lease = value_str(bead, "lease_ends_at");
 	int64_t ends = 0;
-	bool expired = moment_parse(lease, &ends) && ends <= v->now_ms;
+	bool expired = moment_parse(lease, &ends) && ends <= v->now_ms,
+	     begun = str_is(value_str(bead, "status"), "in_progress");
 
-	if (str_is(value_str(bead, "status"), "in_progress") && holder.n)
+	if (holder.n && (begun || ends > v->now_ms))
 		return arena_fmt(v->out.mem, STR_FMT "%s", STR_ARG(holder),
 				 expired ? ", claim expired" : "");
 	if (blockers->count)
