@@ -9,6 +9,7 @@
 #include "base/text/json.h"
 #include "beads/find.h"
 #include "continuity/named.h"
+#include "store/output.h"
 #include "store/user_folder.h"
 
 enum { KEEP_EVENTS = 50, MANY_EVENTS = 200, COLLECT_MOST = 500 };
@@ -34,14 +35,16 @@ static enum err user_store_locate(struct call *c, struct continuity *k, struct s
 	if (e)
 		return e;
 	c->project = c->gitdir = dir;
-	k->fresh = head.kind == FILE_NONE;
+	k->fresh = k->fresh || head.kind == FILE_NONE;
 	if (k->fresh)
 		k->state = TASKS_NONE;
+	c->exposed = k->path;
 	if (k->path.p)
 		return ERR_OK;
 	k->path = path_join(&c->mem, dir, STR("abacus/vybe.db"));
 	if (!k->fresh && !(e = beads_home(c, &b)))
 		k->path = path_join(&c->mem, b.home, STR("vybe.db"));
+	c->exposed = path_parent(k->path);
 	return e;
 }
 
@@ -57,8 +60,10 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 		out->source = STR("named");
 		out->path = path_resolve(&c->mem, c->dir, c->store);
 		dir = arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path));
-		e = named_check(c, out->path, dir);
-		return e ? e : user_store_locate(c, out, dir);
+		if ((e = output_check(c, out->path)) ||
+		    (e = named_check(c, out->path, dir, &out->fresh)))
+			return e;
+		return user_store_locate(c, out, dir);
 	}
 	if ((e = place_repository(c, dir, &repo)))
 		return e;
@@ -108,12 +113,13 @@ static enum err continuity_open_here(struct call *c, enum vybe_mode mode, struct
 	if (!e)
 		e = vybe_db_open(c, out->path, mode, &out->db);
 	if (e == ERR_DAMAGED && c->store.p) { /* doctor does not know of this file */
-		struct str file = spawn_word(&c->mem, out->path);
+		struct str to = path_unused(&c->mem, out->path, "damaged");
 
 		return call_step(c,
 				 "Nothing was changed. Set the file aside, and the next write "
-				 "starts a new one: mv " STR_FMT " " STR_FMT ".damaged",
-				 STR_ARG(file), STR_ARG(file));
+				 "starts a new one: mv " STR_FMT " " STR_FMT,
+				 STR_ARG(spawn_word(&c->mem, out->path)),
+				 STR_ARG(spawn_word(&c->mem, to)));
 	}
 	if (e == ERR_READ_ONLY && !out->common.p)
 		return call_step(c, "Pass a file that can be written with --db-path, or set "

@@ -5,28 +5,11 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/spawn.h"
+#include "store/exposed.h"
 #include "store/folder.h"
 #include "store/owner.h"
 
 static const char settings[] = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
-
-enum err named_repository_create(struct call *c, struct str dir)
-{
-	static const char *const folders[] = { "objects", "refs/heads" };
-	struct file_found head;
-	enum err e = file_look(c, path_join(&c->mem, dir, STR("HEAD")), &head);
-
-	if (e || head.kind != FILE_NONE)
-		return e;
-	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
-		e = file_make_dir(c, path_join(&c->mem, dir, str_of(folders[i])), 0700);
-	if (!e)
-		e = file_provide(c, path_join(&c->mem, dir, STR("config")), str_of(settings), 0600);
-	if (!e)
-		e = file_provide(c, path_join(&c->mem, dir, STR("HEAD")),
-				 STR("ref: refs/heads/main\n"), 0600);
-	return e;
-}
 
 static enum err named_refuse(struct call *c, struct str path, const char *why)
 {
@@ -54,15 +37,18 @@ static enum err named_check_settings(struct call *c, struct str dir)
 	return ERR_OK;
 }
 
-static enum err named_check_repository(struct call *c, struct str dir)
+static enum err named_check_repository(struct call *c, struct str dir, bool *fresh)
 {
 	static const char *const folders[] = { "objects", "refs", "refs/beads", "abacus" };
 	bool private = true;
 	struct stat st;
 	enum err e;
 
-	if (lstat(arena_cstr(&c->mem, dir), &st))
+	*fresh = lstat(arena_cstr(&c->mem, dir), &st);
+	if (*fresh)
 		return file_missing() ? ERR_OK : file_fail(c, "look at", dir);
+	if (!owner_is_user(st.st_uid))
+		return exposed_check(c, dir, &st);
 	if ((e = folder_check(c, dir, FOLDER_READ)) || (e = folder_check_tracked(c, dir)))
 		return e;
 	if (!S_ISDIR(st.st_mode) || (st.st_mode & 077))
@@ -73,13 +59,26 @@ static enum err named_check_repository(struct call *c, struct str dir)
 	return named_check_settings(c, dir);
 }
 
-static enum err named_check_mode(struct call *c, struct str path, mode_t mode)
+enum err named_repository_create(struct call *c, struct str dir)
 {
-	if (!(mode & 022))
-		return ERR_OK;
-	call_fail(c, ERR_UNSAFE_PATH, "other users may write to '" STR_FMT "'", STR_ARG(path));
-	return call_step(c, "Allow only yourself, then run the command again: chmod 600 " STR_FMT,
-			 STR_ARG(spawn_word(&c->mem, path)));
+	static const char *const folders[] = { "objects", "refs/heads" };
+	struct file_found head;
+	bool fresh;
+	enum err e = file_make_dir(c, dir, 0700);
+
+	if (!e && c->store.p)
+		e = named_check_repository(c, dir, &fresh);
+	if (e || (e = file_look(c, path_join(&c->mem, dir, STR("HEAD")), &head)) ||
+	    head.kind != FILE_NONE)
+		return e;
+	for (size_t i = 0; !e && i < sizeof folders / sizeof *folders; i++)
+		e = file_make_dir(c, path_join(&c->mem, dir, str_of(folders[i])), 0700);
+	if (!e)
+		e = file_provide(c, path_join(&c->mem, dir, STR("config")), str_of(settings), 0600);
+	if (!e)
+		e = file_provide(c, path_join(&c->mem, dir, STR("HEAD")),
+				 STR("ref: refs/heads/main\n"), 0600);
+	return e;
 }
 
 /*
@@ -95,18 +94,12 @@ static enum err named_check_file(struct call *c, struct str path, bool beside)
 		return file_missing() ? ERR_OK : file_fail(c, "look at", path);
 	if ((e = file_own_check(c, path)))
 		return e;
-	if (!owner_is_user(st.st_uid)) {
-		owner_refuse_inside(c, path, st.st_uid);
-		return call_step(c,
-				 "Nobody can move another user's file out of a folder like /tmp: "
-				 "give --db-path a file in a folder of your own.");
-	}
-	if ((e = named_check_mode(c, path, st.st_mode)))
+	if ((e = exposed_check(c, path, &st)))
 		return e;
 	return beside ? folder_check_tracked(c, path) : ERR_OK;
 }
 
-enum err named_check(struct call *c, struct str file, struct str dir)
+enum err named_check(struct call *c, struct str file, struct str dir, bool *fresh)
 {
 	static const char *const part[] = { "", "-wal", "-shm", "-journal", ".lock" };
 	enum err e = ERR_OK;
@@ -114,5 +107,5 @@ enum err named_check(struct call *c, struct str file, struct str dir)
 	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++)
 		e = named_check_file(c, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(file), part[i]),
 				     i > 0);
-	return e ? e : named_check_repository(c, dir);
+	return e ? e : named_check_repository(c, dir, fresh);
 }

@@ -9,6 +9,7 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
+#include "store/exposed.h"
 #include "store/user_folder.h"
 
 const struct names rule_events =
@@ -119,7 +120,7 @@ enum err rule_each(struct call *c, struct rule **out)
 	for (size_t i = 0; i < all.count; i++) {
 		struct rule *r = arena_new(&c->mem, struct rule);
 
-		if ((e = file_own_read(c, rule_file(c, folder, all.n[i], "json"), &text)))
+		if ((e = exposed_read(c, rule_file(c, folder, all.n[i], "json"), &text)))
 			return e;
 		if (!rule_decode(c, text, r) || r->n != all.n[i])
 			continue;
@@ -140,7 +141,7 @@ enum err rule_add(struct call *c, struct rule *r)
 	enum err e;
 
 	if ((e = rule_folder(c, &folder)) || (e = file_make_dir(c, folder, 0700)) ||
-	    (e = lock_take(c, path_join(&c->mem, folder, STR("lock")), WAIT_MS, &lock)) ||
+	    (e = exposed_lock(c, path_join(&c->mem, folder, STR("lock")), WAIT_MS, &lock)) ||
 	    (e = file_each(c, folder, rule_see, &all)))
 		return e;
 	if (all.count == RULES_MOST)
@@ -183,7 +184,7 @@ bool rule_place(struct call *c, struct str folder, int64_t n, struct sources *ou
 	struct str text;
 
 	*at_ms = 0;
-	if (file_own_read(c, rule_file(c, folder, n, "place"), &text) || !text.p ||
+	if (exposed_read(c, rule_file(c, folder, n, "place"), &text) || !text.p ||
 	    !(v = value_read(&c->mem, text)) || !value_int(v, "at", at_ms)) {
 		call_forgive(c);
 		return false;

@@ -9,6 +9,8 @@ import subprocess
 import pytest
 
 from conftest import Project, git
+from harness import needs_strace
+from race import run_with_change
 from test_links import clone_of
 
 NOBODY = 65534
@@ -186,3 +188,121 @@ def test_a_log_that_is_left_without_its_database_is_kept_and_not_used(tmp_path):
     vybe(project, "--agent", "me", "--request-id", "2", "memory", "set", "-k", "new", "-v", "v").ok()
     assert [m["key"] for m in vybe(project, "memory", "list").json["data"]["memories"]] == ["new"]
     assert [p.read_bytes() for p in tmp_path.glob("v.db-wal.left-*")] == [log]
+
+
+# --- files that another user creates while a command runs, after their paths were checked ---
+
+SECRET = "a private task"
+RECALL = ["--agent", "me", "memory", "list"]
+
+
+def plant(path):
+    path.touch()
+    path.chmod(0o666)
+    os.chown(path, NOBODY, NOBODY)
+
+
+def shared_folders(tmp_path, words):
+    """Two equal folders in which another user may create files. A reader needs a store, whose log is complete."""
+    folders = [tmp_path / name for name in ("shared", "rehearsal")]
+    for folder in folders:
+        folder.mkdir()
+        if words == RECALL:
+            vybe(Project(folder), *WRITE).ok()
+            with sqlite3.connect(folder / "v.db") as db:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            db.close()
+            for side in ("-wal", "-shm"):
+                (folder / f"v.db{side}").unlink(missing_ok=True)
+    return folders
+
+
+@needs_root
+@needs_strace
+@pytest.mark.parametrize("words,side", [(WRITE, "-wal"), (WRITE, "-shm"), (WRITE, ".lock"), (RECALL, "-wal"),
+                                        (RECALL, "-shm")],
+                         ids=lambda v: v if isinstance(v, str) else v[-1])
+def test_a_file_that_appears_after_the_check_is_refused(tmp_path, words, side):
+    """Right before it is opened. Nothing of the user is written to it, and nothing is acknowledged."""
+    shared, rehearsal = shared_folders(tmp_path, words)
+    path = shared / f"v.db{side}"
+    done = run_with_change(["vybe", "--db-path", "./v.db", *words], rf'openat\(.*/v\.db{side}", O_RDWR', lambda: plant(path),
+                           cwd=shared, rehearsal=rehearsal)
+    assert done.code == 1 and done.json["error_code"] == "DUBIOUS_OWNERSHIP", done.out
+    assert f"'{path}' belongs to another user" in done.json["error"]
+    assert done.json["suggested_action"].endswith("give --db-path a file in a folder of your own.")
+    assert path.stat().st_uid == NOBODY and SECRET.encode() not in path.read_bytes()
+
+
+@needs_root
+@needs_strace
+def test_a_database_that_appears_after_the_check_is_refused(tmp_path):
+    """It would hold what another user wants the agent to remember."""
+    shared, rehearsal = shared_folders(tmp_path, RECALL)
+    path, theirs = shared / "v.db", tmp_path / "theirs"
+    (rehearsal / "v.db").unlink()
+    path.rename(theirs)
+    os.chown(theirs, NOBODY, NOBODY)
+    done = run_with_change(["vybe", "--db-path", "./v.db", *WRITE], r'openat\(.*/v\.db\.lock", O_RDWR',
+                           lambda: theirs.rename(path), cwd=shared, rehearsal=rehearsal)
+    assert done.code == 1 and done.json["error_code"] == "DUBIOUS_OWNERSHIP", done.out
+
+
+@needs_root
+@needs_strace
+def test_a_repository_that_appears_after_the_check_is_refused(tmp_path):
+    shared, rehearsal = shared_folders(tmp_path, WRITE)
+    path = shared / "v.db.git"
+
+    def change():
+        path.mkdir()
+        path.chmod(0o777)
+        os.chown(path, NOBODY, NOBODY)
+
+    done = run_with_change(["vybe", "--db-path", "./v.db", *WRITE], r'mkdir(at)?\(.*/v\.db\.git"', change, cwd=shared,
+                           rehearsal=rehearsal)
+    assert done.code == 1 and done.json["error_code"] == "DUBIOUS_OWNERSHIP", done.out
+    assert os.listdir(path) == [] and os.listdir(shared) == ["v.db.git"]
+
+
+@needs_root
+@needs_strace
+@pytest.mark.parametrize("kind", ["repository", "link"])
+def test_a_whole_repository_that_appears_after_the_check_is_not_used(tmp_path, kind):
+    """A writer refuses it, also a link of another user to a repository of the user. For a reader there is none."""
+    shared, rehearsal = shared_folders(tmp_path, WRITE)
+    path, theirs = shared / "v.db.git", tmp_path / "theirs.db.git"
+    Project(tmp_path).run("--db-path", "./theirs.db", *WRITE, program="vybe").ok()
+
+    def change():
+        if kind == "link":
+            path.symlink_to(theirs)
+        else:
+            shutil.copytree(theirs, path)
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+    def run(words):
+        return run_with_change(["vybe", "--db-path", "./v.db", *words], r'\(.*/v\.db\.git/HEAD"', change, cwd=shared,
+                               rehearsal=rehearsal)
+
+    assert run(READ).json["data"]["tasks"] == []
+    path.unlink() if kind == "link" else shutil.rmtree(path)
+    before = {p: p.stat().st_mtime_ns for p in theirs.rglob("*")}
+    done = run(WRITE)
+    assert done.code == 1 and str(path) in done.json["error"], done.out
+    assert {p: p.stat().st_mtime_ns for p in theirs.rglob("*")} == before and os.listdir(shared) == ["v.db.git"]
+
+
+@pytest.mark.parametrize("side", ["", "-wal", "-shm", ".lock"])
+def test_a_hard_link_to_another_file_of_the_user_is_refused(tmp_path, side):
+    """Any user may create one in a folder like /tmp; SQLite would overwrite the file."""
+    project = Project(tmp_path / "shared")
+    project.path.mkdir()
+    vybe(project, *WRITE).ok()
+    path, mine = project.path / f"v.db{side}", tmp_path / "mine"
+    os.link(path, mine)
+    for words in (READ, WRITE):
+        reply = is_refused(project, *words)
+        assert reply["error"] == f"'{path}' is a hard link: the file has another name"
+    subprocess.run(["sh", "-c", reply["suggested_action"].split(": ", 1)[1]], check=True, cwd="/")
+    assert [t["title"] for t in vybe(project, *READ).json["data"]["tasks"]] == [SECRET]

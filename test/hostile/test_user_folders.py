@@ -1,9 +1,12 @@
 """The user's folders outside of projects (XDG_STATE_HOME, XDG_DATA_HOME): never those of another user or of a repository."""
 import os
+import shutil
 
 import pytest
 
 from conftest import git
+from harness import needs_strace
+from race import exchange, run_with_change
 
 NOBODY = 65534
 
@@ -84,6 +87,76 @@ def test_the_memory_of_another_user_is_not_used(repo, home, tmp_path, part):
     for words in (["vybe", "memory", "list"], ["vybe", "memory", "set", "--key", "k", "--value", "w", "--request-id", "2"]):
         said = refused(repo, words, cwd=outside)
         assert "DUBIOUS_OWNERSHIP" in said and "Set HOME, or XDG_DATA_HOME, to a folder of yours" in said
+
+
+# --- a folder of another user, who exchanges the user's folder in it after it was checked ---
+
+THEIRS = "/home/mallory/pwn"
+
+
+def theirs_like(folder):
+    """A copy that another user has made, with another program in its rules."""
+    theirs = folder.parent / "theirs"
+    shutil.copytree(folder, theirs)
+    for path in theirs.rglob("[0-9].json"):
+        path.write_text(path.read_text().replace("touch", THEIRS))
+    for path in [theirs, *theirs.rglob("*")]:
+        os.chown(path, NOBODY, NOBODY)
+    return theirs
+
+
+FILES = {"on": (STATE["on"], "on/*/1.json"), "add": (STATE["add"], "on/*/lock"), "slots": (STATE["slots"], "slots/gpu.count"),
+         "run": (STATE["run"], "slots/gpu.count"), "queue": (STATE["run"], "slots/gpu.queue"),
+         "held": (STATE["run"], "slots/gpu.held")}
+SPOILT = {"owner": (lambda path, tmp: os.chown(path, NOBODY, NOBODY), "belongs to another user"),
+          "mode": (lambda path, tmp: path.chmod(0o666), "other users may write to"),
+          "link": (lambda path, tmp: os.link(path, tmp / "second"), "is a hard link")}
+
+
+@needs_root
+@pytest.mark.parametrize("words,file", FILES.values(), ids=FILES)
+@pytest.mark.parametrize("spoil,why", SPOILT.values(), ids=SPOILT)
+def test_each_file_is_checked_and_not_only_its_folder(repo, home, words, file, spoil, why, tmp_path):
+    """What was opened counts: the folder may have been another one when it was checked."""
+    repo.run("run", "--need", "gpu", "--", "true", program="abacus").ok()
+    [path] = home.glob(file)
+    spoil(path, tmp_path)
+    said = refused(repo, words)
+    assert why in said and str(path) in said
+    assert not (repo.path / "ran").exists()
+
+
+@needs_root
+@needs_strace
+@pytest.mark.parametrize("words,file", FILES.values(), ids=FILES)
+def test_a_file_that_is_exchanged_after_the_check_is_not_used(repo, home, words, file):
+    """The folder was the user's own when it was checked, and the file in it is another user's when it is opened."""
+    repo.run("run", "--need", "gpu", "--", "true", program="abacus").ok()
+    theirs = theirs_like(home)
+
+    def change():
+        (repo.path / "ran").unlink(missing_ok=True)
+        exchange(home, theirs)
+
+    call = rf'openat\(.*/{file.replace("*", "[^/]*")}", O_RD'
+    done = run_with_change(words, call, change, cwd=repo.path, **repo.env)
+    assert done.code == 1 and "belongs to another user" in done.err + done.out, done.err + done.out
+    assert THEIRS not in done.out and not (repo.path / "ran").exists()
+
+
+@needs_root
+@needs_strace
+@pytest.mark.parametrize("file", ["vybe.db", "vybe.db-wal", "vybe.db-shm", "vybe.db.lock"])
+def test_memory_that_is_exchanged_after_the_check_is_not_used(repo, home, file, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    repo.run("memory", "set", "--key", "k", "--value", "v", "--request-id", "1", "--agent", "a", program="vybe",
+             cwd=outside).ok()
+    mine = tmp_path / "data" / "abacus"
+    theirs = theirs_like(mine)
+    words = MEMORY["set memory" if file.endswith("lock") else "list"]
+    done = run_with_change(words, rf'openat\(.*/{file}", O_RD', lambda: exchange(mine, theirs), cwd=outside, **repo.env)
+    assert done.code == 1 and done.json["error_code"] == "DUBIOUS_OWNERSHIP", done.out
 
 
 # --- a home folder that Git tracks: kept in Git, or the project itself, as some build servers set it ---

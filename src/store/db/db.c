@@ -15,8 +15,10 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "store/db/db_files.h"
+#include "store/db/db_guard.h"
 #include "store/db/db_parts.h"
 #include "store/db/db_vfs.h"
+#include "store/exposed.h"
 
 enum {
 	LOG_PAGES = 40,
@@ -43,6 +45,10 @@ static struct db *idle;
 
 static enum err db_fail_to_open(struct call *c, struct db *db, int reason)
 {
+	enum err e = db_guard_explain(c, db);
+
+	if (e)
+		return e;
 	if (db->too_long || reason == EMFILE || reason == ENFILE) {
 		errno = db->too_long ? ENAMETOOLONG : reason;
 		return file_fail(c, "open", db->path);
@@ -208,9 +214,9 @@ static int db_probe(struct db *db)
 	return sqlite3_exec(db->raw, READER_CACHE, NULL, NULL, NULL);
 }
 
-static bool db_forbidden(int rc)
+static bool db_forbidden(const struct db *db, int rc)
 {
-	return (rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY;
+	return !db->refused && ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY);
 }
 
 static int db_open_as(struct call *c, struct db *db, const char *query)
@@ -234,12 +240,12 @@ static int open_read(struct call *c, struct db *db)
 
 	if (!rc)
 		rc = db_probe(db);
-	if (!db_forbidden(rc))
+	if (!db_forbidden(db, rc))
 		return rc;
 	rc = open_raw(db, SQLITE_OPEN_READONLY, short_path(c, db));
 	if (!rc)
 		rc = db_probe(db);
-	if (!db_forbidden(rc))
+	if (!db_forbidden(db, rc))
 		return rc;
 	return db_open_as(c, db,
 			  file_exists(&c->mem, wal) ? "?vfs=" DB_VFS_LOCKLESS : "?immutable=1");
@@ -286,6 +292,7 @@ static void db_end(struct db *db)
 	for (int i = 0; i < MADE_KEPT; i++)
 		stmt_free(db->made[i]);
 	sqlite3_close(db->raw);
+	db_guard_end(db);
 	file_close(&db->folder);
 	free(db->name);
 	free(db);
@@ -344,6 +351,17 @@ static bool db_keep_open(struct db *db)
 	return true;
 }
 
+static int open_files(struct call *c, struct db *db)
+{
+	int rc = exposed_covers(c, db->path) ? db_guard_begin(db, short_path(c, db)) : SQLITE_OK;
+
+	if (rc)
+		return rc;
+	return db->mode == DB_READ  ? open_read(c, db) :
+	       db->mode == DB_STILL ? open_still(c, db) :
+				      open_write(c, db, db->mode);
+}
+
 /*
  * SQLITE_OPEN_NOFOLLOW refuses links anywhere in the path, but links above the folder belong to the
  * user: they are resolved first.
@@ -380,10 +398,7 @@ enum err db_open(struct call *c, struct str path, enum db_mode mode, int wait_ms
 	db->wait_ms = wait_ms;
 	db->mode = mode;
 	db->query_ms = mode == DB_CREATE ? 0 : QUERY_MS; /* a new database is trusted */
-	rc = mode == DB_READ  ? open_read(c, db) :
-	     mode == DB_STILL ? open_still(c, db) :
-				open_write(c, db, mode);
-	if (rc) {
+	if ((rc = open_files(c, db))) {
 		e = db_fail(c, db, rc);
 		db_end(db);
 		return e;

@@ -96,8 +96,8 @@ struct db_table {
 enum err db_expect(struct call *c, struct db *db, const struct db_table *tables,
 		   const char *const *schema, const char *old);
 
-/* Only the check of the schema's expressions. */
-enum err db_expect_schema(struct call *c, struct db *db, const char *const *schema);
+/* For a cache, which nobody else changes: DAMAGED unless it has exactly this schema. */
+enum err db_expect_exact(struct call *c, struct db *db, const char *const *schema);
 
 /* Changes the timeout of later queries; for tests. */
 void db_limit_time(struct db *db, int ms);
@@ -130,6 +130,12 @@ int64_t stmt_int(struct stmt *st);
  */
 struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise);
 int stmt_word(struct stmt *st, struct arena *mem, const struct names *words, int otherwise);
+
+/* A LIKE pattern, with ESCAPE '\', for texts that have this text anywhere. */
+struct str stmt_like(struct arena *mem, struct str text);
+
+/* An FTS5 expression for texts in which every word begins a word. `column` is "", or "name : ". */
+struct str stmt_match(struct arena *mem, struct str words, const char *column);
 
 int64_t stmt_int_or(struct stmt *st, int64_t absent);
 enum err stmt_end(struct call *c, struct stmt *st); /* reports the first error */

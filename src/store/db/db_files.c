@@ -8,7 +8,10 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/spawn.h"
+#include "store/exposed.h"
 #include "store/owner.h"
+
+static const char *const parts[] = { "", "-wal", "-shm", "-journal" };
 
 static struct str db_file(struct call *c, struct str path, const char *part)
 {
@@ -53,13 +56,12 @@ static enum err db_file_refuse_journal(struct call *c, struct str path)
 
 enum err db_files_check(struct call *c, struct str path, bool alone)
 {
-	static const char *const part[] = { "", "-wal", "-shm", "-journal" };
-	size_t count = alone ? 1 : sizeof part / sizeof *part;
+	size_t count = alone ? 1 : sizeof parts / sizeof *parts;
 	struct str journal = db_file(c, path, "-journal");
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < count; i++) {
-		struct str file = db_file(c, path, part[i]);
+		struct str file = db_file(c, path, parts[i]);
 
 		if (!(e = file_own_check(c, file)))
 			e = db_file_check_owner(c, file);
@@ -69,13 +71,27 @@ enum err db_files_check(struct call *c, struct str path, bool alone)
 	return journal_names_another(c, journal) ? db_file_refuse_journal(c, journal) : ERR_OK;
 }
 
+enum err db_files_check_exposed(struct call *c, struct str path)
+{
+	enum err e = ERR_OK;
+	struct stat st;
+
+	for (size_t i = 0; !e && i < sizeof parts / sizeof *parts; i++) {
+		struct str file = db_file(c, path, parts[i]);
+
+		if (!lstat(arena_cstr(&c->mem, file), &st))
+			e = exposed_check(c, file, &st);
+	}
+	return e;
+}
+
 enum err db_files_set_logs_aside(struct call *c, struct str path)
 {
-	static const char *const part[] = { "-wal", "-journal" };
+	static const char *const logs[] = { "-wal", "-journal" };
 	enum err e = file_remove(c, db_file(c, path, "-shm"));
 
-	for (size_t i = 0; !e && i < sizeof part / sizeof *part; i++) {
-		struct str log = db_file(c, path, part[i]), to = path_unused(&c->mem, log, "left");
+	for (size_t i = 0; !e && i < sizeof logs / sizeof *logs; i++) {
+		struct str log = db_file(c, path, logs[i]), to = path_unused(&c->mem, log, "left");
 
 		if (file_size(&c->mem, log) >= 0 && rename(arena_cstr(&c->mem, log), to.p))
 			e = file_fail(c, "rename", log);

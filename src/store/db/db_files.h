@@ -16,6 +16,9 @@
  */
 enum err db_files_check(struct call *c, struct str path, bool alone);
 
+/* Refuses a database if one of its files is not safe (store/exposed.h). */
+enum err db_files_check_exposed(struct call *c, struct str path);
+
 /* Renames existing logs at the path of a new database. */
 enum err db_files_set_logs_aside(struct call *c, struct str path);
 

@@ -45,6 +45,9 @@ struct db {
 	bool distrusted;  /* other users may have written it; see db_expect() */
 	int query_ms;     /* timeout of a query; 0: none */
 	int64_t deadline; /* deadline of the running query */
+	char *guard;      /* how the names of its files begin; NULL: not guarded (db_guard.h) */
+	bool refused;     /* one of its files was not safe */
+	struct db *next_guarded;
 };
 
 /* Records the error of SQLite as a failure of the call. */

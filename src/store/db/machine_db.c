@@ -227,8 +227,9 @@ static struct str fact_row_query(struct call *c, const struct fact_filter *filte
 		buf_put(&sql, STR(" AND subject = ?2"));
 	if (filter->machine.p)
 		buf_put(&sql, STR(" AND machine = ?3"));
+	/* The + keeps SQLite from reading all open facts to find those of one subject. */
 	if (filter->open)
-		buf_put(&sql, STR(" AND done = 0"));
+		buf_put(&sql, filter->subject.p ? STR(" AND +done = 0") : STR(" AND done = 0"));
 	if (filter->segment)
 		buf_fmt(&sql, " AND segment = %lld", (long long)filter->segment);
 	buf_put(&sql,

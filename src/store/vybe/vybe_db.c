@@ -5,6 +5,7 @@
 #include "store/db/db_salvage.h"
 #include "store/db/receipt_db.h"
 #include "store/db/row.h"
+#include "store/exposed.h"
 #include "store/vybe/vybe_deliveries.h"
 #include "store/vybe/vybe_sessions.h"
 
@@ -118,11 +119,18 @@ static enum err make_tables(struct call *c, struct vybe_db *v)
 	return db_commit(c, v->db);
 }
 
-static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms, struct vybe_db *v)
+static enum err vybe_db_lock(struct call *c, struct str path, int wait_ms, struct lock *out)
 {
 	struct str lock = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
+
+	return exposed_covers(c, path) ? exposed_lock(c, lock, wait_ms, out) :
+					 lock_take(c, lock, wait_ms, out);
+}
+
+static enum err vybe_db_open_writer(struct call *c, struct str path, int wait_ms, struct vybe_db *v)
+{
 	struct file_found found;
-	enum err e = lock_take(c, lock, wait_ms, &v->lock);
+	enum err e = vybe_db_lock(c, path, wait_ms, &v->lock);
 
 	if (e)
 		return e;
@@ -230,14 +238,13 @@ enum err vybe_db_mend(struct call *c, struct str path, struct mend *m)
 		"INSERT INTO about SELECT 1, 0, 0, 0, 0, 0"
 		" WHERE NOT EXISTS (SELECT 1 FROM about);" VYBE_DELIVERIES_MOVE,
 	};
-	struct str name = arena_fmt(&c->mem, STR_FMT ".lock", STR_ARG(path));
 	AUTO_LOCK lock = LOCK_NONE;
 	struct file_found found;
 	enum err e = file_look(c, path, &found);
 
 	if (e || found.size <= 0) /* an empty file is one whose creation was interrupted */
 		return e;
-	if (m->fix && (e = lock_take(c, name, WAIT_MS, &lock)))
+	if (m->fix && (e = vybe_db_lock(c, path, WAIT_MS, &lock)))
 		return e;
 	return db_mend(c, m, path, &plan, vybe_db_check_store);
 }

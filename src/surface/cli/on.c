@@ -24,6 +24,7 @@
 #include "live/rule.h"
 #include "store/db/bead_query.h"
 #include "store/db/db.h"
+#include "store/exposed.h"
 #include "surface/cli/out.h"
 #include "surface/cli/stopping.h"
 
@@ -331,7 +332,7 @@ static void on_take(struct on_runner *run, struct on_rule *r)
 {
 	struct str lock = rule_lock(run->c, run->folder, r->rule.n);
 
-	if (lock_take(run->c, lock, 0, &r->lock)) {
+	if (exposed_lock(run->c, lock, 0, &r->lock)) {
 		if (!r->refused)
 			out_say("rule %lld is run by another process", (long long)r->rule.n);
 		r->refused = true;
