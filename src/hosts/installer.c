@@ -5,6 +5,7 @@
 #include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "hosts/backup.h"
+#include "store/output.h"
 #include "store/place.h"
 
 enum err install_left_alone(struct call *c, struct str path, enum err e)
@@ -31,7 +32,8 @@ static enum err installer_replace(struct call *c, struct str path, struct str ol
 	o->changed = !old.p || !str_eq(old, text);
 	if (!o->changed)
 		return ERR_OK;
-	if ((old.p && (e = backup_put(c, path, old, &o->backup))) ||
+	if ((e = output_check_owners(c, path)) ||
+	    (old.p && (e = backup_put(c, path, old, &o->backup))) ||
 	    (e = file_make_dir(c, path_parent(path), 0755)))
 		return e;
 	if (!(e = file_replace(c, path, text, 0644)))
@@ -99,7 +101,7 @@ enum err install_drop(struct call *c, struct str path, const struct install_edit
 		return ERR_OK;
 	out->changed = true;
 	if (before.p && installer_was(c, g, before, now)) {
-		if ((e = file_replace(c, path, before, 0644)))
+		if ((e = output_check_owners(c, path)) || (e = file_replace(c, path, before, 0644)))
 			return e;
 		call_stored(c, STORED_PART);
 		return file_remove_durably(c, copy);

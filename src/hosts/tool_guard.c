@@ -28,8 +28,9 @@ static struct str tool_guard_scope(const struct guard_finding *f)
  */
 static struct str tool_guard_reason(struct call *c, const struct guard_finding *f)
 {
-	struct str path = utf8_clean(&c->mem, f->path),
-		   question = arena_fmt(&c->mem, "May I change " STR_FMT "?", STR_ARG(path)),
+	struct str path = spawn_word(&c->mem, f->path), /* a name can contain line ends */
+		question = arena_fmt(&c->mem, "May I change " STR_FMT "?",
+				     STR_ARG(utf8_clean(&c->mem, f->path))),
 		   bead = !f->held.bead.n             ? STR("no bead") :
 			  bead_id_valid(f->held.bead) ? f->held.bead :
 							STR("other work"),

@@ -141,6 +141,9 @@ enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir
 	struct str real = path_real(&c->mem, dir), word = spawn_word(&c->mem, real.p ? real : dir);
 
 	owner_fail(c, path, uid);
+	if (str_is(path_name(real.p ? real : dir), "*")) /* Git takes it for all folders there */
+		return call_step(c, "If you trust that user, rename the folder first: Git cannot "
+				    "trust a folder of this name alone.");
 	if (owner_may_configure(c))
 		return call_step(c,
 				 "If you trust that user, run: git config --global --add "

@@ -181,13 +181,50 @@ static enum err place_repository_inspect(struct call *c, struct str dir, struct 
 	return ERR_OK;
 }
 
+/*
+ * Is it another user's worktree around a bare repository of the user, in which `from` is? Everybody
+ * can make one in a folder like /tmp, so it does not count. Only the owner of ".git" tells: in the
+ * folder of another user, the user may have made a checkout, and the bare repository be a part of it.
+ */
+static enum err is_around_own_bare(struct call *c, struct str from, const struct candidate *found,
+				   bool *yes)
+{
+	struct str tree = found->repo.tree;
+	struct foreign ignored;
+	enum err e = ERR_OK;
+
+	*yes = false;
+	if (!found->foreign.path.p ||
+	    !str_eq(found->foreign.path, path_join(&c->mem, tree, STR(".git"))))
+		return ERR_OK;
+	for (; !e && !*yes && from.n > tree.n; from = path_parent(from))
+		if (!place_repository_is_foreign(c, from, &ignored))
+			e = place_repository_is_bare(c, from, yes);
+	return e;
+}
+
+/* Does the search from a folder end here? */
+static enum err candidate_counts(struct call *c, struct str from, const struct candidate *found,
+				 bool *yes)
+{
+	bool skipped = false;
+	enum err e = ERR_OK;
+
+	*yes = found->repo.tree.p && (found->usable || !found->foreign.path.p);
+	if (*yes)
+		e = is_around_own_bare(c, from, found, &skipped);
+	*yes = *yes && !skipped;
+	return e;
+}
+
 enum err candidate_around(struct call *c, struct str dir, struct candidate *out)
 {
-	struct str dangling = { 0 };
+	struct str dangling = { 0 }, from = dir;
+	bool counts;
 	enum err e;
 
 	while (!(e = place_repository_inspect(c, dir, out)) &&
-	       (!out->repo.tree.p || (out->foreign.path.p && !out->usable))) {
+	       !(e = candidate_counts(c, from, out, &counts)) && !counts) {
 		dangling = dangling.p ? dangling : out->dangling;
 		*out = (struct candidate){ 0 };
 		if (dir.n <= 1)
@@ -263,17 +300,18 @@ static enum err doubt_bare(struct call *c, struct str bare, struct str tree)
 static enum err search_repository(struct call *c, struct str dir, struct repository *out,
 				  bool *plain)
 {
-	struct str bare = { 0 };
+	struct str bare = { 0 }, from = dir;
 	struct candidate found;
-	bool here;
+	bool here, skipped;
 	enum err e;
 
 	for (;; dir = path_parent(dir)) {
-		if ((e = place_repository_inspect(c, dir, &found)))
+		if ((e = place_repository_inspect(c, dir, &found)) ||
+		    (e = is_around_own_bare(c, from, &found, &skipped)))
 			return e;
 		*out = found.repo;
 		*plain = found.plain;
-		if (found.usable)
+		if (found.usable && !skipped)
 			return found.foreign.path.p ? candidate_refuse(c, &found) : ERR_OK;
 		if (!bare.p && (e = place_repository_is_bare(c, dir, &here)))
 			return e;

@@ -177,3 +177,17 @@ def test_a_relative_entry_of_the_search_path_finds_no_program_for_a_hosts_hook(h
     subprocess.run([shutil.which(shell), "-c", command], cwd=hooked.path, check=True, timeout=60, env=env)
     assert not hooked.trapped.exists()
     assert (tmp_path / "right").read_text() == "vybe hook handle --host claude\n"
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_chained_hook_that_came_with_the_repository_is_not_run(repo, tracked):
+    """With core.hooksPath, the folder of the hooks can be one of the worktree."""
+    folder = repo.path / ".husky"
+    folder.mkdir()
+    (folder / "pre-commit.old").write_text("#!/bin/sh\n: >ran\n")
+    (folder / "pre-commit.old").chmod(0o755)
+    git(repo.path, "config", "core.hooksPath", ".husky")
+    if tracked:
+        git(repo.path, "add", ".husky")
+    repo.bd("hooks", "run", "pre-commit").ok()
+    assert (repo.path / "ran").exists() != tracked

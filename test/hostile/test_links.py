@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, Project, environment, git
+from conftest import BIN, Project, Repo, environment, git
 from hints import pasted
 from test_agent_identity import agent, register
 
@@ -1296,7 +1296,8 @@ def test_an_export_does_not_replace_a_file_through_a_link_of_the_repository(repo
     (repo.path / link).symlink_to(target.format(out=out))
     name = ".beads/issues.jsonl" if link == ".beads" else link
     done = repo.bd("export", "-o", name)
-    assert done.code == 3 and "leads out of the worktree" in done.err and "for example: bd export -o export.jsonl" in done.err
+    where = "into a folder of Git or of this program" if ".git/" in target else "out of the worktree"
+    assert done.code == 3 and f"leads {where}" in done.err and "for example: bd export -o export.jsonl" in done.err
     assert {file.name: file.read_text() for file in out.iterdir()} == {"rc": "mine\n"}
     assert (repo.path / ".git/config").read_text() == config and not (repo.path / ".git/hooks/post-commit").exists()
 
@@ -1310,3 +1311,131 @@ def test_an_export_follows_links_inside_of_the_worktree_and_paths_that_the_user_
         repo.bd("export", "-o", name).ok()
         assert json.loads(file.read_text())["title"] == "One"
     assert repo.bd("export", "-o", "/dev/stdout").ok().out.count('"title":"One"') == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a link to another user")
+@pytest.mark.parametrize("link, name", [("beads.jsonl", "beads.jsonl"), ("home", "home/rc")])
+def test_an_export_does_not_follow_a_link_of_another_user(repo, tmp_path, link, name):
+    """In a folder like /tmp, everybody can make one under the name that the user is going to give."""
+    shared, mine = tmp_path / "shared", tmp_path / "mine"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    mine.mkdir()
+    (mine / "rc").write_text("mine\n")
+    (shared / link).symlink_to(mine if link == "home" else mine / "rc")
+    os.lchown(shared / link, 65534, 65534)
+    repo.create("One")
+    done = repo.bd("export", "-o", str(shared / name))
+    assert done.code == 3 and f"'{shared / link}' is a link that another user made" in done.err
+    assert {file.name: file.read_text() for file in mine.iterdir()} == {"rc": "mine\n"}
+
+
+@pytest.mark.parametrize("target", ["../outside/rc", "../outside/new"])
+def test_a_merge_driver_does_not_write_through_a_link_of_the_repository(repo, tmp_path, target):
+    out = tmp_path / "outside"
+    out.mkdir()
+    (out / "rc").write_text("mine\n")
+    (repo.path / "issues.jsonl").symlink_to(target)
+    (repo.path / "side").write_text("")
+    done = repo.bd("merge", "issues.jsonl", "side", "side", "side")
+    assert done.code == 3 and "leads out of the worktree" in done.err
+    assert {file.name: file.read_text() for file in out.iterdir()} == {"rc": "mine\n"}
+
+
+@pytest.fixture
+def working(repo):
+    """A repository with a current bead, whose line is added to messages of commits."""
+    repo.env["ABACUS_AGENT"] = "amber-otter"
+    repo.working = repo.create("One")
+    repo.run("work", repo.working, program="abacus").ok()
+    return repo
+
+
+@pytest.mark.parametrize("link, name", [("msg", "msg"), ("home", "home/rc")])
+@pytest.mark.parametrize("where", ["worktree", "shared"])
+def test_a_trailer_is_not_written_through_a_link_of_others(working, tmp_path, where, link, name):
+    """Neither through one of the repository, nor through one that another user made in a folder like /tmp."""
+    folder, mine = working.path if where == "worktree" else tmp_path / "shared", tmp_path / "mine"
+    folder.mkdir(exist_ok=True)
+    mine.mkdir()
+    (mine / "rc").write_text("mine\n")
+    (folder / link).symlink_to(mine if link == "home" else mine / "rc")
+    if where == "shared":
+        if os.getuid() != 0:
+            pytest.skip("only root can give a link to another user")
+        os.lchown(folder / link, 65534, 65534)
+    working.run("work", "trailer", str(folder / name), program="abacus").ok()  # it never stops a commit
+    assert (mine / "rc").read_text() == "mine\n"
+
+
+def test_a_trailer_is_written_where_dot_git_is_a_link_of_the_user(working, tmp_path):
+    (working.path / ".git").rename(tmp_path / "elsewhere")
+    (working.path / ".git").symlink_to(tmp_path / "elsewhere")
+    file = tmp_path / "elsewhere" / "COMMIT_EDITMSG"
+    file.write_text("fix it\n")
+    working.run("work", "trailer", ".git/COMMIT_EDITMSG", program="abacus").ok()
+    assert file.read_text() == f"fix it\n\nBead: {working.working}\n"
+
+
+def test_a_named_store_is_not_reached_through_a_link_of_the_repository(repo, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (repo.path / "state").symlink_to("../outside")
+    done = repo.run("--db-path", "state/vybe.db", "memory", "set", "--key", "k", "--value", "v", "--agent", "x", "--request-id", "1",
+                    program="vybe")
+    assert done.code == 1 and done.json["error_code"] == "UNSAFE_PATH" and "leads out of the worktree" in done.json["error"]
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_a_worktree_is_not_made_through_a_link_of_the_repository(repo, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (repo.path / "state").symlink_to("../outside")
+    bead = repo.create("One")
+    repo.run("agent", "register", "--name", "amber-otter", "--role", "ui", program="bb").ok()
+    done = repo.run("work", bead, "--worktree", "--path", "state/wt", "--as", "amber-otter", program="abacus")
+    assert done.code == 1 and "leads out of the worktree" in done.err
+    assert list((tmp_path / "outside").iterdir()) == [] and repo.show(bead)["status"] == "open"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a link to another user")
+def test_an_installer_does_not_write_through_a_link_of_another_user(repo, tmp_path):
+    """HOME can be a folder like /tmp."""
+    home, mine = tmp_path / "home", tmp_path / "mine"
+    home.mkdir()
+    home.chmod(0o1777)
+    mine.mkdir()
+    (home / ".codex").symlink_to(mine)
+    os.lchown(home / ".codex", 65534, 65534)
+    done = repo.run("install", "codex", "--user", "--write", program="abacus", env={"HOME": str(home)})
+    assert done.code and f"'{home}/.codex' is a link that another user made" in done.err
+    assert list(mine.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", [[], ["--worktree"]])
+def test_a_branch_is_not_writable_for_others_where_the_umask_is_too_wide(repo, where):
+    git(repo.path, "commit", "-q", "--allow-empty", "-m", "x")
+    subprocess.run(["chmod", "-R", "go-w", str(repo.path)], check=True)
+    bead, old = repo.create("One"), os.umask(0)
+    try:
+        repo.run("work", bead, *where, "--as", "amber-otter", program="abacus").ok()
+    finally:
+        os.umask(old)
+    assert [str(file) for file in (repo.path / ".git").rglob("*") if file.stat().st_mode & 0o022] == []
+
+
+def test_the_hint_for_a_link_in_place_of_issues_shows_where_it_leads(repo, tmp_path):
+    """The command must not follow the link itself: it could lead to a private file."""
+    (tmp_path / "private").write_text("{}\n")
+    (repo.path / ".beads").mkdir()
+    (repo.path / ".beads/issues.jsonl").symlink_to(tmp_path / "private")
+    error = repo.fails("import")
+    assert "is a symbolic link" in error["message"] and error["hint"].endswith(f": ls -l {repo.path}/.beads/issues.jsonl")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
+def test_no_hint_trusts_a_folder_whose_name_stands_for_all_folders(tmp_path):
+    made = Repo(tmp_path / "*")
+    made.path.mkdir()
+    git(made.path, "init", "-q")
+    subprocess.run(["chown", "-R", "65534:65534", str(made.path)], check=True)
+    done = made.bd("list")
+    assert done.code and "rename the folder first" in done.err and "safe.directory" not in done.err

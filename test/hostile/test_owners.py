@@ -122,6 +122,46 @@ def test_a_bare_repository_of_another_user(tmp_path):
     assert accepts(repo, GIT_DIR=hub)
 
 
+@pytest.fixture
+def hub(tmp_path):
+    """A bare repository of the user, in a folder in which another user made a repository."""
+    path = tmp_path / "shared" / "hub.git"
+    path.mkdir(parents=True)
+    git(path, "init", "-q", "--bare")
+    git(path.parent, "init", "-q")
+    give_all(path.parent / ".git")
+    return Repo(path)
+
+
+def test_another_users_repository_around_ones_own_bare_one_does_not_count(hub, tmp_path):
+    """Git uses the bare one, too."""
+    assert git_accepts(hub)
+    hub.bd("init", "--prefix", "bd").ok()
+    assert accepts(hub) and hub.json("where")["store"] == str(hub.path / "abacus")
+    assert hub.bd("list", cwd=hub.path / "refs").code == 0
+    for words in (["bb", "log"], ["bb", "agent", "list"], ["abacus", "status"], ["abacus", "doctor"], ["vybe", "status"]):
+        done = Project(hub.path).run(*words[1:], program=words[0])
+        assert "another user" not in done.out + done.err, (words, done.out, done.err)
+    (tmp_path / "gitconfig").write_text("[safe]\n\tbareRepository = explicit\n")
+    env = {"GIT_CONFIG_GLOBAL": tmp_path / "gitconfig"}
+    assert "safe.bareRepository" in hub.bd("--json", "list", env=env).error["message"]
+
+
+def test_a_bare_repository_in_another_users_worktree_may_come_from_a_checkout(hub, tmp_path):
+    """It does if it is not the user's own, if the user's own checkout is in that folder, or is around that folder."""
+    shared = hub.path.parent
+    give(hub.path)
+    is_refused(hub.bd("--json", "list").error, shared / ".git", shared)
+    give(hub.path, uid=0)
+    give(shared)
+    give_all(shared / ".git", uid=0)
+    is_refused(hub.bd("--json", "list").error, shared, shared)
+    give_all(shared / ".git")
+    git(tmp_path, "init", "-q")
+    hub.bd("init", "--prefix", "bd").ok()
+    assert hub.json("where")["store"] == str(tmp_path / ".git" / "abacus") and not (hub.path / "abacus").exists()
+
+
 def test_git_dir_names_it_explicitly(repo):
     give_all(repo.path)
     env = {"GIT_DIR": repo.path / ".git"}

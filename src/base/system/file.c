@@ -128,7 +128,7 @@ enum err file_own_check(struct call *c, struct str path)
 	return file_fail(c, "open", path);
 }
 
-static enum err file_read_all(struct call *c, struct str path, int fd, struct str *out)
+enum err file_read_all(struct call *c, struct str path, int fd, struct str *out)
 {
 	enum { CHUNK = 64 * 1024 };
 	struct buf b = { .mem = &c->mem };
@@ -313,14 +313,29 @@ static struct str file_follow(struct arena *mem, struct str path)
 	return path;
 }
 
+/* The mode of the file; if it is new, `mode` without what the user's umask takes away. */
+static mode_t file_mode(struct arena *mem, struct str path, mode_t mode)
+{
+	struct stat st;
+	mode_t mask;
+
+	if (stat(arena_cstr(mem, path), &st) == 0)
+		return st.st_mode & 07777;
+	mask = umask(0);
+	umask(mask);
+	return mode & ~mask;
+}
+
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode)
 {
 	struct str target = file_follow(&c->mem, path);
-	struct stat st;
 
-	if (stat(arena_cstr(&c->mem, target), &st) == 0)
-		mode = st.st_mode & 07777;
-	return file_own_replace(c, target, content, mode);
+	return file_own_replace(c, target, content, file_mode(&c->mem, target, mode));
+}
+
+enum err file_replace_here(struct call *c, struct str path, struct str content, mode_t mode)
+{
+	return file_own_replace(c, path, content, file_mode(&c->mem, path, mode));
 }
 
 enum err file_output(struct call *c, struct str path, struct str content, mode_t mode)

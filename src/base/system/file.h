@@ -21,6 +21,11 @@ enum { FILE_MOST = 64 * 1024 * 1024 }; /* larger files are refused, not read */
  */
 enum err file_read(struct call *c, struct str path, struct str *out);
 
+/*
+ * Reads an open file. A negative `fd` is a failed open(), whose errno says whether the file exists.
+ */
+enum err file_read_all(struct call *c, struct str path, int fd, struct str *out);
+
 /* Reads standard input to its end, or until there are more than `most` bytes (0: no limit). */
 enum err file_read_input(struct call *c, size_t most, struct str *out);
 
@@ -65,10 +70,12 @@ bool file_write(int fd, struct str bytes);
 
 /*
  * Replaces one of the user's files atomically: a temporary file beside it is written, synced and
- * renamed over it. A symbolic link stays a link; its target is replaced. Only a regular file can be
- * replaced.
+ * renamed over it. It keeps its mode; a new one gets `mode`, as far as the umask allows. A symbolic
+ * link stays a link; its target is replaced, or, by file_replace_here(), nothing. Only a regular
+ * file can be replaced.
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
+enum err file_replace_here(struct call *c, struct str path, struct str content, mode_t mode);
 
 /* Writes a file that a command names: into a pipe or a device as it is, else as file_replace(). */
 enum err file_output(struct call *c, struct str path, struct str content, mode_t mode);

@@ -161,8 +161,8 @@ static enum err mirror_put_metadata(struct mirror *m)
 			json_value(&j, &v->item[i]);
 		}
 	json_end(&j);
-	return file_own_replace(m->c, path,
-				arena_fmt(&m->c->mem, STR_FMT "\n", STR_ARG(json_text(&j))), 0644);
+	return file_replace_here(m->c, path,
+				 arena_fmt(&m->c->mem, STR_FMT "\n", STR_ARG(json_text(&j))), 0644);
 }
 
 static enum err mirror_export(struct mirror *m, struct str *text)
@@ -200,7 +200,7 @@ static enum err mirror_write(struct mirror *m)
 	    (e = file_make_dir(m->c, m->dir, 0755)))
 		return e;
 	if ((!m->now.p || !str_eq(text, m->now)) &&
-	    (e = file_own_replace(m->c, m->path, text, 0644)))
+	    (e = file_replace_here(m->c, m->path, text, 0644)))
 		return e;
 	e = mirror_put_state(m->c, m->b, sha256_hex(&m->c->mem, text), STR_NONE);
 	return e ? e : mirror_put_metadata(m);

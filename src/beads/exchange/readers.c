@@ -33,7 +33,9 @@ enum err reader_refuse_link(struct call *c, struct str path, struct str whole)
 	if (!path_is_link(&c->mem, path))
 		return ERR_OK;
 	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' is a symbolic link", STR_ARG(path));
-	return call_step(c, "If you trust it, name the file: bd import " STR_FMT,
+	return call_step(c,
+			 "Import the file that it leads to only if you know that file. This shows "
+			 "where it leads: ls -l " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, whole)));
 }
 

@@ -1,14 +1,12 @@
 #include "beads/exchange/export.h"
 
 #include "base/map.h"
-#include "base/system/file.h"
-#include "base/system/path.h"
 #include "base/text/json.h"
 #include "continuity/memory.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/exchange/exchange_ops.h"
 #include "ops/ops.h"
-#include "store/place.h"
+#include "store/output.h"
 
 struct body {
 	struct str output;
@@ -69,31 +67,13 @@ enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count)
 	return ERR_OK;
 }
 
-/*
- * A cloned repository can bring a link under the name that the user gives. Through it, the export
- * would replace another file of the user. Links that stay inside of the worktree are followed.
- */
-static enum err exchange_check_output(struct call *c, struct str tree, struct str path)
+static enum err exchange_write(struct call *c, struct str output, struct str text)
 {
-	struct str root = tree.p ? path_real(&c->mem, tree) : STR_NONE, real;
+	enum err e = output_write(c, output, text);
 
-	if (!root.p || !path_within(root, path))
-		return ERR_OK;
-	real = path_real_part(&c->mem, path);
-	if (str_eq(real, path) || (path_within(root, real) && !place_is_reserved(c, root, real)))
-		return ERR_OK;
-	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads out of the worktree, to '" STR_FMT "'",
-		  STR_ARG(path), STR_ARG(real));
-	return call_step(c, "It is a link, perhaps one that came with the repository. Choose a "
-			    "file that is not a link, for example: bd export -o export.jsonl");
-}
-
-static enum err exchange_write(struct call *c, struct str tree, struct str output, struct str text)
-{
-	struct str path = path_resolve(&c->mem, c->dir, output);
-	enum err e = exchange_check_output(c, tree, path);
-
-	return e ? e : file_output(c, path, text, 0644);
+	if (e == ERR_UNSAFE_PATH)
+		call_step(c, "Choose a path without links, for example: bd export -o export.jsonl");
+	return e;
 }
 
 static enum err bead_export_run(struct call *c, struct stores *s, const void *body,
@@ -107,7 +87,7 @@ static enum err bead_export_run(struct call *c, struct stores *s, const void *bo
 	if (!e && in->format == EXPORT_BD)
 		e = exchange_add_memories(c, &made.text, &memories);
 	if (!e && in->output.p)
-		e = exchange_write(c, s->beads->repo.tree, in->output, made.text);
+		e = exchange_write(c, in->output, made.text);
 	if (e)
 		return e;
 	json_object(reply);

@@ -9,6 +9,7 @@
 #include "op/op.h"
 #include "ops/ops.h"
 #include "ops/upstream/upstream_ops.h"
+#include "store/folder.h"
 #include "store/git/git_hooks.h"
 #include "store/git/git_tool.h"
 #include "store/place.h"
@@ -71,6 +72,10 @@ static struct str git_hook_chained(struct call *c, struct str name)
 	if (file_read_regular(c, path, &text) || !text.p || str_has(text, STR("bd-shim")) ||
 	    str_has(text, STR("bd hook")) || access(arena_cstr(&c->mem, path), X_OK))
 		return STR_NONE;
+	if (folder_check_tracked(c, path)) { /* it came with the repository */
+		call_forgive(c);
+		return STR_NONE;
+	}
 	return path;
 }
 

@@ -4,6 +4,7 @@
 #include "beads/exchange/jsonl_merge.h"
 #include "op/op.h"
 #include "ops/ops.h"
+#include "store/output.h"
 
 /* bd merge: the merge driver for issues.jsonl that upstream's bd puts into Git's configuration. */
 
@@ -52,7 +53,7 @@ static enum err upstream_merge_run(struct call *c, struct stores *s, const void 
 	    (e = merge_read(c, in->theirs, &sides.theirs)))
 		return e;
 	merged = jsonl_merge(&c->mem, &sides);
-	if ((e = file_output(c, path_resolve(&c->mem, c->dir, in->out), merged, 0644)))
+	if ((e = output_write(c, in->out, merged)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "path", in->out);

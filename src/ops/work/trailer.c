@@ -9,6 +9,7 @@
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 #include "store/git/git_hooks.h"
+#include "store/output.h"
 
 struct body {
 	struct str file, source;
@@ -96,22 +97,38 @@ static enum err trailer_bead(struct call *c, const struct beads *b, struct str *
 	return ERR_OK;
 }
 
+/* No commit brings a link into the Git directory; ".git" itself may be a link of the user. */
+static enum err trailer_check(struct call *c, const struct beads *b, struct str path)
+{
+	if (b->repo.gitdir.n && path_within(b->repo.gitdir, path))
+		return output_check_owners(c, path);
+	return output_check(c, path);
+}
+
+static enum err trailer_write(struct call *c, const struct beads *b, struct str path,
+			      struct str bead)
+{
+	struct str text, changed = { 0 };
+	enum err e = trailer_check(c, b, path);
+
+	if (!e && !(e = file_read_regular(c, path, &text)) && text.p)
+		changed = trailer_add(&c->mem, text, bead);
+	return e || !changed.p ? e : file_replace(c, path, changed, 0600);
+}
+
 static enum err project_work_trailer_run(struct call *c, struct stores *s, const void *body,
 					 struct json *reply)
 {
 	const struct body *in = body;
-	struct str path = path_resolve(&c->mem, c->dir, in->file), text, bead = { 0 }, changed;
+	struct str bead = { 0 };
 	struct beads b;
 	enum err e = beads_home(c, &b);
 
 	(void)s;
 	if (!e && !str_is(in->source, "merge"))
 		e = trailer_bead(c, &b, &bead);
-	if (!e && bead.p && !(e = file_read_regular(c, path, &text)) && text.p) {
-		changed = trailer_add(&c->mem, text, bead);
-		if (changed.p)
-			e = file_replace(c, path, changed, 0600);
-	}
+	if (!e && bead.p)
+		e = trailer_write(c, &b, path_resolve(&c->mem, c->dir, in->file), bead);
 	json_object(reply);
 	json_put_str(reply, "bead", bead);
 	json_end(reply);

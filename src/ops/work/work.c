@@ -13,6 +13,8 @@
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 #include "store/agent_files.h"
+#include "store/db/bead_ready.h"
+#include "store/output.h"
 
 struct body {
 	struct str id, path, reason;
@@ -260,7 +262,7 @@ static enum err work_read_bead(struct work *w, struct str text)
 	if (!(e = find_bead(w->c, &b, text, &row)) && !(e = edit_begin(w->c, &b, row, &edit))) {
 		w->now.bead = row->id;
 		w->title = row->title;
-		w->held = row->status == BEAD_IN_PROGRESS && str_eq(row->assignee, w->c->actor);
+		w->held = bead_row_claimed(row, w->c->now_ms) && str_eq(row->assignee, w->c->actor);
 		w->touches = bead_touches(&w->c->mem, &edit.now, &w->touch_count);
 	}
 	w->b.home = b.home;
@@ -345,7 +347,8 @@ static enum err work_begin(struct call *c, const struct body *in, struct json *r
 	w.now.tree = w.now.linked ? work_tree_path(&w, in) : w.b.repo.tree;
 	if (!in->no_branch)
 		w.now.branch = arena_fmt(&c->mem, "work/" STR_FMT, STR_ARG(w.now.bead));
-	if ((e = current_put(c, w.b.home, &w.now)))
+	if ((in->path.p && (e = output_check(c, w.now.tree))) ||
+	    (e = current_put(c, w.b.home, &w.now)))
 		return e;
 	if ((e = work_do(&w, in))) {
 		struct call before = call_save(c);

@@ -113,6 +113,12 @@ static enum err repo_branch_worktree(struct call *c, struct repo *r,
 		call_fail(c, ERR_ALREADY_EXISTS, "'" STR_FMT "' exists already", STR_ARG(path));
 		return call_step(c, "Choose another folder for the worktree: --path FOLDER.");
 	}
+	if (git_branch_is_checked_out(ref) == 1) {
+		call_fail(c, ERR_ALREADY_EXISTS, "the branch '%s' is checked out already",
+			  git_reference_shorthand(ref));
+		return call_step(c, "Switch to another branch there, then run the command again: "
+				    "git switch -");
+	}
 	name = repo_worktree_name(c, r, path, &at);
 	git_worktree_add_options_init(&options, GIT_WORKTREE_ADD_OPTIONS_VERSION);
 	options.ref = ref;
@@ -134,6 +140,7 @@ enum err repo_branch(struct call *c, struct repo *r, struct repo_branch *branch)
 	enum err e = ERR_OK;
 	bool made;
 
+	repo_set_umask(r);
 	if (!repo_head_commit(r, &head)) {
 		branch->note = STR("the repository has no commit yet, so no branch was made");
 		return ERR_OK;

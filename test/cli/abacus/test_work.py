@@ -237,3 +237,13 @@ def test_the_section_keeps_an_existing_hook(repo):
     assert commit(repo.path, "x", AMBER) == f"x\n\nBead: {bead}\nmine"
     repo.bd("config", "set", "commit.trailer", "false", env=AMBER).ok()
     assert hook.read_text() == "#!/bin/sh\necho mine >>\"$1\"\n"
+
+
+def test_a_worktree_of_a_branch_that_is_checked_out_names_the_command_that_helps(repo):
+    bead = create(repo, "One")
+    work(repo, bead).ok()
+    work(repo, "stop").ok()
+    error = repo.run("work", bead, "--worktree", program="abacus", env=AMBER).err
+    assert f"error: the branch 'work/{bead}' is checked out already" in error and error.strip().endswith(": git switch -")
+    git(repo.path, "switch", "-q", "-")
+    assert work(repo, bead, "--worktree").ok().json["worktree"].endswith(f"-{bead}")

@@ -192,3 +192,17 @@ def test_markdown_has_a_section_for_each_bead(repo):
     text = exported(repo, "--format", "md").decode()
     assert text.startswith("## bd-1: hello\n\n- Status: open\n- Priority: 2\n- Type: task\n")
     assert "\n### Description\n\nwhy\n" in text
+
+
+def test_a_new_export_has_the_permissions_that_the_umask_allows(repo):
+    repo.create("One")
+    old = os.umask(0o077)
+    try:
+        repo.bd("export", "-o", "private.jsonl").ok()
+        os.umask(0o022)
+        repo.bd("export", "-o", "public.jsonl").ok()
+        (repo.path / "public.jsonl").chmod(0o640)
+        repo.bd("export", "-o", "public.jsonl").ok()
+    finally:
+        os.umask(old)
+    assert [oct(os.stat(repo.path / name).st_mode & 0o777) for name in ("private.jsonl", "public.jsonl")] == ["0o600", "0o640"]
