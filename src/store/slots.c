@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/system/file.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "store/exposed.h"
 #include "store/user_folder.h"
 
 enum {
@@ -50,7 +52,7 @@ static struct str slots_path(struct call *c, struct str folder, struct str name,
 static enum err slots_count(struct call *c, struct str folder, struct str name, int64_t *out)
 {
 	struct str text;
-	enum err e = file_own_read(c, slots_path(c, folder, name, ".count"), &text);
+	enum err e = exposed_read(c, slots_path(c, folder, name, ".count"), &text);
 
 	*out = 0;
 	if (!e && text.p && (!number_int(str_trim(text), out) || *out < 0 || *out > SLOTS_MOST))
@@ -114,10 +116,15 @@ static int64_t slot_count_locked(int fd, off_t from, off_t to, int depth)
 /* Without O_CLOEXEC: the command that the process becomes keeps the locks. */
 static enum err slot_open(struct call *c, struct str path, int *fd)
 {
+	enum err e;
+
 	*fd = open(arena_cstr(&c->mem, path), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-	return *fd >= 0 ? ERR_OK :
-			  call_fail(c, ERR_INTERNAL_ERROR, "cannot open '" STR_FMT "': %s",
-				    STR_ARG(path), strerror(errno));
+	if (*fd < 0)
+		return call_fail(c, ERR_INTERNAL_ERROR, "cannot open '" STR_FMT "': %s",
+				 STR_ARG(path), strerror(errno));
+	if ((e = exposed_check_open(c, path, *fd)))
+		file_close(fd);
+	return e;
 }
 
 /* --- taking --- */
@@ -344,11 +351,21 @@ static void slot_read_holder(struct call *c, int fd, int64_t slot, int64_t pid,
 	*tail = one;
 }
 
+/* -1: no process has ever used the file, or it is not safe. */
+static int slot_open_existing(struct call *c, struct str path)
+{
+	int fd = open(arena_cstr(&c->mem, path), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || !exposed_safe(&st)))
+		file_close(&fd);
+	return fd;
+}
+
 static void slot_read_resource(struct call *c, struct str folder, struct slot_resource *out)
 {
-	enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC };
 	int64_t pid = 0;
-	int fd = open(arena_cstr(&c->mem, slots_path(c, folder, out->name, ".held")), FLAGS);
+	int fd = slot_open_existing(c, slots_path(c, folder, out->name, ".held"));
 
 	for (int64_t slot = 0; fd >= 0 && slot < SLOTS_MOST; slot++) {
 		off_t at = slot_locked(fd, (off_t)slot, SLOTS_MOST, NULL);
@@ -360,7 +377,7 @@ static void slot_read_resource(struct call *c, struct str folder, struct slot_re
 	}
 	if (fd >= 0)
 		close(fd);
-	fd = open(arena_cstr(&c->mem, slots_path(c, folder, out->name, ".queue")), FLAGS);
+	fd = slot_open_existing(c, slots_path(c, folder, out->name, ".queue"));
 	if (fd < 0)
 		return;
 	/* the first of the queue waits for slots, the others for their turn */

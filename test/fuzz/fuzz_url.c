@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct str text = fuzz_text(data, size), hidden = url_hide(&mem, text), decoded;
 
 	rule(str_eq(url_hide(&mem, hidden), hidden), "hiding twice hides no more");
-	if (!memchr(text.p, '@', text.n) && !memchr(text.p, '?', text.n))
+	if (!memchr(text.p, '@', text.n) && !memchr(text.p, '?', text.n) &&
+	    !memchr(text.p, '%', text.n))
 		rule(str_eq(hidden, text), "a text without URLs stays as it is");
 	if (!has_end(text) && !memchr(text.p, '\0', text.n))
 		check_one(&mem, text);

@@ -146,7 +146,15 @@ def test_no_error_contains_the_password(anna, remote, how, status):
     "http://anna:{}%@127.0.0.1:1/x.git", "file://anna:{}@localhost/nonexistent", "http:/anna:{}@127.0.0.1/x.git",
     "http:\\\\anna:{}@127.0.0.1/x.git", "anna:{}@127.0.0.1:x.git", "anna:{}@127.0.0.1/x.git",
     "anna@example.com:{}@127.0.0.1:x.git", "ssh:/anna:{}@127.0.0.1/x.git", "ssh://anna:{}/y@127.0.0.1/x.git",
-    "anna:{}@127.0.0.1://x.git", "http:/127.0.0.1/x.git?private_token={}", "http://anna:a b{}@127.0.0.1:1/x.git"])
+    "anna:{}@127.0.0.1://x.git", "http:/127.0.0.1/x.git?private_token={}", "http://anna:a b{}@127.0.0.1:1/x.git",
+    "https:///anna:{}@127.0.0.1/x.git", "http:////anna:{}@127.0.0.1/x.git", "ssh:///anna:{}@127.0.0.1/x.git",
+    "git:///anna:{}@127.0.0.1/x.git", "https:///{}@127.0.0.1/x.git", "http://anna:{}%40127.0.0.1:1/x.git",
+    "ssh://anna:{}%40127.0.0.1/x.git", "http://127.0.0.1:1/http://anna:{}@127.0.0.1/x.git",
+    "[anna:{}@127.0.0.1]:x.git", "[anna:{}@127.0.0.1:22]:x.git", "[anna:{}]@127.0.0.1:x.git",
+    "[[anna:{}@127.0.0.1]]:x.git", "[anna:{}@127.0.0.1:x.git", "[anna:{}]@127.0.0.1", "[anna:{}%40127.0.0.1]:x.git",
+    "anna%3a{}@127.0.0.1:x.git", "anna:{}%40127.0.0.1:x.git", "ssh://anna%3A{}@127.0.0.1/x.git",
+    "ssh://anna%3a{}%40127.0.0.1/x.git", "ssh://[anna:{}%40127.0.0.1]/x.git", "ssh://[anna:{}@127.0.0.1]/x.git",
+    "anna@example.com:bea:{}@127.0.0.1/x.git"])
 def test_no_error_about_an_unusable_address_contains_the_password(anna, tmp_path, url):
     """Neither does the argument list of the ssh that would be started for it."""
     fake, words = tmp_path / "fake-ssh", tmp_path / "words"

@@ -72,6 +72,7 @@ AMBIGUOUS = {
     "a signed Content-Length": lambda r: r.length.__setitem__(0, f"Content-Length: +{len(BODY)}"),
     "Content-Length and Transfer-Encoding": chunked("Content-Length: 2", "Transfer-Encoding: chunked"),
     "Transfer-Encoding and Content-Length": chunked("Transfer-Encoding: chunked", f"Content-Length: {len(CHUNKS)}"),
+    "no Host header": lambda r: r.headers.pop(0),
     "two Transfer-Encoding headers": chunked("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
     "Transfer-Encoding that is not chunked alone": chunked("Transfer-Encoding: gzip, chunked"),
     "Transfer-Encoding with an unknown word": chunked("Transfer-Encoding: xchunked"),

@@ -10,17 +10,21 @@
 
 /*
  * The text, safe to show or log: possible secrets of the URLs in it are replaced with "***", also
- * if the scheme is mistyped or missing ("http:/user:password@host"). A URL ends at a space, a quote
- * or an angle bracket. In a malformed URL, too much is hidden rather than too little.
+ * if the scheme is mistyped or missing ("http:/user:password@host"), or the '@' or ':' is escaped. A
+ * URL ends at a space, a quote or an angle bracket. In a malformed URL, too much is hidden rather
+ * than too little.
  */
 struct str url_hide(struct arena *mem, struct str text);
 
 /* Like url_hide(), for a text that is a single URL, whatever characters it contains. */
 struct str url_shown(struct arena *mem, struct str url);
 
+/* The length of [user@]host in an address of the form [user@]host:path. */
+size_t url_scp_host_length(struct str address);
+
 /*
  * Does an address of the form [user@]host:path look like user:password@host, so that it is
- * ambiguous? A path with '@' is unambiguous if the address names a user.
+ * ambiguous? A path with '@' is unambiguous if the address names a user, and the path has no colon.
  */
 bool url_scp_has_password(struct str address);
 

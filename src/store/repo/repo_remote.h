@@ -83,4 +83,7 @@ bool ssh_address(struct str url);
 /* The error output of ssh; "" if none. */
 const char *ssh_complaint(void);
 
+/* "git push --force origin REF" */
+struct str remote_force_command(struct call *c, const struct remote *m, struct str ref);
+
 #endif

@@ -77,7 +77,4 @@ enum err remote_refuse_broken(struct call *c, struct remote *m, struct str ref, 
 /* The ref cannot be created: Git allows no ref below another. */
 enum err remote_refuse_room(struct call *c, struct remote *m, struct str ref, struct str other);
 
-/* "git push --force origin REF" */
-struct str remote_force_command(struct call *c, const struct remote *m, struct str ref);
-
 #endif

@@ -75,14 +75,12 @@ static struct address parse_url(struct arena *mem, struct str rest)
 static struct address repo_ssh_parse(struct arena *mem, struct str url)
 {
 	const char *scheme = strstr(arena_cstr(mem, url), "://");
-	size_t colon = 0;
+	size_t colon = url_scp_host_length(url);
 
 	if (scheme)
 		return parse_url(mem, arena_copy(mem, str_of(scheme + 3)));
-	while (url.p[colon] != ':' || (url.p[0] == '[' && !memchr(url.p, ']', colon)))
-		colon++;
 	return (struct address){ .host = bare_host(mem, str_head(url, colon)),
-				 .path = str_skip(url, colon + 1) };
+				 .path = str_skip(url, colon < url.n ? colon + 1 : url.n) };
 }
 
 /* Quotes a word for the remote shell. */
@@ -286,7 +284,7 @@ static const char *repo_ssh_fault(struct str url, const struct address *a)
 		if (str_is(a->host, *s) &&
 		    (str_starts(a->path, STR("/")) || str_starts(a->path, STR("\\"))))
 			return "after the ':' of a URL there are two slashes, as in https://";
-	if (scp && url_scp_has_password(url))
+	if (url_scp_has_password(scp ? url : a->host))
 		return "it looks as if there were a password in it, and ssh takes none: write it "
 		       "as USER@HOST:PATH or ssh://USER@HOST/PATH";
 	for (size_t i = 0; i < a->port.n; i++)

@@ -37,6 +37,19 @@ static void url_hide_leaves_no_secret_in_a_text(void **state)
 		{ "(http://anna:pw@host/x)", "(http://***@host/x)" },
 		{ "anna@host:x.git", "anna@host:x.git" },
 		{ "host:/srv/x.git: no", "host:/srv/x.git: no" },
+		{ "https:///anna:pw@host/x", "https:///***@host/x" },
+		{ "https:////token@host/x", "https:////***@host/x" },
+		{ "ssh://\\anna:pw@host/x", "ssh://\\***@host/x" },
+		{ "https://host/https://anna:pw@host/x", "https://***@host/x" },
+		{ "http://anna:pw%40host:1/x", "http://***@host:1/x" },
+		{ "http://anna:pw%2540host/x", "http://***@host/x" },
+		{ "http://token%40host/a%40b", "http://***@host/a%40b" },
+		{ "http://host/a%40b%3", "http://host/a%40b%3" },
+		{ "anna%3apw@host:x", "***@host:x" },
+		{ "anna%253Apw%40host:x", "***@host:x" },
+		{ "anna%3apw://x@host/x", "***@host/x" },
+		{ "[anna:pw@host]:x", "***@host]:x" },
+		{ "anna%40corp@host:x", "anna%40corp@host:x" },
 	};
 	struct arena mem = { 0 };
 
@@ -72,6 +85,20 @@ static void url_scp_has_password_where_a_user_and_a_host_are_likely(void **state
 		{ "anna@host:x.git", false },
 		{ "host:x.git", false },
 		{ "[::1]:x.git", false },
+		{ "[anna@::1]:a@b.git", false },
+		{ "[anna@::1", false },
+		{ "anna%40corp@host:x", false },
+		{ "[anna:pw@host]:x.git", true },
+		{ "[anna:pw@host:22]:x.git", true },
+		{ "[anna:pw]@host:x.git", true },
+		{ "[[anna:pw@host]]:x.git", true },
+		{ "[anna:pw@host:x.git", true },
+		{ "[anna:pw%40host]:x.git", true },
+		{ "[::1]:anna:pw@host", true },
+		{ "anna@host:bea:pw@host/x", true },
+		{ "anna%3apw@host:x", true },
+		{ "anna%253Apw%2540host:x", true },
+		{ "anna:pw%40host:x", true },
 		{ "x", false },
 		{ "", false },
 	};
@@ -91,6 +118,8 @@ static void url_drop_password_keeps_the_rest(void **state)
 		{ "https://anna:pw@host/x", "https://anna@host/x" },
 		{ "ssh://anna:p@w@host:22/x", "ssh://anna@host:22/x" },
 		{ "ssh://host:22/a@b", "ssh://host:22/a@b" },
+		{ "ssh://anna%3Apw@host/x", "ssh://anna@host/x" },
+		{ "ssh://anna%40corp@host/x", "ssh://anna%40corp@host/x" },
 		{ "host:path", "host:path" },
 	};
 	struct arena mem = { 0 };
@@ -111,6 +140,9 @@ static void url_secret_is_the_password_or_a_token(void **state)
 	assert_null(url_secret(STR("/a/folder@x")).p);
 	assert_str(url_secret(STR("http:/anna:pw@host/x")), "pw");
 	assert_str(url_secret(STR("anna:pw@host:x")), "pw");
+	assert_str(url_secret(STR("anna%3apw@host:x")), "pw");
+	assert_str(url_secret(STR("a%3ab:pw%40host:x")), "pw");
+	assert_str(url_secret(STR("https:///anna:pw@host/x")), "pw");
 	assert_null(url_secret(STR("anna@host:a@b")).p);
 }
 
