@@ -23,7 +23,7 @@ struct mail {
 	bool requires_ack;
 	int64_t created_ms, read_ms, acked_ms; /* 0: not yet */
 	struct str machine; /* the name of the machine that it was sent on; absent: this one */
-	struct str via;     /* the id of the machine that its last state came from; or absent */
+	struct str via;     /* the id of the machine whose log its last line came from; or absent */
 	bool again;         /* its line repeats the state before it, with other times */
 	struct mail *next;
 };

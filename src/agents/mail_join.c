@@ -65,40 +65,105 @@ static struct str mail_line_id(struct call *c, struct str line)
 	return m ? m->id : STR_NONE;
 }
 
-/* The bytes that messages of one machine occupy in a mailbox. */
-static int64_t *mail_join_bytes(struct call *c, struct mail_join_box *b, struct str machine)
+/* What a mailbox has of a message. */
+struct mail_join_known {
+	struct str line;    /* its last one */
+	struct str machine; /* that its first line came from; absent: this one */
+	int64_t reserved;   /* bytes for the steps that it has not taken yet */
+};
+
+/*
+ * Reading and acking a message append the whole message again, and commands here must be able to do
+ * so. Each step adds a time to the line.
+ */
+static int64_t mail_join_reserve(size_t line, enum mail_state state)
 {
-	void **at = map_put(&b->bytes, machine);
+	enum { STEP_MORE = 64 };
+
+	return (int64_t)(MAIL_ACKED - state) * ((int64_t)line + STEP_MORE);
+}
+
+static int64_t *mail_join_taken(struct call *c, struct mail_join_box *b, struct str machine)
+{
+	void **at = map_put(&b->taken, machine);
 
 	if (!*at)
 		*at = arena_new(&c->mem, int64_t);
 	return *at;
 }
 
+static void mail_join_take(struct call *c, struct mail_join_box *b, struct str machine,
+			   int64_t bytes)
+{
+	*mail_join_taken(c, b, machine) += bytes;
+	b->taken_all += bytes;
+}
+
+/*
+ * Counts a line towards the share of the machine that it came from. A line that was written here
+ * counts towards the share of the machine that sent the message.
+ */
+static void mail_join_see(struct call *c, struct mail_join_box *b, struct str id, struct str line)
+{
+	struct str via = mail_member(line, STR(",\"via\":\""));
+	void **at = map_put(&b->known, id);
+	struct mail_join_known *known = *at;
+
+	if (!known) {
+		*at = known = arena_new(&c->mem, struct mail_join_known);
+		*known = (struct mail_join_known){ .machine = via };
+	}
+	known->line = line;
+	if (!via.n)
+		via = known->machine;
+	if (via.n)
+		mail_join_take(c, b, via, (int64_t)line.n + 1);
+}
+
+/* Reserves room for the next steps of the messages that other machines have sent. */
+static void mail_join_reserve_all(struct call *c, struct mail_join_box *b)
+{
+	for (size_t i = 0; i < b->known.count; i++) {
+		struct mail_join_known *known = b->known.entry[i].value;
+		int state =
+			names_exact(&mail_states, mail_member(known->line, STR(",\"state\":\"")));
+
+		if (!known->machine.n)
+			continue;
+		known->reserved = mail_join_reserve(
+			known->line.n, state < 0 ? MAIL_UNREAD : (enum mail_state)state);
+		b->reserved += known->reserved;
+		mail_join_take(c, b, known->machine, known->reserved);
+	}
+}
+
 /* One pass through the record, whatever the number of messages that are joined. */
 static enum err mail_join_scan(struct call *c, struct agent_files *f, struct mail_join_box *b)
 {
 	struct str text, line;
-	enum err e = agent_file_read(c, f, mailbox_record(c, &b->box), &text);
+	enum err e = agent_file_read(c, f, mailbox_file(c, b->box.agent), &text);
 
 	b->size = (int64_t)text.n;
 	while (!e && agent_line_next(&text, &line)) {
-		struct str id = mail_line_id(c, line), via;
-		struct str *last;
-		void **at;
+		struct str id = mail_line_id(c, line);
 
-		if (!id.n)
-			continue;
-		at = map_put(&b->last, id);
-		if (!*at)
-			*at = arena_new(&c->mem, struct str);
-		last = *at;
-		*last = line;
-		via = mail_member(line, STR(",\"via\":\""));
-		if (via.n)
-			*mail_join_bytes(c, b, via) += (int64_t)line.n;
+		if (id.n)
+			mail_join_see(c, b, id, line);
 	}
+	mail_join_reserve_all(c, b);
 	return e;
+}
+
+/* A full record is not opened: it may be too large to be read, and must not stop the other facts. */
+static enum err mail_join_open(struct mail_joining *k, struct str agent, struct mail_join_box *b)
+{
+	struct call *c = k->c;
+	enum err e = agent_file_size(c, k->files, mailbox_file(c, agent), &b->size);
+
+	b->full = b->size > AGENT_RECORD_FULL;
+	if (e || b->full || (e = mailbox_open(c, k->files, agent, &b->box)))
+		return e;
+	return mail_join_scan(c, k->files, b);
 }
 
 static enum err mail_join_box(struct mail_joining *k, struct str agent, struct mail_join_box **out)
@@ -112,9 +177,8 @@ static enum err mail_join_box(struct mail_joining *k, struct str agent, struct m
 	if (*out)
 		return ERR_OK;
 	*out = arena_new(&c->mem, struct mail_join_box);
-	**out = (struct mail_join_box){ .lines.mem = &c->mem, .last = none, .bytes = none };
-	if ((e = mailbox_open(c, k->files, agent, &(*out)->box)) ||
-	    (e = mail_join_scan(c, k->files, *out)))
+	**out = (struct mail_join_box){ .lines.mem = &c->mem, .known = none, .taken = none };
+	if ((e = mail_join_open(k, agent, *out)))
 		return e;
 	*at = *out;
 	return ERR_OK;
@@ -123,15 +187,19 @@ static enum err mail_join_box(struct mail_joining *k, struct str agent, struct m
 /* --- joining --- */
 
 /*
- * The messages of one other machine may fill a third of a mailbox, and those of all others together
- * two thirds. So no push can keep the agents of this machine from writing to each other.
+ * The lines that one other machine causes may fill a third of a mailbox, and those of all others
+ * together two thirds. So no push can keep the agents of this machine from writing to each other.
+ * A step for which room was reserved takes no more of the shares.
  */
-static bool mail_join_fits(const struct mail_join_box *b, int64_t *of_machine, size_t more)
+static bool mail_join_fits(const struct mail_join_box *b, int64_t taken, int64_t more, size_t lines)
 {
 	enum { THIRD = AGENT_RECORD_FULL / 3 };
+	int64_t size = b->size + (int64_t)b->lines.n;
 
-	return *of_machine + (int64_t)more <= THIRD &&
-	       b->size + (int64_t)b->lines.n + (int64_t)more <= 2 * (int64_t)THIRD;
+	if (taken + more > THIRD || b->taken_all + more > 2 * (int64_t)THIRD)
+		return false;
+	return more > 0 ? size + b->reserved + more <= 2 * (int64_t)THIRD :
+			  size + (int64_t)lines <= AGENT_RECORD_FULL;
 }
 
 /* Every line is one step after the line before it, so an acked message has three. */
@@ -159,22 +227,41 @@ static struct str mail_join_lines(struct call *c, const struct mailbox *box,
 
 /* As the record has it; NULL: it does not. Adopting other programs' states has changed the box. */
 static const struct mail *mail_join_find(struct call *c, const struct mail_join_box *b,
-					 struct str id)
+					 struct str id, const struct mail_join_known *known)
 {
-	void **fresh = map_find(&b->box.fresh, id), **at = map_find(&b->last, id);
-	const struct str *line = at ? *at : NULL;
+	void **fresh = map_find(&b->box.fresh, id);
 
-	return fresh ? *fresh : line ? mailbox_decode(&c->mem, *line) : NULL;
+	return fresh ? *fresh : known ? mailbox_decode(&c->mem, known->line) : NULL;
+}
+
+/* Adds the lines that move a message from one state (NULL: it is new) to another. */
+static bool mail_join_add(struct call *c, struct mail_join_box *b,
+			  const struct mail_join_known *known, const struct mail *from,
+			  const struct mail *to)
+{
+	struct str lines = mail_join_lines(c, &b->box, from, to),
+		   machine = known && known->machine.n ? known->machine : to->via;
+	int64_t before = known ? known->reserved : 0, after = 0, more;
+
+	if (!known || known->machine.n)
+		after = mail_join_reserve(mailbox_line(c, &b->box, to).lines.n, to->state);
+	more = (int64_t)lines.n + after - before;
+	if (!mail_join_fits(b, *mail_join_taken(c, b, machine), more, lines.n))
+		return false;
+	mail_join_take(c, b, machine, more);
+	b->reserved += after - before;
+	buf_put(&b->lines, lines);
+	return true;
 }
 
 enum err mail_join(struct mail_joining *k, const struct mail *m, bool *left_out)
 {
 	struct call *c = k->c;
+	const struct mail_join_known *known;
 	const struct mail *here;
 	struct mail both = *m;
 	struct mail_join_box *b;
-	struct str lines;
-	int64_t *taken;
+	void **at;
 	enum err e;
 
 	*left_out = false;
@@ -182,19 +269,18 @@ enum err mail_join(struct mail_joining *k, const struct mail *m, bool *left_out)
 		return ERR_OK;
 	if ((e = agent_files_begin(c, k->files)) || (e = mail_join_box(k, m->to, &b)))
 		return e;
-	here = mail_join_find(c, b, m->id);
+	*left_out = b->full;
+	if (b->full)
+		return ERR_OK;
+	at = map_find(&b->known, m->id);
+	known = at ? *at : NULL;
+	here = mail_join_find(c, b, m->id, known);
 	if (here)
 		both = mail_join_states(here, m);
 	if (here && both.state == here->state && both.read_ms == here->read_ms &&
 	    both.acked_ms == here->acked_ms && str_eq(both.from, here->from))
 		return ERR_OK;
-	lines = mail_join_lines(c, &b->box, here, &both);
-	taken = mail_join_bytes(c, b, m->via);
-	*left_out = !here && !mail_join_fits(b, taken, lines.n);
-	if (*left_out)
-		return ERR_OK;
-	*taken += (int64_t)lines.n;
-	buf_put(&b->lines, lines);
+	*left_out = !mail_join_add(c, b, known, here, &both);
 	return ERR_OK;
 }
 
@@ -207,7 +293,7 @@ enum err mail_join_end(struct mail_joining *k)
 		struct mail_join_box *b = k->boxes.entry[i].value;
 
 		if (b && b->lines.n &&
-		    !(e = agent_file_append(c, k->files, mailbox_record(c, &b->box),
+		    !(e = agent_file_append(c, k->files, mailbox_file(c, b->box.agent),
 					    buf_str(&b->lines))))
 			e = mailbox_settle(c, k->files, &b->box);
 	}

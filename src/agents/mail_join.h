@@ -13,16 +13,19 @@ struct mail_joining {
 
 struct mail_join_box {
 	struct mailbox box;
-	struct map last;  /* by message: its last line in the record */
-	struct map bytes; /* by machine: the size of its lines in the record */
-	int64_t size;     /* of the record */
-	struct buf lines; /* to be appended */
+	struct map known;  /* by message: struct mail_join_known */
+	struct map taken;  /* by machine: the bytes that count towards its share */
+	int64_t taken_all; /* by all other machines */
+	int64_t reserved;  /* the part of `taken_all` that is not in the record yet */
+	int64_t size;      /* of the record */
+	bool full;         /* nothing can be added to the record, so it was not read */
+	struct buf lines;  /* to be appended */
 };
 
 /*
  * A message is stored if it is new, and moved forward if its state is later here or there; once in
  * a joining. One that could not have been sent here is ignored. `left_out`: the mailbox has no room
- * for more messages of that machine.
+ * for more lines of that machine.
  */
 enum err mail_join(struct mail_joining *k, const struct mail *m, bool *left_out);
 

@@ -60,14 +60,9 @@ struct mail *mailbox_decode(struct arena *mem, struct str line)
 
 /* --- files --- */
 
-static struct str stream_of(struct call *c, struct str agent)
+struct str mailbox_file(struct call *c, struct str agent)
 {
 	return arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agent));
-}
-
-struct str mailbox_record(struct call *c, const struct mailbox *box)
-{
-	return stream_of(c, box->agent);
 }
 
 static struct str index_of(struct call *c, struct str id)
@@ -175,7 +170,7 @@ static void mailbox_apply(struct mailbox *box, struct mail *m)
  * since, and is read from its start. */
 static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox *box)
 {
-	struct str name = stream_of(c, box->agent), text, rest, line;
+	struct str name = mailbox_file(c, box->agent), text, rest, line;
 	int64_t from = box->known ? box->known - 1 : 0;
 	struct agent_skips skips = { 0 };
 	enum err e = agent_file_read_from(c, f, name, from, &text);
@@ -262,7 +257,7 @@ static enum err mailbox_adopt(struct call *c, struct agent_files *f, struct mail
 	}
 	if (!lines.n || f->lock.fd < 0 || f->pending_count)
 		return ERR_OK;
-	e = agent_file_append(c, f, stream_of(c, box->agent), buf_str(&lines));
+	e = agent_file_append(c, f, mailbox_file(c, box->agent), buf_str(&lines));
 	return e ? e : apply_rest(c, f, box);
 }
 
@@ -274,12 +269,12 @@ static enum err load_box(struct call *c, struct agent_files *f, struct str agent
 	enum err e = agent_file_read(c, f, box_of(c, agent), &text);
 
 	*out = empty_box(c, agent);
-	if (e || (e = agent_file_size(c, f, stream_of(c, agent), size)))
+	if (e || (e = agent_file_size(c, f, mailbox_file(c, agent), size)))
 		return e;
 	if (!read_box(c, text, out))
 		*out = empty_box(c, agent);
 	if (out->known > *size) { /* the index still has each message */
-		agent_file_warn_shortened(c, stream_of(c, agent));
+		agent_file_warn_shortened(c, mailbox_file(c, agent));
 		*out = empty_box(c, agent);
 	}
 	out->begun = text.p;
@@ -321,7 +316,7 @@ static enum err mailbox_catch_up(struct call *c, struct agent_files *f, struct m
 
 struct agent_append mailbox_line(struct call *c, const struct mailbox *box, const struct mail *m)
 {
-	return (struct agent_append){ .name = stream_of(c, box->agent),
+	return (struct agent_append){ .name = mailbox_file(c, box->agent),
 				      .lines = mailbox_text_of(c, m) };
 }
 
@@ -346,7 +341,7 @@ enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
 	buf_put(&lines, mailbox_text_of(c, m));
 	if (then)
 		buf_put(&lines, mailbox_text_of(c, then));
-	e = agent_file_append(c, f, stream_of(c, box->agent), buf_str(&lines));
+	e = agent_file_append(c, f, mailbox_file(c, box->agent), buf_str(&lines));
 	return e ? e : mailbox_settle(c, f, box);
 }
 
@@ -369,7 +364,7 @@ static enum err mailbox_search(struct call *c, struct agent_files *f, struct str
 static enum err mailbox_last(struct call *c, struct agent_files *f, const struct mailbox *box,
 			     struct mail **m)
 {
-	struct lines_back back = { .f = f, .name = stream_of(c, box->agent) };
+	struct lines_back back = { .f = f, .name = mailbox_file(c, box->agent) };
 	struct str id = (*m)->id, line;
 	enum err e;
 
@@ -441,7 +436,7 @@ struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f, st
 {
 	int64_t size = 0;
 
-	return (struct mailbox_walk){ .back = { .f = f, .name = stream_of(c, agent) },
+	return (struct mailbox_walk){ .back = { .f = f, .name = mailbox_file(c, agent) },
 				      .seen.mem = &c->mem,
 				      .adopts = !agent_file_size(c, f, box_of(c, agent), &size) &&
 						!size };
@@ -504,7 +499,7 @@ static void mailbox_each_line(struct call *c, struct str text, int64_t at, struc
 enum err mailbox_each(struct call *c, struct agent_files *f, struct str agent, int64_t *from,
 		      struct str about, mail_each *each, void *arg)
 {
-	struct str name = stream_of(c, agent), text;
+	struct str name = mailbox_file(c, agent), text;
 	struct agent_skips skips = { 0 };
 	enum err e;
 

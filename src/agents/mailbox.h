@@ -26,8 +26,8 @@ struct mailbox {
 
 enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, struct mailbox *out);
 
-/* The name of the record. */
-struct str mailbox_record(struct call *c, const struct mailbox *box);
+/* The name of an agent's record. */
+struct str mailbox_file(struct call *c, struct str agent);
 
 /* A line of a record; NULL: it is no message, and no memory was taken. */
 struct mail *mailbox_decode(struct arena *mem, struct str line);

@@ -31,8 +31,7 @@ enum err mailbox_move(struct call *c, struct agent_files *f, struct str from, st
 				    .kept.mem = &c->mem,
 				    .from_box.agent = from,
 				    .to_box.agent = to };
-	struct str stream = arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(from)),
-		   target = arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(to));
+	struct str stream = mailbox_file(c, from), target = mailbox_file(c, to);
 	int64_t at = 0;
 	enum err e;
 

@@ -282,10 +282,8 @@ static void mend_inboxes(struct mend_mending *k)
 			map_put(&all, ids[i]);
 	call_forgive(c);
 	for (size_t i = 0; i < all.count; i++)
-		mend_look_at(
-			k,
-			arena_fmt(&c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(all.entry[i].key)),
-			all.entry[i].key, mailbox_line_valid);
+		mend_look_at(k, mailbox_file(c, all.entry[i].key), all.entry[i].key,
+			     mailbox_line_valid);
 }
 
 /* --- snapshots of agents --- */

@@ -101,11 +101,7 @@ static enum err reservation_held(struct call *c, const struct reservation *r,
 			 STR_ARG(spawn_word(&c->mem, r->scope)));
 }
 
-/*
- * RESERVATION_CONFLICT or RESERVATION_STALE_FOUND if another agent's reservation of the very same
- * scope may not be taken over. It may not while the owner's registration cannot be read: that owner
- * may be active.
- */
+/* Fails if the owner's registration cannot be read: the owner may be active. */
 static enum err reservation_may_take(struct call *c, struct agent_files *f,
 				     const struct reservation *r, const struct reserve_ask *ask)
 {

@@ -79,10 +79,16 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 /*
  * Brings the reservations in line with those of all machines: `list` has each of them in the state
  * that it has among all. `changed`: the record here has lines that the list may not know, so an end
- * that is later here stays. `missed`: such a line exists, and one of the list has to wait for it.
+ * that is later here stays.
  */
+struct reservation_missed {
+	bool waits; /* such a line exists, and one of the list has to wait for it */
+	struct str
+		left_out; /* a machine for whose reservations the record has no room; or absent */
+};
+
 enum err reservation_join(struct call *c, struct agent_files *f, const struct reservation *list,
-			  bool changed, bool *missed);
+			  bool changed, struct reservation_missed *missed);
 
 /* The reservations whose time is not over, by scope; absent: of all agents, beads. */
 enum err reservation_each(struct call *c, struct agent_files *f, struct str agent, struct str bead,

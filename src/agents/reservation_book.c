@@ -119,7 +119,7 @@ static void book_enter(struct book_draft *d, const struct reservation *r)
 	void **at = map_put(&d->holders, r->key);
 	struct book_holder *holder = *at;
 
-	d->epoch = reservation_epoch_raise(d->epoch, r->epoch);
+	d->epoch = reservation_epoch_raise(d->c, d->epoch, r->epoch, !r->machine.p);
 	if (r->state != RESERVATION_ACTIVE) {
 		if (holder && str_eq(holder->id, r->id))
 			*at = NULL;
@@ -414,9 +414,9 @@ static void book_sweep(struct call *c, struct book *b, const struct map *but, st
 	b->count = kept;
 }
 
-static void book_raise_epoch(struct book *b, int64_t epoch)
+static void book_raise_epoch(struct call *c, struct book *b, const struct reservation *r)
 {
-	b->epoch = reservation_epoch_raise(b->epoch, epoch);
+	b->epoch = reservation_epoch_raise(c, b->epoch, r->epoch, !r->machine.p);
 }
 
 static bool book_row_is(struct call *c, const struct book_row *row, struct str id)
@@ -431,7 +431,7 @@ static void book_put(struct call *c, struct book *b, const struct reservation *r
 	size_t at = book_place(b, r->key);
 	bool found = book_has(b, at, r->key);
 
-	book_raise_epoch(b, r->epoch);
+	book_raise_epoch(c, b, r);
 	if (r->state != RESERVATION_ACTIVE) {
 		if (found && book_row_is(c, &b->row[at], r->id))
 			memmove(&b->row[at], &b->row[at + 1], (--b->count - at) * sizeof *b->row);
@@ -461,7 +461,7 @@ enum err book_commit(struct call *c, struct agent_files *f, struct book *b,
 	for (size_t i = 0; i < count; i++) {
 		if (change[i].before) {
 			book_add_line(c, &lines, change[i].before);
-			book_raise_epoch(b, change[i].before->epoch);
+			book_raise_epoch(c, b, change[i].before);
 		}
 		book_add_line(c, &lines, change[i].now);
 		book_put(c, b, change[i].now);
@@ -520,6 +520,6 @@ enum err book_renew_snapshot(struct call *c, struct agent_files *f)
 	if ((e = book_read_history(&d, f, true, &text)))
 		return e;
 	b = book_finish(&d);
-	book_raise_epoch(&b, old.epoch);
+	b.epoch = reservation_epoch_raise(c, b.epoch, old.epoch, true);
 	return book_write_active(c, f, &b);
 }

@@ -12,8 +12,27 @@ struct reservation_joining {
 	struct book_change *change;
 	size_t count;
 	struct map ids; /* of the reservations in the list */
+	int64_t room;   /* bytes of the record that other machines may still fill */
+	struct str left_out;
 	bool changed, missed;
 };
+
+/*
+ * Other machines add reservations only while the record is not half full. Each one is also ended by
+ * a line, and there is always room for the agents of this machine.
+ */
+static bool reservation_fits(struct reservation_joining *k, const struct reservation *r)
+{
+	enum { LINE_MORE = 1024 }; /* the members besides the scope, which is written twice */
+
+	if (!r->machine.p)
+		return true;
+	k->room -= (int64_t)r->scope.n * 2 + LINE_MORE;
+	if (k->room >= 0)
+		return true;
+	k->left_out = r->via;
+	return false;
+}
 
 static void reservation_add_change(struct reservation_joining *k, const struct reservation *r)
 {
@@ -50,21 +69,23 @@ static void reservation_join_active(struct reservation_joining *k, const struct 
 	if ((same && k->changed && there.expires_ms > r->expires_ms) ||
 	    (held && there.expires_ms > k->c->now_ms && !map_find(&k->ids, there.id)))
 		k->missed = true;
-	else
+	else if (reservation_fits(k, r))
 		reservation_add_change(k, r);
 }
 
 /* Ended reservations come first, so that of two with the same scope the active one is last. */
 enum err reservation_join(struct call *c, struct agent_files *f, const struct reservation *list,
-			  bool changed, bool *missed)
+			  bool changed, struct reservation_missed *missed)
 {
 	struct book b;
 	struct reservation_joining k = { .c = c, .b = &b, .ids.mem = &c->mem, .changed = changed };
-	enum err e = book_open(c, f, false, &b);
+	int64_t size;
+	enum err e = agent_file_size(c, f, STR("reservations/history.jsonl"), &size);
 
-	*missed = false;
-	if (e)
+	*missed = (struct reservation_missed){ 0 };
+	if (e || (e = book_open(c, f, false, &b)))
 		return e;
+	k.room = AGENT_RECORD_FULL / 2 - size;
 	for (const struct reservation *r = list; r; r = r->next)
 		map_put(&k.ids, r->id);
 	for (const struct reservation *r = list; r; r = r->next)
@@ -73,6 +94,6 @@ enum err reservation_join(struct call *c, struct agent_files *f, const struct re
 	for (const struct reservation *r = list; r; r = r->next)
 		if (r->state == RESERVATION_ACTIVE)
 			reservation_join_active(&k, r);
-	*missed = k.missed;
+	*missed = (struct reservation_missed){ k.missed, k.left_out };
 	return k.count ? book_commit(c, f, &b, k.change, k.count, NULL) : ERR_OK;
 }

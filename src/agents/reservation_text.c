@@ -27,11 +27,12 @@ static bool reservation_read_state(struct str word, enum reservation_state *out)
 	return word.n;
 }
 
-int64_t reservation_epoch_raise(int64_t highest, int64_t seen)
+int64_t reservation_epoch_raise(const struct call *c, int64_t highest, int64_t seen, bool own)
 {
-	static const int64_t most = INT64_C(1) << 40;
+	static const int64_t least = INT64_C(1) << 40, day = 24 * 3600 * 1000;
+	int64_t limit = (c->now_ms > least ? c->now_ms : least) + (own ? day : 0);
 
-	return seen > highest && seen < most ? seen : highest;
+	return seen > highest && seen < limit ? seen : highest;
 }
 
 bool reservation_epoch_valid(int64_t epoch)

@@ -153,13 +153,18 @@ enum err memory_set(struct call *c, struct continuity *k, const struct memory_as
 	return memory_note(c, k, "memory_upserted", &ask->where, ask->key, event);
 }
 
+static bool memory_expired(const struct call *c, const struct memory_row *m)
+{
+	return m->expires && m->expires <= c->now_ms;
+}
+
 enum err memory_find(struct call *c, struct continuity *k, const struct memory_where *where,
 		     struct str key, struct memory_row **out)
 {
 	enum err e = memory_check_key(c, key);
 
 	if (e || (e = vybe_memory_find(c, &k->db, memory_scope_word(where), where->id, key, out)) ||
-	    *out)
+	    (*out && !memory_expired(c, *out)))
 		return e;
 	call_fail(c, ERR_NOT_FOUND, "there is no memory '" STR_FMT "' in the scope '%s'",
 		  STR_ARG(key), names_word(&memory_scopes, where->scope));

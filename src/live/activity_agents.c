@@ -180,9 +180,7 @@ enum err activity_read_agents(struct activity *a)
 		return e;
 	e = mailbox_list(a->c, &f, &agents, &count);
 	for (size_t i = 0; !e && i < count; i++)
-		e = activity_read_record(
-			a, &f,
-			arena_fmt(&a->c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agents[i])),
-			mail_lines(a, count), see_mail_line);
+		e = activity_read_record(a, &f, mailbox_file(a->c, agents[i]), mail_lines(a, count),
+					 see_mail_line);
 	return e;
 }

@@ -124,10 +124,8 @@ void feed_collect_agents(struct feed_round *t, bool look, bool first)
 	feed_collect_lines(t, &f, STR("events.jsonl"), "protocol", event_members);
 	if (!mailbox_list(t->c, &f, &agents, &count))
 		for (size_t i = 0; i < count; i++)
-			feed_collect_lines(t, &f,
-					   arena_fmt(&t->c->mem, "messages/" STR_FMT ".jsonl",
-						     STR_ARG(agents[i])),
-					   "mail", mail_members);
+			feed_collect_lines(t, &f, mailbox_file(t->c, agents[i]), "mail",
+					   mail_members);
 	if (look)
 		feed_collect_seen(t, &f, first);
 }

@@ -32,21 +32,34 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 	return e;
 }
 
-/* The last writer wins. If that is this machine, the value is stored already. */
-static enum err apply_last_of(struct applying *k, struct str kind, struct str subject,
-			      apply_register *each, void *arg)
+const struct fact *apply_last(struct applying *k, struct fact *list, apply_fits *fits)
+{
+	struct fact *valid = NULL, *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		if (!fits(k, list))
+			continue;
+		list->next = valid;
+		valid = list;
+	}
+	return fact_last(&k->c->mem, valid);
+}
+
+/* If this machine wrote the value, it is stored already. */
+static enum err apply_register_put(struct applying *k, struct str kind, struct str subject,
+				   const struct apply_register *of)
 {
 	const struct fact *last;
 	struct fact *all;
-	enum err e = apply_facts(k, kind, subject, false, &all);
+	enum err e = apply_facts(k, of->by_kind ? kind : STR_NONE, subject, false, &all);
 
-	if (e || !(last = fact_last(&k->c->mem, all)) || str_eq(last->machine, k->m->me.self.id))
+	if (e || !(last = apply_last(k, all, of->fits)) || str_eq(last->machine, k->m->me.self.id))
 		return e;
-	return each(k, arg, last);
+	return of->put(k, of->arg, last);
 }
 
-enum err apply_registers(struct applying *k, const char *kind, bool by_kind, apply_register *each,
-			 void *arg)
+enum err apply_registers(struct applying *k, const char *kind, const struct apply_register *of)
 {
 	struct map postponed = { .mem = &k->c->mem };
 	struct fact *open;
@@ -58,8 +71,7 @@ enum err apply_registers(struct applying *k, const char *kind, bool by_kind, app
 
 		if (postponed.count > known) {
 			k->postponed = false;
-			e = apply_last_of(k, by_kind ? str_of(kind) : STR_NONE, open->subject, each,
-					  arg);
+			e = apply_register_put(k, str_of(kind), open->subject, of);
 			*at = k->postponed ? k : NULL;
 		}
 		if (!*at)
@@ -119,6 +131,27 @@ void apply_done(struct applying *k, const struct fact *f)
 		return;
 	*row = (struct fact_row){ .machine = f->machine, .seq = f->seq };
 	*map_put(&k->done, key) = row;
+}
+
+/* A warning that would be too long is left for a later round. */
+enum err apply_leave_out(struct applying *k, struct str place, const char *what, struct str machine,
+			 struct str key)
+{
+	enum { WARNING_MOST = 2000 };
+	struct str kind = STR("left out"), name, before = k->m->left_out;
+	bool said;
+	enum err e = value_row_find(k->c, &k->m->db, kind, machine, key, &said);
+
+	if (e || said || before.n > WARNING_MOST)
+		return e;
+	name = apply_machine(k, machine);
+	k->m->left_out =
+		arena_fmt(&k->round->mem,
+			  STR_FMT "%s" STR_FMT " has no room for more %s from the machine '" STR_FMT
+				  "': they are left out",
+			  STR_ARG(before), before.n ? "; " : "", STR_ARG(place), what,
+			  STR_ARG(name.p ? name : machine));
+	return value_row_put(k->c, &k->m->db, kind, machine, key);
 }
 
 static enum err apply_settle(struct applying *k)
@@ -237,7 +270,7 @@ static enum err apply_part(struct applying *k, bool first)
 /* Between two passes, commands that wait for the lock of the agents' files get it. */
 enum err machines_apply(struct call *c, struct machines *m, int64_t *applied)
 {
-	struct applying k = { .round = c, .m = m };
+	struct applying k = { .round = c, .m = m, .changed.mem = &c->mem };
 	bool due, first = true;
 	enum err e = apply_is_due(c, m, &due);
 

@@ -5,13 +5,13 @@
 #include "machines/registrations.h"
 #include "store/agent_files.h"
 
-/* Subjects that are joined in several passes, each under the lock of the agents' files. */
+/* Subjects to merge in several passes; each pass holds the lock of the agents' files. */
 struct apply_list {
 	struct str *item;
 	size_t count, next;
 };
 
-/* Declarations shared by the files that put facts into the local stores. */
+/* The state of one round that puts facts into the local stores. */
 struct applying {
 	struct call *round; /* its memory outlives the passes */
 	struct call *c;     /* of one pass */
@@ -19,12 +19,14 @@ struct applying {
 	struct machine_row *rows;
 	struct registrations agents;
 	struct agent_files files;
-	struct map again;   /* messages to join again, because their sender was renamed */
-	size_t renames;     /* the number of those */
-	struct map history; /* of registrations */
+	struct map again;       /* messages to join again, because their sender was renamed */
+	size_t renames;         /* the number of those */
+	struct map history;     /* of registrations */
+	struct map changed;     /* agents that a command has changed here since the collection */
+	int64_t changed_offset; /* how far the history was read for them; 0: not yet */
 	struct apply_list roster, mail; /* names of agents and ids of messages with open facts */
-	size_t registered; /* the first names of the roster were registered, the others seen */
-	struct map done; /* of "machine:seq" of the facts that are in the stores: struct fact_row */
+	size_t registered; /* so many names of the roster were registered; the rest were seen */
+	struct map done;   /* facts that are in the stores: from "machine:seq" to struct fact_row */
 	int64_t applied;
 	bool renamed;   /* rows of the board may have the old name of a renamed agent */
 	bool postponed; /* the last register was set here after the collection, so it is joined
@@ -41,13 +43,20 @@ enum err apply_facts(struct applying *k, struct str kind, struct str subject, bo
 /* Notes that a fact is in the local stores. */
 void apply_done(struct applying *k, const struct fact *f);
 
+/*
+ * Warns that a file has no room for more lines of a machine: once for each machine and file. `key`
+ * identifies the file, `place` is its name for people.
+ */
+enum err apply_leave_out(struct applying *k, struct str place, const char *what, struct str machine,
+			 struct str key);
+
 /* Calls `each` for every registration that was renamed. */
 typedef enum err renamed_each(struct applying *k, void *arg, const struct registration *one);
 enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg);
 
 enum err apply_names(struct applying *k);
 enum err apply_registry(struct applying *k);
-enum err apply_registry_next(struct applying *k); /* joins some more agents, for the next pass */
+enum err apply_registry_next(struct applying *k); /* the next pass: joins some more agents */
 enum err apply_mail(struct applying *k);
 enum err apply_mail_next(struct applying *k); /* joins some more messages */
 enum err apply_reservations(struct applying *k);
@@ -55,22 +64,34 @@ enum err apply_events(struct applying *k);
 enum err apply_board(struct applying *k);
 enum err apply_vybe(struct applying *k);
 
-/* The number that is stored under this name, such as how far a source was collected; 0: none. */
+/* The number stored for `source`, such as how far it was collected; 0: none. */
 enum err apply_place(struct call *c, struct machines *m, struct str source, int64_t *out);
 
 /*
- * Calls `each` with the last write of every register of this kind that has open facts, unless it
- * was written here; `by_kind`: other kinds of facts write other registers. Each is read once,
- * however many facts it has.
+ * The last valid fact, or NULL. An invalid fact must not win: a clone with an earlier value would
+ * keep that value, and a new clone would have none.
  */
-typedef enum err apply_register(struct applying *k, void *arg, const struct fact *last);
-enum err apply_registers(struct applying *k, const char *kind, bool by_kind, apply_register *each,
-			 void *arg);
+typedef bool apply_fits(struct applying *k, const struct fact *f);
+const struct fact *apply_last(struct applying *k, struct fact *list, apply_fits *fits);
+
+/* Registers of one kind: values of which the last writer wins. */
+struct apply_register {
+	bool by_kind; /* each kind of fact has its own register */
+	apply_fits *fits;
+	enum err (*put)(struct applying *k, void *arg, const struct fact *last);
+	void *arg;
+};
 
 /*
- * For a register that is about to be set to a value of another machine: remembers that value, so
- * that it is not exported. If `here`, its present value, was set since the last collection, the
- * register is postponed instead; absent: it has none.
+ * Stores the last write of each register with open facts of this kind, unless it was made here.
+ * Each register is read once, however many facts it has.
+ */
+enum err apply_registers(struct applying *k, const char *kind, const struct apply_register *of);
+
+/*
+ * Called before a register is set to a value of another machine: remembers `value`, so that it is
+ * not exported. `here` is the present value; absent: none. If it was changed since the last
+ * collection, the register is postponed instead.
  */
 enum err apply_know(struct applying *k, const char *kind, struct str key, struct str here,
 		    struct str value);

@@ -42,6 +42,8 @@ static bool apply_is_possible(const struct applying *k, int64_t seen_ms)
 	return seen_ms <= k->c->now_ms + LOG_CURRENT_DAYS * INT64_C(86400000);
 }
 
+static const struct str registry_history = { "agents/history.jsonl", 20 };
+
 static enum err apply_registration(struct applying *k, const struct registration *one)
 {
 	const struct value *data = one->last.data;
@@ -53,6 +55,7 @@ static enum err apply_registration(struct applying *k, const struct registration
 										   k->c->now_ms,
 				.machine = apply_machine(k, one->machine),
 				.via = one->last.machine };
+	int64_t size;
 	enum err e;
 
 	if (a.machine.p)
@@ -61,6 +64,11 @@ static enum err apply_registration(struct applying *k, const struct registration
 		return ERR_OK; /* made and last changed here */
 	if (!a.display.n)
 		a.display = a.id;
+	if ((e = agent_file_size(k->c, &k->files, registry_history, &size)))
+		return e;
+	if (size > AGENT_RECORD_FULL / 3 * 2) /* the rest is for the agents of this machine */
+		return apply_leave_out(k, STR("the record of agents"), "agents", a.via,
+				       registry_history);
 	e = registry_join(k->c, &k->files, &k->history, &a);
 	return e == ERR_INVALID_INPUT ? call_forgive(k->c) : e;
 }
@@ -129,32 +137,35 @@ static enum err apply_all_seen(struct applying *k, struct str subject)
 	return e;
 }
 
-/* The agents that a command has registered or changed here since the collection. */
-static enum err apply_find_changed(struct applying *k, struct map *out)
+/*
+ * Adds the agents that a command has registered or changed here since the collection. The passes
+ * before have read the file up to `changed_offset`. What follows is what they and commands have
+ * appended since, so each line is read once, however many passes there are.
+ */
+static enum err apply_find_changed(struct applying *k)
 {
-	struct str file = STR("agents/history.jsonl"), text, line;
-	int64_t from;
-	enum err e = apply_place(k->c, k->m, file, &from);
+	struct str file = registry_history, text, line;
+	enum err e = k->changed_offset ? ERR_OK : apply_place(k->c, k->m, file, &k->changed_offset);
 
-	if (!e)
-		e = agent_file_read_from(k->c, &k->files, file, from, &text);
+	if (!e && !(e = agent_file_read_from(k->c, &k->files, file, k->changed_offset, &text)))
+		k->changed_offset += (int64_t)text.n;
 	while (!e && agent_line_next(&text, &line)) {
 		const struct value *v = agent_line_parse(&k->c->mem, line);
 
 		if (v && !value_find(v, "via"))
-			map_put(out, value_str(v, "agent_id"));
+			map_put(&k->changed, arena_copy(k->changed.mem, value_str(v, "agent_id")));
 	}
 	return e;
 }
 
-/* Is one of the agents that have this name, or had it, in the map? */
-static bool apply_is_changed(const struct applying *k, const struct map *changed, struct str name)
+/* Is one of the agents that have this name, or had it, among those that were changed here? */
+static bool apply_is_changed(const struct applying *k, struct str name)
 {
 	void **at = map_find(&k->agents.names, name);
-	bool is = map_find(changed, name);
+	bool is = map_find(&k->changed, name);
 
 	for (const struct registration *one = at ? *at : NULL; one && !is; one = one->next)
-		is = map_find(changed, one->shown);
+		is = map_find(&k->changed, one->shown);
 	return is;
 }
 
@@ -162,12 +173,12 @@ static bool apply_is_changed(const struct applying *k, const struct map *changed
  * An agent that was changed here since the collection is left for the next round: its change is
  * later than the facts, and would be overwritten by them.
  */
-static enum err apply_agent(struct applying *k, const struct map *changed, struct str name)
+static enum err apply_agent(struct applying *k, struct str name)
 {
 	struct fact *f;
 	enum err e;
 
-	if (apply_is_changed(k, changed, name))
+	if (apply_is_changed(k, name))
 		return ERR_OK;
 	if (!(e = apply_facts(k, STR("agent.registered"), name, true, &f)) && f)
 		e = apply_registrations(k, name);
@@ -179,15 +190,13 @@ static enum err apply_agent(struct applying *k, const struct map *changed, struc
 /* All registrations are joined first, because a last-seen time needs a known agent. */
 enum err apply_registry_next(struct applying *k)
 {
-	struct map changed = { .mem = &k->c->mem };
 	struct apply_list *l = &k->roster;
-	enum err e = l->next < k->registered ? apply_find_changed(k, &changed) : ERR_OK;
+	enum err e = l->next < k->registered ? apply_find_changed(k) : ERR_OK;
 
 	for (size_t i = 0; !e && i < AGENTS_AT_ONCE && l->next < l->count; i++) {
 		struct str name = l->item[l->next];
 
-		e = l->next++ < k->registered ? apply_agent(k, &changed, name) :
-						apply_all_seen(k, name);
+		e = l->next++ < k->registered ? apply_agent(k, name) : apply_all_seen(k, name);
 	}
 	return e;
 }
@@ -240,17 +249,19 @@ static bool apply_read_mail(struct applying *k, const struct fact *f, struct mai
 	return category >= 0 && value_int(f->data, "created", &m->created_ms) && m->created_ms > 0;
 }
 
-static void apply_step(struct mail *m, const struct fact *f)
+/* The step counts towards the share of the machine that sent the message; if that is this machine,
+ * towards the share of the machine that took the step. */
+static void apply_step(struct applying *k, struct mail *m, const struct fact *f)
 {
 	int64_t when = 0, *at = f->kind == FACT_MESSAGE_READ ? &m->read_ms : &m->acked_ms;
 	enum mail_state state = f->kind == FACT_MESSAGE_READ ? MAIL_READ : MAIL_ACKED;
 
 	if (!value_int(f->data, "when", &when) || when <= 0)
 		return;
-	if (state > m->state) {
+	if (state > m->state)
 		m->state = state;
+	if (!m->machine.p && !str_eq(f->machine, k->m->me.self.id))
 		m->via = f->machine;
-	}
 	*at = *at && *at < when ? *at : when;
 	if (state == MAIL_ACKED && (!m->read_ms || m->read_ms > when))
 		m->read_ms = when;
@@ -271,20 +282,11 @@ static bool fact_is_about_message(const struct fact *f)
 	       f->kind == FACT_MESSAGE_ACKED;
 }
 
-/* Said once for each machine and mailbox. */
-static enum err apply_leave_out(struct applying *k, const struct mail *m)
+static enum err apply_leave_out_mail(struct applying *k, const struct mail *m)
 {
-	struct str kind = STR("left out"), machine = m->machine.p ? m->machine : m->via;
-	bool said;
-	enum err e = value_row_find(k->c, &k->m->db, kind, m->via, m->to, &said);
+	struct str place = arena_fmt(&k->c->mem, "the mailbox of '" STR_FMT "'", STR_ARG(m->to));
 
-	if (e || said)
-		return e;
-	k->m->left_out = arena_fmt(&k->round->mem,
-				   "the mailbox of '" STR_FMT "' has no room for more messages "
-				   "from the machine '" STR_FMT "': they are left out",
-				   STR_ARG(m->to), STR_ARG(machine));
-	return value_row_put(k->c, &k->m->db, kind, m->via, m->to);
+	return apply_leave_out(k, place, "messages, reads and acks", m->via, m->to);
 }
 
 /* The first fact of each machine that sends a message under this id. */
@@ -367,9 +369,9 @@ static enum err apply_sent(struct applying *k, struct mail_joining *boxes, const
 		m.id = apply_other_id(k, sent);
 	for (const struct fact *f = facts; owner && f; f = f->next)
 		if (f->kind == FACT_MESSAGE_READ || f->kind == FACT_MESSAGE_ACKED)
-			apply_step(&m, f);
+			apply_step(k, &m, f);
 	e = mail_join(boxes, &m, &left_out);
-	return !e && left_out ? apply_leave_out(k, &m) : e;
+	return !e && left_out ? apply_leave_out_mail(k, &m) : e;
 }
 
 /*

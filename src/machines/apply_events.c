@@ -78,25 +78,92 @@ static struct map event_ids(struct applying *k, struct str text)
 	return ids;
 }
 
+struct event_record {
+	struct str name;
+	struct map ids;   /* of the events that it has */
+	struct map taken; /* by machine: the bytes of its lines */
+	int64_t size;     /* with the lines to be appended */
+	struct buf lines; /* to be appended */
+};
+
+static int64_t *event_taken(struct applying *k, struct event_record *r, struct str machine)
+{
+	void **at = map_put(&r->taken, machine);
+
+	if (!*at)
+		*at = arena_new(&k->c->mem, int64_t);
+	return *at;
+}
+
+/* The machine that a line came from: its last member, as event_line() writes it. */
+static struct str event_line_via(struct str line)
+{
+	const struct str member = STR(",\"via\":\""), end = STR("\"}");
+	enum { MACHINE = 16 }; /* the digits of an id */
+	size_t n = member.n + MACHINE + end.n;
+	struct str tail = line.n < n ? STR_NONE : str_skip(line, line.n - n);
+
+	return str_starts(tail, member) && str_ends(tail, end) ?
+		       str_head(str_skip(tail, member.n), MACHINE) :
+		       STR_NONE;
+}
+
+/* A full record is not read: it may be too large for it, and nothing can be added. */
+static enum err event_record_read(struct applying *k, struct event_record *r)
+{
+	struct str text, line;
+	enum err e = agent_file_size(k->c, &k->files, r->name, &r->size);
+
+	if (e || r->size > AGENT_RECORD_FULL ||
+	    (e = agent_file_read(k->c, &k->files, r->name, &text)))
+		return e;
+	r->ids = event_ids(k, text);
+	while (agent_line_next(&text, &line)) {
+		struct str via = event_line_via(line);
+
+		if (via.n)
+			*event_taken(k, r, via) += (int64_t)line.n + 1;
+	}
+	return ERR_OK;
+}
+
+/*
+ * The events of one other machine may fill a third of the record, and other machines write to its
+ * first two thirds only. So no push can keep the agents of this machine from handing work over.
+ */
+static enum err event_add(struct applying *k, struct event_record *r, const struct fact *f)
+{
+	enum { THIRD = AGENT_RECORD_FULL / 3 };
+	struct str line = event_line(k, f);
+	int64_t *taken = event_taken(k, r, f->machine), more = (int64_t)line.n + 1;
+
+	if (*taken + more > THIRD || r->size + more > 2 * (int64_t)THIRD)
+		return apply_leave_out(k, STR("the record of events"), "events", f->machine,
+				       r->name);
+	*taken += more;
+	r->size += more;
+	map_put(&r->ids, f->subject);
+	buf_put(&r->lines, line);
+	buf_char(&r->lines, '\n');
+	return ERR_OK;
+}
+
 /* The record is read once: an event that it has is left out. */
 enum err apply_events(struct applying *k)
 {
-	struct str file = STR("events.jsonl"), text;
-	struct buf lines = { .mem = &k->c->mem };
-	struct map ids;
+	struct map none = { .mem = &k->c->mem };
+	struct event_record r = {
+		.name = STR("events.jsonl"), .ids = none, .taken = none, .lines.mem = &k->c->mem
+	};
 	struct fact *f;
 	enum err e = apply_facts(k, STR("event"), STR_NONE, true, &f);
 
-	if (e || !f || (e = agent_file_read(k->c, &k->files, file, &text)))
+	if (e || !f || (e = event_record_read(k, &r)))
 		return e;
-	ids = event_ids(k, text);
-	for (; f; f = f->next) {
+	for (; !e && f; f = f->next) {
 		apply_done(k, f);
-		if (!event_is_valid(f) || map_find(&ids, f->subject))
-			continue;
-		map_put(&ids, f->subject);
-		buf_put(&lines, event_line(k, f));
-		buf_char(&lines, '\n');
+		if (event_is_valid(f) && !map_find(&r.ids, f->subject))
+			e = event_add(k, &r, f);
 	}
-	return lines.n ? agent_file_append(k->c, &k->files, file, buf_str(&lines)) : ERR_OK;
+	return e || !r.lines.n ? e : agent_file_append(k->c, &k->files, r.name, buf_str(&r.lines));
 }

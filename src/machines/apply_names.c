@@ -31,7 +31,7 @@ static enum err rename_find_mail(struct applying *k, const struct registration *
 static enum err rename_move_mail(struct applying *k, const struct registration *one, bool here)
 {
 	struct map to = { .mem = &k->c->mem };
-	struct str place = arena_fmt(&k->c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(one->name));
+	struct str place = mailbox_file(k->c, one->name);
 	enum err e = rename_find_mail(k, one, &to);
 
 	if (e || (e = mailbox_move(k->c, &k->files, one->name, one->shown, here ? NULL : &to)))

@@ -315,7 +315,8 @@ static enum err holdings_join(struct applying *k, struct holding_set *h)
 {
 	struct reservation *list = NULL, **tail = &list;
 	int64_t until = 0;
-	bool changed, missed;
+	struct reservation_missed missed;
+	bool changed;
 	enum err e = holdings_changed_here(k, &changed);
 
 	for (size_t i = 0; !e && i < h->all.count; i++) {
@@ -333,9 +334,12 @@ static enum err holdings_join(struct applying *k, struct holding_set *h)
 		tail = &one->r.next;
 	}
 	*tail = NULL;
-	if (e || (e = reservation_join(k->c, &k->files, list, changed, &missed)))
+	if (e || (e = reservation_join(k->c, &k->files, list, changed, &missed)) ||
+	    (missed.left_out.p &&
+	     (e = apply_leave_out(k, STR("the record of reservations"), "reservations",
+				  missed.left_out, STR("reservations/history.jsonl")))))
 		return e;
-	until = missed ? 1 : until; /* in the next round, which knows the new reservation */
+	until = missed.waits ? 1 : until; /* in the next round, which knows the new reservation */
 	if ((e = place_row_put(k->c, &k->m->db, STR("contested until"),
 			       arena_fmt(&k->c->mem, "%lld", (long long)until))))
 		return e;

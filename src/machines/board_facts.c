@@ -317,23 +317,33 @@ static enum err apply_posts(struct applying *k, struct board *b)
 	return e;
 }
 
+static bool status_read_fact(struct applying *k, const struct fact *f, struct agent *a)
+{
+	struct str task = value_str(f->data, "task");
+	int status = names_exact(&agent_active_statuses, value_str(f->data, "status"));
+
+	*a = (struct agent){ .id = board_agent(k, f, "agent"),
+			     .current_task = task.p ? task : STR(""),
+			     .blockers = value_str(f->data, "blockers"),
+			     .status = status };
+	return status >= 0 && board_name_fits(a->id) && task.n <= CONTENT_MOST &&
+	       a->blockers.n <= CONTENT_MOST && value_int(f->data, "progress", &a->progress) &&
+	       a->progress >= 0 && a->progress <= 100 &&
+	       value_int(f->data, "updated", &a->updated_at) && a->updated_at > 0;
+}
+
+static bool status_fact_fits(struct applying *k, const struct fact *f)
+{
+	return status_read_fact(k, f, &(struct agent){ 0 });
+}
+
 static enum err apply_status(struct applying *k, struct board *b, const struct fact *f)
 {
-	int status = names_exact(&agent_active_statuses, value_str(f->data, "status"));
-	struct agent a = { .id = board_agent(k, f, "agent"),
-			   .current_task = value_str(f->data, "task"),
-			   .blockers = value_str(f->data, "blockers"),
-			   .status = status },
-		     *here;
+	struct agent a, *here;
 	struct json now, before;
 	enum err e;
 
-	if (status < 0 || !board_name_fits(a.id) || a.current_task.n > CONTENT_MOST ||
-	    a.blockers.n > CONTENT_MOST || !value_int(f->data, "progress", &a.progress) ||
-	    a.progress < 0 || a.progress > 100 || !value_int(f->data, "updated", &a.updated_at) ||
-	    a.updated_at <= 0)
-		return ERR_OK;
-	a.current_task = a.current_task.p ? a.current_task : STR("");
+	status_read_fact(k, f, &a);
 	if ((e = agent_find(k->c, b, a.id, &here)))
 		return e;
 	a.last_seen = here && here->last_seen > a.updated_at ? here->last_seen : a.updated_at;
@@ -345,24 +355,34 @@ static enum err apply_status(struct applying *k, struct board *b, const struct f
 	return e || k->postponed ? e : agent_put(k->c, b, &a);
 }
 
+static bool artifact_read_fact(struct applying *k, const struct fact *f, struct artifact *a)
+{
+	struct str description = value_str(f->data, "description");
+
+	*a = (struct artifact){ .path = f->subject,
+				.produced_by = board_agent(k, f, "by"),
+				.description = description.p ? description : STR(""),
+				.version = value_str(f->data, "version"),
+				.refs = board_json(k, value_find(f->data, "refs")) };
+	return a->path.n <= 4096 && !utf8_has_control(a->path) && a->path.p[0] != '/' &&
+	       !str_has(a->path, STR("..")) && board_name_fits(a->produced_by) &&
+	       description.n <= CONTENT_MOST && a->version.n <= NAME_MOST &&
+	       value_int(f->data, "created", &a->created_at) && a->created_at > 0;
+}
+
+static bool artifact_fact_fits(struct applying *k, const struct fact *f)
+{
+	return artifact_read_fact(k, f, &(struct artifact){ 0 });
+}
+
 static enum err apply_artifact(struct applying *k, void *arg, const struct fact *f)
 {
 	struct board *b = arg;
-	struct artifact a = { .path = f->subject,
-			      .produced_by = board_agent(k, f, "by"),
-			      .description = value_str(f->data, "description"),
-			      .version = value_str(f->data, "version"),
-			      .refs = board_json(k, value_find(f->data, "refs")) },
-			*here;
+	struct artifact a, *here;
 	struct json now, before;
 	enum err e;
 
-	if (a.path.n > 4096 || utf8_has_control(a.path) || a.path.p[0] == '/' ||
-	    str_has(a.path, STR("..")) || !board_name_fits(a.produced_by) ||
-	    a.description.n > CONTENT_MOST || a.version.n > NAME_MOST ||
-	    !value_int(f->data, "created", &a.created_at) || a.created_at <= 0)
-		return ERR_OK;
-	a.description = a.description.p ? a.description : STR("");
+	artifact_read_fact(k, f, &a);
 	if ((e = artifact_find(k->c, b, a.path, &here)))
 		return e;
 	now = artifact_data(k->c, &a);
@@ -392,7 +412,7 @@ static enum err status_last(struct applying *k, struct str name, const struct fa
 			all = f;
 		}
 	}
-	*out = fact_last(&k->c->mem, all);
+	*out = apply_last(k, all, status_fact_fits);
 	return e;
 }
 
@@ -431,7 +451,8 @@ static enum err apply_statuses(struct applying *k, struct board *b)
 	if (!e && k->renamed)
 		e = apply_each_renamed(k, status_note_names, &names);
 	for (const struct fact *f = e ? NULL : open; f; f = f->next)
-		map_put(&names, board_agent(k, f, "agent"));
+		if (status_fact_fits(k, f))
+			map_put(&names, board_agent(k, f, "agent"));
 	for (size_t i = 0; !e && i < names.count; i++) {
 		const struct fact *last;
 
@@ -443,9 +464,12 @@ static enum err apply_statuses(struct applying *k, struct board *b)
 			e = status_clear(k, b, names.entry[i].key);
 		names.entry[i].value = k->postponed ? k : NULL;
 	}
-	for (; !e && open; open = open->next)
-		if (!*map_find(&names, board_agent(k, open, "agent")))
+	for (; !e && open; open = open->next) {
+		void **postponed = map_find(&names, board_agent(k, open, "agent"));
+
+		if (!postponed || !*postponed)
 			apply_done(k, open);
+	}
 	return e;
 }
 
@@ -461,6 +485,9 @@ enum err apply_board(struct applying *k)
 	static const char *const kinds[] = { "post", "status", "artifact" };
 	bool open = k->renamed;
 	struct board b;
+	const struct apply_register artifacts = {
+		.by_kind = true, .fits = artifact_fact_fits, .put = apply_artifact, .arg = &b
+	};
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && !open && i < 3; i++)
@@ -471,8 +498,7 @@ enum err apply_board(struct applying *k)
 		return e == ERR_NOT_INITIALIZED ? call_forgive(k->c) : e;
 	if (!(e = shared_rows_begin(k->c, b.db)) && !(e = apply_posts(k, &b)) &&
 	    !(e = k->renamed ? apply_each_renamed(k, board_rename, &b) : ERR_OK) &&
-	    !(e = apply_statuses(k, &b)) &&
-	    !(e = apply_registers(k, "artifact", true, apply_artifact, &b)))
+	    !(e = apply_statuses(k, &b)) && !(e = apply_registers(k, "artifact", &artifacts)))
 		e = board_commit(k->c, &b);
 	board_close(&b);
 	return e;

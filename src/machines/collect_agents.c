@@ -161,7 +161,7 @@ static void collect_mail(struct collecting *k, struct agent_files *f, const stru
 /* Two passes: the first finds the last state of each message. */
 static enum err collect_box(struct collecting *k, struct agent_files *f, struct str agent)
 {
-	struct str file = arena_fmt(&k->c->mem, "messages/" STR_FMT ".jsonl", STR_ARG(agent));
+	struct str file = mailbox_file(k->c, agent);
 	struct collect_box box = { .agent = agent, .last.mem = &k->c->mem, .sent.mem = &k->c->mem };
 	struct registered *a;
 	int64_t from, size;

@@ -72,13 +72,13 @@ enum err leases_parse(struct call *c, struct str text, struct leases *out)
 		return leases_refuse(c, "the file has a later format than this version knows");
 	out->all = v;
 	if (value_int(v, "epoch", &epoch))
-		out->epoch = reservation_epoch_raise(0, epoch);
+		out->epoch = reservation_epoch_raise(c, 0, epoch, false);
 	for (size_t i = 0; i < list->count && i < LEASES_MOST; i++) {
 		struct lease *l = arena_new(&c->mem, struct lease);
 
 		if (!lease_decode(&list->item[i], l) || !lease_is_live(c, l))
 			continue;
-		out->epoch = reservation_epoch_raise(out->epoch, l->epoch);
+		out->epoch = reservation_epoch_raise(c, out->epoch, l->epoch, false);
 		*tail = l;
 		tail = &l->next;
 	}
@@ -267,6 +267,6 @@ enum err leases_take(struct call *c, struct agent_files *f, struct leases *l,
 	if ((*out)->until_ms < ask->lease.until_ms)
 		(*out)->until_ms = ask->lease.until_ms;
 	(*out)->at_ms = ask->lease.at_ms;
-	l->epoch = reservation_epoch_raise(l->epoch, (*out)->epoch);
+	l->epoch = reservation_epoch_raise(c, l->epoch, (*out)->epoch, true);
 	return ERR_OK;
 }

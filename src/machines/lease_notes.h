@@ -8,7 +8,7 @@
  * is noted before it is pushed. So a later round can remove it from the remote: when the
  * reservation has ended, or if it was never made because the process died on the way. A command
  * holds LEASES_COMMAND_LOCK from before the lease is asked for until the agents' files have the
- * reservation, so whoever gets that lock knows that no reservation is on its way.
+ * reservation. So a process that gets the lock knows that no reservation is being made.
  */
 #define LEASES_COMMAND_LOCK "reserving.lock"
 

@@ -500,6 +500,14 @@ static struct str log_without_signature(struct call *c, const struct value *meta
 	return json_canonical_text(&c->mem, value_read(&c->mem, json_text(&j)));
 }
 
+static const char other_key[] = "it is signed with another key than before";
+static const char set_back[] = "it was set back: it has fewer facts than before";
+
+bool log_problem_trustable(struct str problem)
+{
+	return str_is(problem, other_key) || str_is(problem, set_back);
+}
+
 const char *log_check_meta(struct call *c, struct str id, struct str pinned, struct str text,
 			   struct log_claim *out)
 {
@@ -519,7 +527,7 @@ const char *log_check_meta(struct call *c, struct str id, struct str pinned, str
 	    !str_eq(value_str(v, "machine"), id) || !out->name.n || out->name.n > FACT_NAME_MOST)
 		return "its meta.json lacks something";
 	if (pinned.p && !str_eq(pinned, out->key))
-		return "it is signed with another key than before";
+		return other_key;
 	if (!sign_verify(out->key, value_str(v, "signature"),
 			 log_signed_text(c, id, log_without_signature(c, v))))
 		return "its signature is wrong";
@@ -719,7 +727,7 @@ enum err log_take(struct call *c, struct machine_db *db, struct machine_self *se
 	why = text.p ? log_check_meta(c, row->id, row->key, text, &claim) :
 		       "it has no meta.json of an acceptable size";
 	if (!why && claim.count < row->count)
-		why = "it was set back: it has fewer facts than before";
+		why = set_back;
 	if ((e = machine_db_begin(c, db)))
 		return e;
 	if (!why)

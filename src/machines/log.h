@@ -77,6 +77,12 @@ enum err log_take(struct call *c, struct machine_db *db, struct machine_self *se
 		  struct machine_row *row, log_read *read, void *arg, int64_t *taken);
 
 /*
+ * Can 'abacus machines trust' cure this problem? It accepts another key, and fewer facts than before;
+ * a log that cannot be read stays so.
+ */
+bool log_problem_trustable(struct str problem);
+
+/*
  * Was this log, which is at the ref of this machine, written by a copy of this clone? It is signed
  * with our key, and has facts that this clone did not write. Everything else that others put there
  * is replaced.

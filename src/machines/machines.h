@@ -13,7 +13,7 @@ struct machines {
 	struct identity me;
 	bool reserved;       /* a collected act concerns reservations */
 	bool acted;          /* applying has made local acts, which the next collection exports */
-	struct str left_out; /* a warning about messages for which there was no room; or absent */
+	struct str left_out; /* a warning about facts for which there was no room; or absent */
 };
 
 enum err machines_open(struct call *c, struct str home, struct machines *out);

@@ -198,7 +198,7 @@ enum err collect_vybe(struct collecting *k)
 
 /* --- applying --- */
 
-static bool memory_read_fact(const struct fact *f, struct memory_row *m)
+static bool memory_read_key(const struct fact *f, struct memory_row *m)
 {
 	*m = (struct memory_row){ .scope = value_str(f->data, "scope"),
 				  .scope_id = value_str(f->data, "scope_id"),
@@ -212,13 +212,24 @@ static bool memory_read_fact(const struct fact *f, struct memory_row *m)
 	       !utf8_has_control(m->key);
 }
 
-static bool memory_value_fits(const struct fact *f, struct memory_row *m)
+static bool memory_read_value(const struct fact *f, struct memory_row *m)
 {
 	return m->value.p && m->value.n <= VALUE_MOST && names_has(&memory_types, m->type) &&
 	       (!m->kind.p || names_has(&memory_kinds, m->kind)) &&
 	       value_int(f->data, "expires", &m->expires) && m->expires >= 0 &&
 	       value_int(f->data, "created", &m->created) && m->created > 0 &&
 	       value_int(f->data, "updated", &m->updated) && m->updated > 0;
+}
+
+static bool memory_read_fact(const struct fact *f, struct memory_row *m)
+{
+	return memory_read_key(f, m) && (f->kind != FACT_MEMORY_SET || memory_read_value(f, m));
+}
+
+static bool memory_fact_fits(struct applying *k, const struct fact *f)
+{
+	(void)k;
+	return memory_read_fact(f, &(struct memory_row){ 0 });
 }
 
 static enum err apply_entry(struct applying *k, void *arg, const struct fact *f)
@@ -228,8 +239,7 @@ static enum err apply_entry(struct applying *k, void *arg, const struct fact *f)
 	struct memory_row m, *here;
 	enum err e;
 
-	if (!memory_read_fact(f, &m) || (sets && !memory_value_fits(f, &m)))
-		return ERR_OK;
+	memory_read_fact(f, &m);
 	if ((e = vybe_memory_find(k->c, &v->db, m.scope, m.scope_id, m.key, &here)) ||
 	    (e = apply_know(k, memory_kind, f->subject, here ? memory_digest(k->c, here) : STR_NONE,
 			    sets ? memory_digest(k->c, &m) : STR_NONE)) ||
@@ -278,6 +288,9 @@ enum err apply_vybe(struct applying *k)
 	static const char *const kinds[] = { "memory.set", "memory.deleted", "task.event" };
 	bool open = false;
 	struct continuity v;
+	const struct apply_register memory = { .fits = memory_fact_fits,
+					       .put = apply_entry,
+					       .arg = &v };
 	struct fact *f;
 	enum err e = ERR_OK;
 
@@ -286,8 +299,8 @@ enum err apply_vybe(struct applying *k)
 	if (e || !open || (e = vybe_open(k->c, VYBE_WRITE, &v)))
 		return e;
 	if (!(e = shared_rows_begin(k->c, v.db.db)) &&
-	    !(e = apply_registers(k, kinds[0], false, apply_entry, &v)) &&
-	    !(e = apply_registers(k, kinds[1], false, apply_entry, &v)))
+	    !(e = apply_registers(k, kinds[0], &memory)) &&
+	    !(e = apply_registers(k, kinds[1], &memory)))
 		e = apply_facts(k, str_of(kinds[2]), STR_NONE, true, &f);
 	for (; !e && f; f = f->next) {
 		e = apply_task_event(k, &v, f);

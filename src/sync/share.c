@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "base/moment.h"
+#include "base/number.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/platform.h"
@@ -20,6 +21,8 @@ enum {
 	PROBLEMS_SAID = 10, /* warnings about logs in one round; 'abacus machines' shows all */
 };
 
+#define PLACES_TAKEN "places taken"
+
 struct share_rounds {
 	struct call *c;
 	struct str home, gitdir, objects;
@@ -32,7 +35,9 @@ struct share_rounds {
 	struct str there;     /* the commit of the own ref at the remote; or absent */
 	struct str died_with; /* the commit during whose download an earlier process died */
 	struct map known;     /* the rows whose key is pinned, by id */
-	size_t strangers;     /* other logs that are followed */
+	int64_t present;      /* how many of these have a log at the remote */
+	int64_t taken;        /* the same in an earlier round: places that are taken */
+	int64_t strangers;    /* other logs that are followed */
 	int64_t unheard;      /* logs for which there was no place */
 	size_t problems;      /* warnings about logs */
 	int64_t received, applied, sent;
@@ -85,13 +90,16 @@ static enum err share_open_remote(struct share_rounds *s)
 
 /*
  * Anybody can make refs. Those of machines whose key is pinned are always read; the others get the
- * places that are left.
+ * places that are left. A machine whose ref was deleted takes no place, but that is known only when
+ * all refs are listed, so the next round makes use of it.
  */
 static bool share_has_place(struct share_rounds *s, struct str id)
 {
-	if (map_find(&s->known, id))
+	if (map_find(&s->known, id)) {
+		s->present++;
 		return true;
-	if (s->known.count + s->strangers >= LOG_MACHINES_MOST) {
+	}
+	if (s->taken + s->strangers >= LOG_MACHINES_MOST) {
 		s->unheard++;
 		return false;
 	}
@@ -153,8 +161,9 @@ static void share_read_note(struct share_rounds *s)
 static enum err share_list(struct share_rounds *s)
 {
 	struct call *c = s->c;
+	struct str *haves, taken;
 	size_t count = 1;
-	struct str *haves;
+	enum err e;
 
 	s->known = (struct map){ .mem = &c->mem };
 	for (struct machine_row *r = s->rows; r; r = r->next) {
@@ -162,6 +171,11 @@ static enum err share_list(struct share_rounds *s)
 		if (r->key.p)
 			*map_put(&s->known, r->id) = r;
 	}
+	if ((e = place_row_find(c, &s->m.db, STR(PLACES_TAKEN), &taken)))
+		return e;
+	s->taken = (int64_t)s->known.count;
+	if (taken.p)
+		number_int(taken, &s->taken);
 	haves = arena_array(&c->mem, count, sizeof *haves);
 	count = 0;
 	for (struct machine_row *r = s->rows; r; r = r->next)
@@ -215,14 +229,19 @@ static enum err share_put_row(struct call *c, struct machines *m, const struct m
 static void share_say_problem(struct share_rounds *s, const struct machine_row *row)
 {
 	struct call *c = s->c;
-	struct str name = identity_shown(c, s->rows, s->m.me.self.name, row);
+	struct str name = identity_shown(c, s->rows, s->m.me.self.name, row),
+		   then = STR("it is read again when it has changed");
 
 	if (s->problems++ >= PROBLEMS_SAID)
 		return;
+	if (log_problem_trustable(row->problem))
+		then = arena_fmt(&c->mem,
+				 "to accept it as it is now: abacus machines trust " STR_FMT,
+				 STR_ARG(row->id));
 	share_warn(s, arena_fmt(&c->mem,
 				"the log of the machine '" STR_FMT "' is not applied: " STR_FMT
-				"; to accept it as it is now: abacus machines trust " STR_FMT,
-				STR_ARG(name), STR_ARG(row->problem), STR_ARG(row->id)));
+				"; " STR_FMT,
+				STR_ARG(name), STR_ARG(row->problem), STR_ARG(then)));
 }
 
 /* Each log is read with memory of its own, which is freed after it. */
@@ -271,6 +290,22 @@ static enum err share_take_all(struct share_rounds *s)
 			e = share_take_one(s, head);
 	}
 	return e;
+}
+
+/* Once the places were too few, the number of those that are taken is kept. */
+static enum err share_count_places(struct share_rounds *s)
+{
+	struct call *c = s->c;
+	bool kept = s->taken != (int64_t)s->known.count;
+	enum err e;
+
+	if (s->present == s->taken || (!kept && !s->unheard))
+		return ERR_OK;
+	if ((e = machine_db_begin(c, &s->m.db)) ||
+	    (e = place_row_put(c, &s->m.db, STR(PLACES_TAKEN),
+			       arena_fmt(&c->mem, "%lld", (long long)s->present))))
+		return e;
+	return machine_db_commit(c, &s->m.db);
 }
 
 /* Said when the number changes. */
@@ -458,7 +493,7 @@ static enum err share_steps(struct share_rounds *s, const struct share_wants *wa
 	s->own = log_ref(c, s->m.me.self.id);
 	if ((e = machine_row_each(c, &s->m.db, &s->rows)) || (e = machines_collect(c, &s->m)) ||
 	    (e = share_open_remote(s)) || (e = share_list(s)) || (e = share_take_all(s)) ||
-	    (e = share_say_unheard(s)) || (e = share_check_own(s)))
+	    (e = share_say_unheard(s)) || (e = share_count_places(s)) || (e = share_check_own(s)))
 		return e;
 	if (wants->begin)
 		share_choose_name(s);

@@ -104,6 +104,29 @@ def test_an_epoch_that_nobody_can_count_to_does_not_hide_later_reservations(pair
     assert {("agent-a", scope) for scope in ("src/x", "lib/0", "lib/1", "lib/2")} <= holders(b)
 
 
+@pytest.mark.parametrize("way", ["log", "file"])
+@pytest.mark.parametrize("last", [lambda now: (1 << 40) - 1, lambda now: now - 1], ids=["2^40", "now"])
+def test_epochs_grow_after_the_highest_one_that_counts(pair, way, last):
+    remote, a, b, bead = pair
+    now = int(time.time() * 1000)
+    if way == "log":
+        plant(b, [("reservation.made", {"agent": "agent-b", "bead": "x", "created": now, "epoch": last(now),
+                                        "expires": now + HOUR, "id": "res_20270115_080000_00000000000000ab",
+                                        "scope": "doc"})], at=(now, 0))
+    else:
+        git(remote, "update-ref", LEASES, commit_of(remote, {"leases.json": json.dumps(
+            {"epoch": last(now), "format": 1, "leases": []}).encode()}))
+    settle(a, b)
+    epochs = [last(now) if way == "file" else 0]
+    for one, scope, more in [(a, "x", ["--exclusive"]), (a, "y", []), (a, "z", ["--exclusive"]), (a, "v", []),
+                             (b, "w", ["--exclusive"]), (b, "u", [])]:
+        epochs.append(one.agent("reserve", "--agent", f"agent-{one.path.name}", "--scope", scope, "--bead", bead,
+                                *more)["epoch"])
+        settle(a, b)
+    assert epochs == sorted(set(epochs)), epochs
+    assert leases(remote)["epoch"] == epochs[5]
+
+
 def test_the_command_in_the_error_removes_a_ref_that_leaves_no_room(pair):
     remote, a, b, bead = pair
     git(remote, "update-ref", f"{LEASES}/x", at(remote))

@@ -1,6 +1,7 @@
 """Facts that a machine signs, but that no honest machine would write: their cost is proportional to their number, and
 none has more effect than it should."""
 import json
+import resource
 import sqlite3
 import subprocess
 
@@ -97,6 +98,31 @@ def test_many_agents_of_one_machine(pair):
     assert len(a.agent("list")) == 2 + MANY
 
 
+@needs_strace
+def test_many_agents_are_joined_without_reading_the_history_again_for_each_pass(pair, tmp_path):
+    """Each pass joins a few agents, and used to read all lines that the passes before it had written."""
+    a, b = pair
+    plant(b, [registered(f"many-{i}", 5) for i in range(MANY)])
+    trace = tmp_path / "trace"
+    subprocess.run([STRACE, "-f", "-y", "-o", str(trace), "-e", "trace=read,pread64",
+                    str(BUILD / "libexec" / "abacus-sync"), "share", str(a.path / ".git"), "--once"],
+                   cwd=a.path, env=environment(**a.env), check=True, capture_output=True, timeout=60)
+    read = sum(int(x.rpartition(" = ")[2]) for x in trace.read_text().splitlines() if "agents/history.jsonl" in x)
+    assert len(a.agent("list")) == 2 + MANY
+    assert read < 2048 * MANY, "1 KB before each line that is added, and the line itself"
+
+
+def test_the_cost_of_joining_agents_is_proportional_to_their_number(pair):
+    a, b = pair
+    spent = []
+    for count in (MANY, 6 * MANY):
+        plant(b, [registered(f"many-{count}-{i}", 5) for i in range(count)])
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        assert a.exchange()["applied"] == count
+        spent.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+    assert spent[1] < 12 * spent[0], spent
+
+
 def test_many_messages(pair):
     a, b = pair
     plant(b, [message(i) for i in range(MANY)])
@@ -164,6 +190,19 @@ def test_a_fact_about_a_message_leaves_other_facts_alone(pair):
     assert "post 1" in json.dumps(a.bb("log"))
 
 
+def send(one, body):
+    one.agent("send", "--from", "agent-b", "--to", "agent-a", "--bead", "bd-1", "--category", "INFO", "--subject", "s",
+              "--body", body)
+    assert one.agent("inbox", "--agent", "agent-a", "--limit", "1")[0]["body"] == body
+
+
+def step(kind, number, when):
+    return f"message.{kind}", {"id": minted("msg", number), "when": when}
+
+
+THIRD = 32 << 20
+
+
 def test_one_machine_cannot_fill_a_mailbox(pair):
     """Its messages are bounded, and its other facts and the mail of this machine still arrive."""
     a, b = pair
@@ -171,15 +210,130 @@ def test_one_machine_cannot_fill_a_mailbox(pair):
     plant(b, [message(i, body="x" * 1_000_000) for i in range(40)])
     plant(b, [message(99, to="agent-b", body="for another")])
     [warning] = a.exchange()["warnings"]
-    assert "mailbox of 'agent-a' has no room for more messages from the machine 'host-b'" in warning
-    assert 31 << 20 < mailbox.stat().st_size <= 32 << 20
+    assert "mailbox of 'agent-a' has no room for more messages, reads and acks from the machine 'host-b'" in warning
+    assert THIRD / 3 - (1 << 20) < mailbox.stat().st_size <= THIRD / 3, "there is room to read and ack each"
     assert len((a.agents / "messages" / "agent-b.jsonl").read_text().splitlines()) == 1
     before = mailbox.read_bytes()
     plant(b, [message(100, body="x" * 1_000_000)])
     assert a.exchange()["warnings"] == [] and mailbox.read_bytes() == before
-    a.agent("send", "--from", "agent-b", "--to", "agent-a", "--bead", "bd-1", "--category", "INFO", "--subject", "s",
-            "--body", "local")
-    assert a.agent("inbox", "--agent", "agent-a", "--limit", "1")[0]["body"] == "local"
+    send(a, "local")
+
+
+def test_steps_of_messages_count_towards_the_share_of_their_machine(pair):
+    """Each appends the whole message, also if it only has an earlier time."""
+    a, b = pair
+    mailbox = a.agents / "messages" / "agent-a.jsonl"
+    plant(b, [message(i, body="x" * 1_000_000) for i in range(40)])
+    a.exchange()
+    for kind, when in ("read", 9), ("acked", 9), ("acked", 8), ("acked", 7), ("read", 6):
+        plant(b, [step(kind, i, when) for i in range(40)] + [message(1000 + when, to="agent-b")])
+        a.exchange()
+        assert mailbox.stat().st_size <= THIRD
+    assert {m["state"] for m in a.agent("inbox", "--agent", "agent-a")} == {"acked"}, "they had room"
+    assert len(a.agent("inbox", "--agent", "agent-b")) == 4, "all other facts were joined"
+    send(a, "local")
+
+
+def fill(one, count, **more):
+    """Writes messages of 1 MB to the mailbox of agent-a, as commands do."""
+    mailbox = one.agents / "messages" / "agent-a.jsonl"
+    send(one, "local")
+    line = json.loads(mailbox.read_text())
+    with mailbox.open("a") as file:
+        for i in range(count):
+            line.update(message_id=minted("msg", i), body="x" * 1_000_000, **more)
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+
+def test_steps_of_local_messages_count_towards_the_share_of_the_machine_that_took_them(pair):
+    a, b = pair
+    fill(a, 10)
+    a.exchange()
+    said = []
+    for when in range(9, 4, -1):
+        plant(b, [step("read", i, when) for i in range(10)])
+        said += a.exchange()["warnings"]
+    assert len(said) == 1 and "has no room for more messages, reads and acks from the machine 'host-b'" in said[0]
+    assert (a.agents / "messages" / "agent-a.jsonl").stat().st_size <= THIRD + (10 << 20)
+    send(a, "again")
+
+
+def test_messages_of_other_machines_that_are_read_here_leave_room_for_local_mail(pair, tmp_path):
+    a, b = pair
+    mailbox = a.agents / "messages" / "agent-a.jsonl"
+    others = [machine(tmp_path / name, tmp_path / "hub.git", f"host-{name}", ABACUS_NOW=str(NOW)) for name in "cd"]
+    for first, one in enumerate([b, *others]):
+        plant(one, [message(100 * first + i, body="x" * 1_000_000) for i in range(20)])
+    a.exchange()
+    for one in a.agent("inbox", "--agent", "agent-a", "--limit", "100"):
+        a.agent("ack", "--agent", "agent-a", "--message", one["message_id"])
+    assert THIRD < mailbox.stat().st_size <= 2 * THIRD
+    plant(b, [message(99, body="x" * 1_000_000)])
+    a.exchange()
+    assert mailbox.stat().st_size <= 2 * THIRD
+    send(a, "local")
+
+
+def test_a_full_mailbox_leaves_out_its_facts_and_no_others(pair):
+    a, b = pair
+    fill(a, 102, via="0" * 16)
+    mailbox = a.agents / "messages" / "agent-a.jsonl"
+    before = mailbox.stat().st_size
+    assert before > 96 << 20
+    plant(b, [message(0), step("read", 0, 5), message(1000), message(1001, to="agent-b"), post(1)])
+    [warning] = a.exchange()["warnings"]
+    assert "has no room for more messages, reads and acks from the machine 'host-b'" in warning
+    assert mailbox.stat().st_size == before
+    assert [m["body"] for m in a.agent("inbox", "--agent", "agent-b")] == ["body 1001"]
+    assert "post 1" in json.dumps(a.bb("log"))
+
+
+def event(number, **payload):
+    return "event", {"id": minted("proto", number), "bead_id": "bd-1", "created_at": "2026-01-01T00:00:00.000Z",
+                     "event_type": "HANDOFF", "from_agent": "agent-b", "to_agent": "agent-a", "scope": None,
+                     "version": "v1", "payload": {"subject": "s", **payload}}
+
+
+def hand_over(one):
+    one.agent("send", "--from", "agent-b", "--to", "agent-a", "--bead", "bd-1", "--category", "HANDOFF", "--subject", "s",
+              "--body", "local")
+    last = (one.agents / "events.jsonl").read_text().splitlines()[-1]
+    assert json.loads(last)["payload"]["summary"] == "local"
+
+
+def test_other_machines_cannot_fill_the_record_of_events(pair, tmp_path):
+    """One fills a third, all together two thirds, in several pushes too. Their other facts are joined."""
+    a, b = pair
+    events = a.agents / "events.jsonl"
+    others = [machine(tmp_path / name, tmp_path / "hub.git", f"host-{name}", ABACUS_NOW=str(NOW)) for name in "cd"]
+    plant(b, [event(i, summary="x" * 1_000_000) for i in range(20)])
+    assert a.exchange()["warnings"] == []
+    for number, (one, count, most) in enumerate(zip([b, *others], (16, 36, 2), (THIRD, 2 * THIRD, 2 * THIRD)), 1):
+        plant(one, [event(100 * number + i, summary="x" * 1_000_000) for i in range(count)] + [message(number)])
+        [warning] = [w for w in a.exchange()["warnings"] if "no room" in w]
+        assert f"the record of events has no room for more events from the machine 'host-{one.path.name}'" in warning
+        assert most - (2 << 20) < events.stat().st_size <= most
+    assert len(a.agent("inbox", "--agent", "agent-a")) == 3
+    hand_over(a)
+
+
+def test_a_full_record_of_events_does_not_stop_other_facts(pair):
+    a, b = pair
+    hand_over(a)
+    a.exchange()
+    events = a.agents / "events.jsonl"
+    line = {**json.loads(events.read_text()), "via": "0" * 16}
+    with events.open("a") as file:
+        for i in range(102):
+            line.update(id=minted("proto", 5000 + i), payload={"summary": "x" * 1_000_000})
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+    before = events.stat().st_size
+    plant(b, [event(1), message(1), post(1)])
+    [warning] = a.exchange()["warnings"]
+    assert "the record of events has no room for more events from the machine 'host-b'" in warning
+    assert events.stat().st_size == before > 96 << 20
+    assert "body 1" in [m["body"] for m in a.agent("inbox", "--agent", "agent-a")]
+    assert "post 1" in json.dumps(a.bb("log"))
 
 
 @needs_strace
@@ -248,6 +402,36 @@ def test_a_value_with_the_last_stamp_can_be_changed_everywhere(pair, at, tmp_pat
         for one in (a, b, new):
             assert remembered(one) == value, one.path
             assert [x["description"] for x in one.bb("artifacts")] == [value], one.path
+
+
+MEMORY = {"scope": "global", "scope_id": "", "key": "k", "value": "theirs", "type": "string", "expires": 0, "created": 1,
+          "updated": 1, "pinned": False, "memory_kind": None}
+ARTIFACT = {"path": "x", "by": "agent-b", "description": "theirs", "version": "1", "refs": [], "created": 1}
+STATUS = {"agent": "agent-a", "task": "theirs", "blockers": None, "status": "working", "progress": 5, "updated": NOW}
+
+
+@pytest.mark.parametrize("fact", [
+    *(("memory.set", {**MEMORY, **wrong}) for wrong in (
+        {"memory_kind": "agent"}, {"type": "nope"}, {"value": 5}, {"expires": -1}, {"created": 0}, {"updated": 0})),
+    *(("artifact", {**ARTIFACT, **wrong}) for wrong in ({"created": -1}, {"by": ""}, {"version": "v" * 10000})),
+    *(("status", {**STATUS, **wrong}) for wrong in ({"progress": 1000}, {"status": "nope"}, {"updated": -1})),
+], ids=lambda fact: fact[0])
+def test_a_fact_that_is_not_valid_does_not_hide_a_valid_one(pair, fact, tmp_path):
+    """It must not win: clones that had the valid value before would keep it, and later ones would have none."""
+    a, b = pair
+    (a.path / "x").write_text("x")
+    remember(a, "ours")
+    a.bb("artifact", "add", "x", "ours", "--agent", "agent-a")
+    a.bb("status", "set", "ours", "--agent", "agent-a")
+    settle(a, b)
+    plant(b, [fact], (NOW + 1000, 0))
+    settle(a, b)
+    new = machine(tmp_path / "new", tmp_path / "hub.git", "host-new", ABACUS_NOW=str(NOW))
+    settle(new)
+    for one in (a, b, new):
+        assert remembered(one) == "ours", one.path
+        assert [x["description"] for x in one.bb("artifacts")] == ["ours"], one.path
+        assert one.bb("status", "get", "agent-a")[0]["current_task"] == "ours", one.path
 
 
 def rows(one):
@@ -320,3 +504,54 @@ def test_the_same_message_of_a_clone_and_its_copy_arrives_once(pair, tmp_path):
     plant(c, [("message.sent", sent["data"])])
     settle(b, c)
     assert [m["body"] for m in b.agent("inbox", "--agent", "agent-b")] == ["x"]
+
+
+def lengthen(path, size):
+    """Repeats the last line of a record, as if a machine had written it, until the record has that size."""
+    text = path.read_bytes()
+    line = text[text.rstrip(b"\n").rfind(b"\n") + 1:].replace(b"}\n", b',"via":"0123456789abcdef"}\n')
+    path.write_bytes(text + line * ((size - len(text)) // len(line) + 1))
+
+
+RECORD_FULL = 96 << 20
+
+
+def test_agents_of_others_leave_room_for_those_of_this_machine(pair):
+    a, b = pair
+    lengthen(a.agents / "agents" / "history.jsonl", RECORD_FULL // 3 * 2)
+    plant(b, [registered("eve", NOW), message(1)])
+    assert "the record of agents has no room for more agents from the machine 'host-b'" in json.dumps(a.exchange())
+    assert "eve" not in [x["agent_id"] for x in a.agent("list")]
+    assert len(a.agent("inbox", "--agent", "agent-a")) == 1  # other facts arrive
+    a.agent("register", "--name", "new-one", "--role", "ui")
+    assert "new-one" in [x["agent_id"] for x in a.agent("list")]
+
+
+def test_reservations_of_others_leave_room_for_those_of_this_machine(pair):
+    a, b = pair
+    a.agent("reserve", "--agent", "agent-a", "--scope", "src", "--bead", "bd-1")
+    a.agent("release", "--agent", "agent-a", "--scope", "src")
+    a.exchange()
+    lengthen(a.agents / "reservations" / "history.jsonl", RECORD_FULL // 2)
+    plant(b, [reservation(1, "doc"), message(1)])
+    assert "the record of reservations has no room for more reservations from the machine 'host-b'" in json.dumps(a.exchange())
+    assert a.agent("status")["reservations"] == []
+    assert len(a.agent("inbox", "--agent", "agent-a")) == 1
+    a.agent("reserve", "--agent", "agent-a", "--scope", "doc", "--bead", "bd-1")
+    assert [r["scope"] for r in a.agent("status")["reservations"]] == ["doc"]
+
+
+def test_machines_whose_refs_were_deleted_take_no_place(pair, tmp_path):
+    """A thousand logs were read once, and then somebody deleted their refs."""
+    a, b = pair
+    with sqlite3.connect(a.home / "machines" / "machines.db") as db:
+        columns = [row[1] for row in db.execute("PRAGMA table_info(machines)")]
+        known = dict(zip(columns, db.execute("SELECT * FROM machines WHERE id = ?", (b.id,)).fetchone()))
+        db.executemany(f"INSERT INTO machines VALUES ({', '.join('?' * len(columns))})",
+                       ([{**known, "id": f"{n:016x}", "name": f"gone-{n}"}[column] for column in columns] for n in range(1000)))
+    new = machine(tmp_path / "new", tmp_path / "hub.git", "host-new", ABACUS_NOW=str(NOW))
+    new.agent("register", "--name", "agent-new", "--role", "ui")
+    settle(new)
+    assert "1 logs at the remote are not read" in json.dumps(a.exchange())
+    a.exchange()
+    assert "agent-new" in [x["agent_id"] for x in a.agent("list")]

@@ -466,6 +466,22 @@ def recall(repo, key):
     return done.json["data"]["value"] if done.code == 0 else None
 
 
+@pytest.mark.parametrize("gone", [False, True], ids=["stored", "deleted by gc"])
+def test_a_memory_that_has_expired_can_be_set_again_on_another_machine(tmp_path, gone):
+    remote, a, b = pair(tmp_path, ABACUS_NOW="2026-01-01T00:00:00Z")
+    remember(a, "style", "tabs", 1, "--expires-in", "2s")
+    settle(a, b)
+    assert recall(b, "style") == "tabs"
+    for one in (a, b):
+        one.env["ABACUS_NOW"] = "2026-01-01T00:01:00Z"
+    assert recall(b, "style") is None
+    if gone:
+        b.vybe("memory", "gc", "--agent", "amber-otter", "--request-id", "gc")
+    remember(a, "style", "spaces", 2)
+    settle(a, b)
+    assert [recall(one, "style") for one in (a, b)] == ["spaces"] * 2
+
+
 def test_a_memory_reaches_other_machines_and_the_last_writer_wins(tmp_path):
     remote, a, b = pair(tmp_path)
     remember(a, "style", "tabs", 1)

@@ -2,6 +2,7 @@
 #include "base/text/json.h"
 #include "beads/git_process.h"
 #include "machines/identity.h"
+#include "machines/log.h"
 #include "machines/registrations.h"
 #include "machines/share.h"
 #include "op/op.h"
@@ -14,7 +15,8 @@ struct body {
 };
 
 static const struct prop machine_props[] = {
-	{ "id name here:bool key|null last_seen|null facts:int waiting:int problem|null", NULL },
+	{ "id name here:bool key|null last_seen|null facts:int waiting:int", NULL },
+	{ "problem|null trustable:bool", NULL },
 	{ "agents[]", NULL },
 	{ 0 },
 };
@@ -81,6 +83,7 @@ static void machine_put(struct call *c, struct machine_list *l, struct json *rep
 	json_put_int(reply, "facts", r->count);
 	json_put_int(reply, "waiting", r->count - r->applied);
 	json_put_str(reply, "problem", r->problem);
+	json_put_bool(reply, "trustable", log_problem_trustable(r->problem));
 	machine_put_agents(c, l, reply, r->id);
 	json_end(reply);
 }
@@ -96,6 +99,7 @@ static void machine_put_self(struct call *c, struct machine_list *l, struct json
 	json_put_int(reply, "facts", l->self.count);
 	json_put_int(reply, "waiting", l->self.count - l->self.sent);
 	json_put_str(reply, "problem", STR_NONE);
+	json_put_bool(reply, "trustable", false);
 	machine_put_agents(c, l, reply, l->self.id);
 	json_end(reply);
 }

@@ -76,6 +76,18 @@ enum err vybe_event_each(struct call *c, struct vybe_db *v, const struct event_f
 	return stmt_end(c, st);
 }
 
+enum err vybe_event_find(struct call *c, struct vybe_db *v, int64_t id, struct event_row **out)
+{
+	struct event_filter first = {
+		.since = id - 1, .limit = 1, .ascending = true, .archived = true
+	};
+	enum err e = vybe_event_each(c, v, &first, out);
+
+	if (*out && (*out)->id != id)
+		*out = NULL;
+	return e;
+}
+
 enum err vybe_event_last(struct call *c, struct vybe_db *v, int64_t *id)
 {
 	*id = 0;
@@ -158,18 +170,20 @@ enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, s
 	return memory_rows_read(c, st, out);
 }
 
-enum err vybe_memory_newest(struct call *c, struct vybe_db *v, int64_t limit,
+enum err vybe_memory_newest(struct call *c, struct vybe_db *v, struct str text, int64_t limit,
 			    struct memory_row **out)
 {
 	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
-					       " WHERE expires IS NULL OR expires > ?"
-					       " ORDER BY updated DESC, id DESC LIMIT ?") :
+					       " WHERE (key LIKE ?1 ESCAPE '\\'"
+					       " OR value LIKE ?1 ESCAPE '\\')"
+					       " AND (expires IS NULL OR expires > ?2)"
+					       " ORDER BY updated DESC, id DESC LIMIT ?3") :
 				NULL;
 
 	*out = NULL;
 	if (!st)
 		return ERR_OK;
-	stmt_bind(st, PARAMS(BIND(c->now_ms), BIND(limit)));
+	stmt_bind(st, PARAMS(BIND(stmt_like(&c->mem, text)), BIND(c->now_ms), BIND(limit)));
 	return memory_rows_read(c, st, out);
 }
 
@@ -178,14 +192,13 @@ enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, s
 {
 	AUTO_STMT *st = v->db ? db_stmt(v->db, "SELECT " MEMORY_COLUMNS " FROM memory"
 					       " WHERE scope = ? AND scope_id = ? AND"
-					       " key = ? AND"
-					       " (expires IS NULL OR expires > ?)") :
+					       " key = ?") :
 				NULL;
 
 	*out = NULL;
 	if (!st)
 		return ERR_OK;
-	stmt_bind(st, PARAMS(BIND(scope), BIND(scope_id), BIND(key), BIND(c->now_ms)));
+	stmt_bind(st, PARAMS(BIND(scope), BIND(scope_id), BIND(key)));
 	return memory_rows_read(c, st, out);
 }
 

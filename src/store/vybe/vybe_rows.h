@@ -24,6 +24,7 @@ struct event_filter {
 enum err vybe_event_put(struct call *c, struct vybe_db *v, struct event_row *event);
 enum err vybe_event_each(struct call *c, struct vybe_db *v, const struct event_filter *f,
 			 struct event_row **out);
+enum err vybe_event_find(struct call *c, struct vybe_db *v, int64_t id, struct event_row **out);
 enum err vybe_event_last(struct call *c, struct vybe_db *v, int64_t *id);
 
 /* Archives all but the newest `keep` events; `count` is how many. */
@@ -42,13 +43,16 @@ struct memory_row {
 };
 
 /* Only entries that have not expired. In a scope, pinned ones come first, then the newest; of all
- * scopes, the newest. */
+ * scopes, the newest that have the text in key or value, in either case. */
 enum err vybe_memory_each(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  int64_t limit, struct memory_row **out);
-enum err vybe_memory_newest(struct call *c, struct vybe_db *v, int64_t limit,
+enum err vybe_memory_newest(struct call *c, struct vybe_db *v, struct str text, int64_t limit,
 			    struct memory_row **out);
+
+/* Also an entry that has expired, until it is deleted. */
 enum err vybe_memory_find(struct call *c, struct vybe_db *v, struct str scope, struct str scope_id,
 			  struct str key, struct memory_row **out);
+
 enum err vybe_memory_put(struct call *c, struct vybe_db *v, const struct memory_row *m);
 
 /*

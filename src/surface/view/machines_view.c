@@ -55,6 +55,16 @@ void view_share(struct view *v, const struct value *data)
 		view_line(v, "Warning: " STR_FMT, STR_ARG(one->text));
 }
 
+static struct str machine_problem(struct view *v, const struct value *one, struct str problem)
+{
+	struct str text = arena_fmt(v->out.mem, "not applied: " STR_FMT, STR_ARG(problem));
+
+	if (!value_yes(one, "trustable"))
+		return text;
+	return arena_fmt(v->out.mem, STR_FMT "; abacus machines trust " STR_FMT, STR_ARG(text),
+			 STR_ARG(value_str(one, "id")));
+}
+
 void view_machines(struct view *v, const struct value *data)
 {
 	static const char *const heads[] = { "MACHINE", "ID", "SEEN", "WAITING", "AGENTS", NULL };
@@ -82,10 +92,7 @@ void view_machines(struct view *v, const struct value *data)
 			   arena_fmt(v->out.mem, "%lld", (long long)value_count(one, "waiting")));
 		table_cell(&t, 4, PAINT_NONE, view_join(v, value_find(one, "agents")));
 		if (problem.p)
-			table_below(&t, arena_fmt(v->out.mem,
-						  "not applied: " STR_FMT
-						  "; abacus machines trust " STR_FMT,
-						  STR_ARG(problem), STR_ARG(value_str(one, "id"))));
+			table_below(&t, machine_problem(v, one, problem));
 	}
 	table_print(&t);
 }
