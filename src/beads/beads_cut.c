@@ -152,7 +152,7 @@ enum err beads_cut(struct call *c, struct beads *b, struct record *r, struct sta
 	return cache_drop_receipts(c, &b->cache);
 }
 
-/* The bytes of the journal since it was cut last. */
+/* Bytes added to the journal since the last cut. */
 static int64_t cut_grown(const struct beads *b)
 {
 	enum { SEGMENT = 8 * 1024 * 1024 };
@@ -193,8 +193,7 @@ static enum err cut_read_base(struct call *c, struct beads *b, struct record *ou
 	return e;
 }
 
-/* Without this, a journal that is never synced would grow for ever. A failure does not affect the
- * command; the next one tries again. True: the old segments can be removed. */
+/* A failure is ignored; the next command tries again. */
 bool beads_cut_alone(struct call *c, struct beads *b)
 {
 	struct call before = call_save(c);

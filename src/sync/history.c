@@ -485,11 +485,26 @@ static enum err note_buried(void *arg, const struct line_pair *pair)
 	return ERR_OK;
 }
 
+static enum err history_parse_pair(struct call *c, const struct line_pair *pair,
+				   const struct value **old, const struct value **new)
+{
+	*old = history_parse(c, pair->a);
+	*new = history_parse(c, pair->b);
+	if ((pair->a.p && !*old) || (pair->b.p && !*new))
+		return call_fail(c, ERR_REMOTE_DAMAGED,
+				 "the line of '" STR_FMT "' in one of the commits is not JSON",
+				 STR_ARG(pair->key));
+	return ERR_OK;
+}
+
 static enum err history_put_bead(void *arg, const struct line_pair *pair)
 {
 	struct history_comparing *k = arg;
-	const struct value *old = history_parse(k->c, pair->a), *new = history_parse(k->c, pair->b);
+	const struct value *old, *new;
+	enum err e = history_parse_pair(k->c, pair, &old, &new);
 
+	if (e)
+		return e;
 	json_object(k->j);
 	json_put_str(k->j, "id", pair->key);
 	json_put_str(k->j, "change",
@@ -503,13 +518,14 @@ static enum err history_put_bead(void *arg, const struct line_pair *pair)
 static enum err history_put_edge(void *arg, const struct line_pair *pair)
 {
 	struct history_comparing *k = arg;
-	const struct value *old = history_parse(k->c, pair->a), *new = history_parse(k->c, pair->b),
-			   *any = new ? new : old;
+	const struct value *old, *new, *any;
+	enum err e = history_parse_pair(k->c, pair, &old, &new);
 	bool was = old && !value_find(old, "deleted_at"),
 	     is = new && !value_find(new, "deleted_at");
 
-	if (was == is)
-		return ERR_OK;
+	if (e || was == is)
+		return e;
+	any = new ? new : old;
 	json_object(k->j);
 	json_put_str(k->j, "change", is ? STR("added") : STR("removed"));
 	json_put_str(k->j, "from", value_str(any, "from"));
@@ -519,16 +535,34 @@ static enum err history_put_edge(void *arg, const struct line_pair *pair)
 	return ERR_OK;
 }
 
+static enum err history_visit_nothing(void *arg, const struct line_pair *pair)
+{
+	(void)arg, (void)pair;
+	return ERR_OK;
+}
+
+/* Only the last commit of a history was checked when it was fetched. */
+static enum err history_lines(struct history_comparing *k, enum snapshot_file file,
+			      struct str before, const struct snapshot *now, lines_visit *visit)
+{
+	size_t number;
+	struct str why;
+	enum err e = lines_diff(&k->c->mem, file, before, now->file[file], visit, k, &number, &why);
+
+	if (!e || !why.p)
+		return e;
+	snapshot_fail(k->c, now, file, number, why);
+	return call_step(k->c, "To see all that is wrong with it: bd validate --at %.10s",
+			 now->commit.p ? now->commit.p : "COMMIT");
+}
+
 static enum err history_compare(struct history_comparing *k, enum snapshot_file file,
 				const struct snapshot *a, const struct snapshot *b,
 				lines_visit *visit)
 {
-	size_t number;
-	struct str why;
-	enum err e =
-		lines_diff(&k->c->mem, file, a->file[file], b->file[file], visit, k, &number, &why);
+	enum err e = history_lines(k, file, STR(""), a, history_visit_nothing);
 
-	return e && why.p ? snapshot_fail(k->c, b, file, number, why) : e;
+	return e ? e : history_lines(k, file, a->file[file], b, visit);
 }
 
 enum err history_diff(struct call *c, struct repo *r, struct str from, struct str to,

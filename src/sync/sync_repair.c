@@ -192,8 +192,11 @@ static enum err sync_repair_check_version(struct repair *r, const struct snapsho
 	if (!value_int(v, "format_version", &version) || version <= FORMAT_VERSION)
 		return ERR_OK;
 	snapshot_read_meta(c, files, state_new(&c->mem));
-	return call_step(c, "Your own work is safe. Install a newer version of Abacus, which "
-			    "supports that format.");
+	return call_step(c,
+			 "Your own work is safe. Install a newer version of Abacus, which supports "
+			 "that format. If there is none, set the ref back to the last commit that "
+			 "a clone has of this format, in that clone: " STR_FMT,
+			 STR_ARG(remote_force_command(c, &r->s->remote, r->s->ref)));
 }
 
 /* Reports that meta.json is rewritten; all lines of the other files are valid. */

@@ -122,6 +122,7 @@ static enum err take_other(struct sync *s, struct merge *m)
 	if (e || (e = commit_read(s->c, s->repo, joined, &both)) ||
 	    (e = news_between(s->c, &m->side[1], &both, true, &news)))
 		return e;
+	keep_to_rewrite(s, news.rewritten);
 	return take_next(s, joined, &news);
 }
 
@@ -144,6 +145,15 @@ static void say_lost(struct sync *s, const struct merge *m)
 			    lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were"));
 }
 
+/*
+ * A merge copies lines without reading them, so they are checked before. Which of them to rewrite is
+ * decided after it: a line may belong to a bead that gets another id.
+ */
+static enum err take_check(struct sync *s, const struct snapshot *new)
+{
+	return validate_usable(s->c, new, state_new(&s->c->mem));
+}
+
 /* Takes over a commit if there is a base: merges the two, unless the commit contains the base. */
 static enum err take_more(struct sync *s, struct str commit, const struct snapshot *new)
 {
@@ -151,8 +161,7 @@ static enum err take_more(struct sync *s, struct str commit, const struct snapsh
 	bool apart = !repo_reaches(s->repo, commit, s->base), lost;
 	enum err e = commit_read(s->c, s->repo, s->base, &m.side[1]);
 
-	/* a merge copies lines without reading them, so check them first */
-	if (e || (apart && (e = sync_check(s, new))))
+	if (e || (apart && (e = take_check(s, new))))
 		return e;
 	if (!apart) {
 		struct news news;
@@ -160,12 +169,12 @@ static enum err take_more(struct sync *s, struct str commit, const struct snapsh
 		if ((e = news_between(s->c, &m.side[1], new, true, &news)) ||
 		    (e = sync_lost(s, &m, &lost)))
 			return e;
-		keep_to_rewrite(s, news.rewritten);
-		if (!lost && (e = sync_fits_change(s, new, NULL, s->pending.change)))
-			return e;
-		if (!lost)
-			return take_next(s, commit, &news);
-		if ((e = sync_check(s, new)))
+		if (!lost) {
+			keep_to_rewrite(s, news.rewritten);
+			e = sync_fits_change(s, new, NULL, s->pending.change);
+			return e ? e : take_next(s, commit, &news);
+		}
+		if ((e = take_check(s, new)))
 			return e;
 		say_lost(s, &m);
 	} else if ((e = merge_run(&m))) {

@@ -862,3 +862,74 @@ def test_an_undo_of_a_bead_whose_id_was_taken_names_the_other_bead(world):
         error = anna.run("undo", "--json", *options).json["error"]
         assert "eve created another bead" in error["message"] and "--force" not in error["hint"], error
         assert "eve" in run_command(anna, command_of(error["hint"], "bd show")).ok().out
+
+
+def test_a_newer_format_is_named_with_a_way_back(world):
+    """No version has to exist that supports it: any number stops the sync."""
+    acked = world.anna.create("acked")
+    world.push(lambda files: {**files, "meta.json": files["meta.json"].replace('"format_version":1', '"format_version":2')})
+    error = world.anna.fails("sync")
+    assert "version 2" in error["message"] and "bd repair" in error["hint"]
+    error = world.anna.fails("repair", "--apply")
+    command = error["hint"].rpartition(": ")[2]
+    assert command == f"git push --force origin {REF}"
+    git(world.anna.path, *command.split()[1:])
+    sync(world.anna)
+    assert acked in [b["id"] for b in world.anna.json("list")] and acked in published(world.remote)["state.jsonl"].decode()
+
+
+def test_a_bead_that_is_restored_is_not_deleted_any_more(world):
+    stamp = [int(time.time() * 1000), 0]
+    world.push(lambda files: {**files, "state.jsonl": "", "tombstones.jsonl": canonical(
+        {"deleted_at": stamp, "deleted_by": "eve", "id": world.first}) + "\n"})
+    sync(world.anna)
+    world.anna.bd("undelete", world.first).ok()
+    assert world.anna.fails("undelete", world.first)["message"] == f"'{world.first}' is not deleted"
+
+
+def test_a_dependency_of_an_unknown_kind_is_an_error_until_it_is_removed(world):
+    stamp = [int(time.time() * 1000), 0]
+    line = {"_at": stamp, "_by": "eve", "created_at": stamp, "created_by": "eve", "from": world.first, "kind": "zz", "to": world.second}
+    world.push(lambda files: {**files, "deps.jsonl": "".join(sorted([*files["deps.jsonl"].splitlines(True), canonical(line) + "\n"],
+                                                                    key=lambda text: [json.loads(text)[k] for k in ("from", "to", "kind")]))})
+    sync(world.anna)
+    assert "invalid_field" in world.anna.bd("validate").out
+    world.anna.bd("dep", "remove", world.first, world.second).ok()
+    sync(world.anna)
+    assert world.anna.bd("validate").ok().out == "0 errors, 0 warnings\n"
+
+
+@pytest.mark.parametrize("name, harm", [
+    ("state.jsonl", lambda text: "garbage\n"), ("state.jsonl", lambda text: text * 2), ("deps.jsonl", lambda text: '[]\n{"a"'),
+    ("state.jsonl", lambda text: text.replace('"title":"first"', '"title":"first"x'))], ids=["garbage", "twice", "cut", "not JSON"])
+def test_a_damaged_commit_in_the_history_is_named_by_diff(world, name, harm):
+    """Only the last commit is checked when it is fetched."""
+    sound = published(world.remote)
+    damaged = world.push(lambda files: {**files, name: harm(files[name])})
+    git(world.remote, "update-ref", REF, commit(world.remote, sound, at(world.remote)))
+    sync(world.anna)
+    error = world.anna.fails("diff", damaged)
+    assert name in error["message"] or world.first in error["message"]
+
+
+def test_a_line_that_is_rewritten_goes_with_its_bead_to_another_id(world):
+    """A dependency that is not in normal form, of a later bead under a published id: the merge moves both."""
+    now = int(time.time() * 1000)
+
+    def collide(files):
+        beads = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+        for bead in beads:
+            if bead["id"] == world.first:
+                bead.update(created_at=[now, 0], created_by="eve", _at=[now, 0], _by="eve", title="later")
+                for member in ("notes", "_v"):
+                    bead.pop(member, None)
+        edge = {"_at": [now + 50, 0], "_by": "eve", "created_at": [now, 0], "created_by": "eve", "deleted_at": [now + 10, 0],
+                "deleted_by": "eve", "from": world.first, "kind": "related", "to": world.second}
+        edges = sorted([*files["deps.jsonl"].splitlines(), canonical(edge)], key=lambda t: [json.loads(t)[k] for k in ("from", "to", "kind")])
+        return {**files, "state.jsonl": "".join(canonical(b) + "\n" for b in beads), "deps.jsonl": "".join(e + "\n" for e in edges)}
+
+    world.push(collide)
+    world.converges()
+    for repo in (world.anna, world.ben):
+        assert repo.json("dep", "list", world.first, "--kind", "related") == []
+        assert "ok cache: " in repo.bd("doctor").out

@@ -386,13 +386,18 @@ enum err snapshot_read_meta(struct call *c, const struct snapshot *files, struct
 	if (!value_int(v, "format_version", &version))
 		return snapshot_fail(c, files, FILE_META, 1,
 				     STR("\"format_version\" is not a number"));
-	if (version != FORMAT_VERSION)
-		return snapshot_fail(
-			c, files, FILE_META, 1,
-			arena_fmt(&c->mem,
-				  "the format is version %lld, and this program supports version "
-				  "%d",
-				  (long long)version, FORMAT_VERSION));
+	if (version != FORMAT_VERSION) {
+		snapshot_fail(c, files, FILE_META, 1,
+			      arena_fmt(&c->mem,
+					"the format is version %lld, and this program supports "
+					"version %d",
+					(long long)version, FORMAT_VERSION));
+		return version < FORMAT_VERSION ?
+			       c->code :
+			       call_step(c, "Your own work is safe. Install a newer version of "
+					    "Abacus, which supports that format. If there is none, "
+					    "'bd repair' tells how to set the ref back.");
+	}
 	state_put_meta(out, unknown_meta(&c->mem, v));
 	return snapshot_read_prefix(c, files, value_find(v, "prefix"), out);
 }

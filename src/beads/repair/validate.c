@@ -206,6 +206,14 @@ static struct str validate_kind(struct checker *k, struct str kind)
 	return known < 0 ? arena_copy(&k->work, kind) : str_of(names_word(&edge_kinds, known));
 }
 
+/* A sync keeps kinds that it does not know. Once such a dependency is removed, it is no error. */
+static void check_kind(struct checker *k, const struct edge *e)
+{
+	if (!k->rewritten && !e->deleted && names_exact(&edge_kinds, e->kind) < 0)
+		validate_refused(k, e->from,
+				 STR("\"kind\" is not blocks, parent, related or discovered_from"));
+}
+
 static struct str check_edge(struct checker *k, const struct value *v, struct str line)
 {
 	struct numbered_edge *kept;
@@ -216,9 +224,7 @@ static struct str check_edge(struct checker *k, const struct value *v, struct st
 		return validate_refused(k, value_str(v, "from"), why);
 	validate_compare(k, e.from, v, line);
 	validate_check_clock(k, e.from, e.life.at);
-	if (!k->rewritten && names_exact(&edge_kinds, e.kind) < 0)
-		validate_refused(k, e.from,
-				 STR("\"kind\" is not blocks, parent, related or discovered_from"));
+	check_kind(k, &e);
 	kept = arena_new(&k->work, struct numbered_edge);
 	kept->row = (struct edge_row){ .from = validate_keep_text(k, line, e.from),
 				       .to = validate_keep_text(k, line, e.to),
@@ -332,9 +338,10 @@ static void validate_check_version(struct checker *k, const struct value *v)
 	else if (version != FORMAT_VERSION)
 		validate_refused(
 			k, STR_NONE,
-			arena_fmt(k->mem,
-				  "the format is version %lld; this program supports version %d",
-				  (long long)version, FORMAT_VERSION));
+			arena_fmt(
+				k->mem,
+				"the format is version %lld, and this program supports version %d",
+				(long long)version, FORMAT_VERSION));
 }
 
 static void validate_check_meta(struct checker *k, const struct snapshot *files)
