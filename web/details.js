@@ -25,6 +25,20 @@ export class Details {
     this.body = h("div", { class: "fields" }, h("p", { class: "quiet" }, "Loading …"));
     this.el = h("div", { class: "about" }, this.clash, this.body);
     this.crumbs = h("div", { class: "crumbs" }); // above the part that scrolls
+    for (const el of [this.el, this.crumbs]) {
+      el.addEventListener("pointerdown", () => this.press());
+      el.addEventListener("click", () => { this.pressed = false; }, true);
+    }
+  }
+
+  // A button that is replaced between the press and the release of the mouse gets no click.
+  press() {
+    this.pressed = true;
+    const release = () => setTimeout(() => {
+      this.pressed = false;
+      if (this.waiting) this.draw(...this.waiting);
+    });
+    for (const type of ["pointerup", "pointercancel"]) addEventListener(type, release, { once: true });
   }
 
   drawGone(failure) {
@@ -35,6 +49,8 @@ export class Details {
   }
 
   draw(bead, why) {
+    this.waiting = this.pressed ? [bead, why] : null;
+    if (this.pressed) return;
     const task = taskOf(bead?.id ?? this.thread.id), facts = bead ?? task;
     const items = this.thread.data?.items ?? [];
     const shown = JSON.stringify([facts, why, facts && this.facts.version(facts, items), task?.unread ?? 0, task?.to_accept ?? 0, store.agents.size]);

@@ -568,3 +568,19 @@ def test_a_reservation_is_told_in_a_sentence(page):
     page.go("#/activity?kind=reservation")
     page.sees(".moments", "reserved src/payments/*, which overlaps the reservation of amber-otter, for Respect reduced motion, part 2")
     page.sees(".moments", "amber-otter reserved src/payments/main.c for Replace cron by the scheduler, part 2")
+
+
+def test_a_button_that_is_pressed_while_its_bead_changes_gets_the_click(page):
+    """The panel is drawn again after the release, not between the two."""
+    browser, bead = page.browser, fresh(page, "Pressed")
+    open_bead(page, bead)
+    at = browser.place("[data-field=edit-description]")
+    browser.mouse("Moved", *at)
+    browser.mouse("Pressed", *at)
+    page.repo.bd("update", bead, "--title", "Changed meanwhile").ok()
+    browser.until(lambda: browser.run("return [...document.querySelectorAll('main *')].some((el) => el.textContent === 'Changed meanwhile')"))
+    assert browser.run("return document.querySelector('.about h2').textContent") == "Pressed"
+    browser.mouse("Released", *at)
+    browser.until(lambda: browser.run("return document.querySelector('.part.description button.save') !== null"))
+    browser.press(ESCAPE)
+    page.sees(".about h2", "Changed meanwhile")
