@@ -171,8 +171,8 @@ static enum err request_name_actor(struct call *c, const struct field *f, struct
 		if (!(f->flags & FIELD_REQUIRED))
 			return ERR_OK;
 		call_fail(c, ERR_USAGE, "this command requires your name");
-		return call_step(c, c->wire ? "Pass your name as \"agent\"." :
-					      "Pass --as NAME, or set ABACUS_AGENT.");
+		return c->wire ? call_step(c, "Pass your name as \"%s\".", f->name) :
+				 call_step(c, "Pass --as NAME, or set ABACUS_AGENT.");
 	}
 	if (!name->p)
 		*name = c->actor;

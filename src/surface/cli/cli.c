@@ -258,7 +258,7 @@ static int print_error(struct call *c, const struct args *a, struct str preview)
 		print_beside(c, a);
 		return status;
 	}
-	if (c->code == ERR_NOT_INITIALIZED && dialect == DIALECT_BOARD) {
+	if (c->code == ERR_NOT_INITIALIZED && a->face == &face_bb && dialect == DIALECT_BOARD) {
 		out_say("%s %s", c->message.p, call_next_step(c).p);
 	} else {
 		out_say("error: %s", c->message.p);

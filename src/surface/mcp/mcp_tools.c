@@ -203,7 +203,7 @@ static enum err mcp_tools_remember(struct exchange *x, struct str id, const char
 	return ERR_OK;
 }
 
-/* Where a sandbox forbids this process to write, a service of the user may. */
+/* If a sandbox forbids writing, hands the request to a service of the user. */
 static enum err run_tool(struct exchange *x, const struct request *r, struct json *data)
 {
 	struct handoff_actor actor = { x->c->actor, x->c->anonymous };
@@ -301,7 +301,7 @@ static const struct value *arguments_without(struct arena *mem, const struct val
 	return rest;
 }
 
-/* The instructions ask for the agent's name, so it may be given to tools that do not need it. */
+/* The instructions ask for the agent's name, so models pass it to any tool. */
 static bool tool_takes_agent(const struct op *op)
 {
 	for (const struct field *f = op->fields; f && f->name; f++)
@@ -374,11 +374,11 @@ static const struct field identify_fields[] = {
 static const struct prop identify_props[] = { { "agent_id source", NULL }, { 0 } };
 
 /*
- * The operation only checks its arguments; tools_call() sets the agent, because only the server
- * knows the session.
+ * Does nothing: the arguments are checked before, and run_identify() sets the agent, because only
+ * the server knows the session.
  */
-static enum err check_identity(struct call *c, struct stores *s, const void *body,
-			       struct json *reply)
+static enum err tools_identify_run(struct call *c, struct stores *s, const void *body,
+				   struct json *reply)
 {
 	(void)c, (void)s, (void)body;
 	json_null(reply);
@@ -391,5 +391,5 @@ const struct op op_mcp_identify = {
 	.flags = OP_IDEMPOTENT,
 	OP_BODY(struct identify_body, identify_fields),
 	.reply = &(const struct prop){ "identity", identify_props },
-	.run = check_identity,
+	.run = tools_identify_run,
 };

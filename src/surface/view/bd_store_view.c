@@ -70,6 +70,8 @@ void bd_view_all_labels(struct view *v, const struct value *data)
 
 void bd_view_validate(struct view *v, const struct value *data)
 {
+	int64_t errors = value_count(data, "errors"), warnings = value_count(data, "warnings");
+
 	VALUE_EACH(f, value_find(data, "findings")) {
 		bool error = str_is(value_str(f, "severity"), "error");
 
@@ -79,7 +81,8 @@ void bd_view_validate(struct view *v, const struct value *data)
 			view_put(v, f, ":{line}");
 		view_say(v, f, ": {message}");
 	}
-	view_say(v, data, "{errors} errors, {warnings} warnings");
+	view_line(v, "%" PRId64 " error%s, %" PRId64 " warning%s", errors, errors == 1 ? "" : "s",
+		  warnings, warnings == 1 ? "" : "s");
 }
 
 void bd_view_doctor(struct view *v, const struct value *data)
