@@ -75,6 +75,7 @@ enum err call_fail(struct call *c, enum err code, const char *fmt, ...)
 	c->message = call_safe_message(&c->mem, arena_vfmt(&c->mem, fmt, ap));
 	va_end(ap);
 	c->step = c->remedy = c->details = STR_NONE;
+	c->missing = false;
 	return c->code = code;
 }
 
@@ -135,6 +136,7 @@ void call_warn(struct call *c, const char *fmt, ...)
 enum err call_forgive(struct call *c)
 {
 	c->message = c->step = c->remedy = c->details = STR_NONE;
+	c->missing = false;
 	return c->code = ERR_OK;
 }
 

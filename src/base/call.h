@@ -102,6 +102,7 @@ struct call {
 	enum err code;
 	struct str message, step; /* what went wrong, with the value; what to do next */
 	struct str remedy;        /* what to do before a failed write is retried; or absent */
+	bool missing;             /* it failed because a file does not exist */
 	enum stored stored;
 	struct str details; /* the failure for programs: a JSON object, or absent */
 	struct str meta;    /* a JSON object beside the reply, or absent */

@@ -351,15 +351,19 @@ static enum err beads_open_here(struct call *c, enum beads_mode mode, struct bea
 }
 
 /* The store may be moved between the search and the lock, or while a reader opens its files. */
+static bool beads_was_moved(struct call *c, enum err e, const struct beads *b)
+{
+	return beads_moved(c, b) || (e == ERR_NOT_INITIALIZED && beads_exists(c, b));
+}
+
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
 {
-	enum { MOVES_MOST = 10 };
 	enum err e;
 
 	if (mode == BEADS_WRITE && c->group)
 		return beads_group_join(c, out);
 	e = beads_open_here(c, mode, out);
-	for (int i = 0; e && i < MOVES_MOST && beads_moved(c, out); i++) {
+	for (int i = 0; e && i < HOME_TRIES_MOST && beads_was_moved(c, e, out); i++) {
 		call_forgive(c);
 		e = beads_open_here(c, mode, out);
 	}

@@ -127,14 +127,18 @@ static enum err continuity_open_here(struct call *c, enum vybe_mode mode, struct
 	return home_explain(c, e, path_parent(out->path));
 }
 
-/* The store may be moved between the search and the lock. */
+/* The store may be moved between the search and the lock, or before a reader opens its file. */
+static bool continuity_was_moved(struct call *c, const struct continuity *k)
+{
+	return k->common.p && (home_moved(c, k->common, path_parent(k->path)) ||
+			       (!c->code && file_exists(&c->mem, k->path)));
+}
+
 enum err continuity_open(struct call *c, enum vybe_mode mode, struct continuity *out)
 {
-	enum { MOVES_MOST = 10 };
 	enum err e = continuity_open_here(c, mode, out);
 
-	for (int i = 0; (e || !out->db.db) && out->common.p && i < MOVES_MOST &&
-			home_moved(c, out->common, path_parent(out->path));
+	for (int i = 0; (e || !out->db.db) && i < HOME_TRIES_MOST && continuity_was_moved(c, out);
 	     i++) {
 		call_forgive(c);
 		e = continuity_open_here(c, mode, out);

@@ -52,7 +52,7 @@ struct str home_find(struct call *c, struct str common)
 
 bool home_moved(struct call *c, struct str common, struct str home)
 {
-	return !str_eq(home_find(c, common), home);
+	return !str_eq(home_find(c, common), home) || (c->missing && home_is_there(c, home));
 }
 
 enum err home_check(struct call *c, struct str home)

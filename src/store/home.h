@@ -29,7 +29,16 @@ bool home_in_workspace(struct str home);
 /* The folder that exists; if none does, the one in the Git directory. */
 struct str home_find(struct call *c, struct str common);
 
-/* Was the store moved since `home` was found? */
+/*
+ * A command that fails because the store was moved tries again, at most this often. If many
+ * commands wait for a lock, every second try may meet the next move.
+ */
+enum { HOME_TRIES_MOST = 100 };
+
+/*
+ * Was the store moved since `home` was found? It may have been moved back, too: then a file of it
+ * was missing for this call, although the folder is there.
+ */
 bool home_moved(struct call *c, struct str common, struct str home);
 
 /* The checks of store/folder.h, for either folder. */

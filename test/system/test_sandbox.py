@@ -363,9 +363,9 @@ def test_a_move_is_refused_without_a_store_or_with_a_running_service(plain_repo)
 
 
 def test_moves_lose_nothing_of_twenty_writers(repo):
-    script = ('n=$1; i=0; while [ $i -lt 4 ]; do i=$((i+1)); bd create "w$n-$i" --json >/dev/null || exit 1; '
+    script = ('n=$1; i=0; while [ $i -lt 4 ]; do i=$((i+1)); bd create "w$n-$i" --json >"m$n" || { cat "m$n" >&2; exit 1; }; '
               'vybe memory set --agent "a$n" --key "k$i" --value v --scope agent --scope-id "a$n" --request-id "$n-$i" '
-              '>/dev/null || exit 2; done')
+              '>"m$n" || { cat "m$n" >&2; exit 2; }; done')
     env = environment(**repo.env, PATH=f"{BIN}:{environment()['PATH']}")
     writers = [subprocess.Popen(["sh", "-c", script, "sh", str(n)], cwd=repo.path, env=env, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE) for n in range(20)]

@@ -48,6 +48,7 @@ enum err file_fail(struct call *c, const char *verb, struct str path)
 		return fail_link(c, verb, path);
 	call_fail(c, ERR_INTERNAL_ERROR, "cannot %s '" STR_FMT "': %s", verb, STR_ARG(path),
 		  reason == ENXIO ? "it is not a regular file" : strerror(reason));
+	c->missing = reason == ENOENT;
 	return file_remedy(c, reason);
 }
 
