@@ -7,6 +7,8 @@
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
+#include "beads/edit.h"
+#include "store/db/bead_cache.h"
 #include "store/mend.h"
 
 enum { ID_MOST = 500 };
@@ -44,11 +46,14 @@ static enum err current_read(struct call *c, struct str path, struct current *ou
 		return e;
 	*out = (struct current){ .agent = value_str(v, "agent"),
 				 .bead = value_str(v, "bead"),
+				 .created.by = value_str(v, "created_by"),
 				 .branch = value_str(v, "branch"),
 				 .tree = value_str(v, "tree"),
 				 .begun = value_yes(v, "begun"),
 				 .linked = value_yes(v, "linked") };
 	value_int(v, "since", &out->since_ms);
+	if (!stamp_decode(value_find(v, "created_at"), &out->created.at))
+		out->created.by = STR_NONE;
 	if (!current_valid(out))
 		*out = (struct current){ 0 };
 	return ERR_OK;
@@ -66,7 +71,12 @@ enum err current_put(struct call *c, struct str home, const struct current *one)
 
 	json_object(&j);
 	json_put_str(&j, "agent", one->agent);
-	json_put_str(&j, "bead", one->bead);
+	json_put_str(&j, "bead", one->was.p ? one->was : one->bead);
+	if (one->created.by.p) {
+		json_name(&j, STR("created_at"));
+		stamp_encode(&j, one->created.at);
+		json_put_str(&j, "created_by", one->created.by);
+	}
 	json_put_str(&j, "branch", one->branch);
 	json_put_str(&j, "tree", one->tree);
 	json_put_bool(&j, "begun", one->begun);
@@ -74,6 +84,29 @@ enum err current_put(struct call *c, struct str home, const struct current *one)
 	json_put_int(&j, "since", one->since_ms);
 	json_end(&j);
 	return e ? e : file_own_replace(c, current_path(c, home, one->agent), json_text(&j), 0600);
+}
+
+enum err current_follow(struct call *c, struct beads *b, struct current *one)
+{
+	struct bead_row *row;
+	struct edit is;
+	struct str other;
+	enum err e;
+
+	if (!one->created.by.p)
+		return ERR_OK;
+	if ((e = cache_find_bead(c, &b->cache, one->bead, &row)) ||
+	    (row && (e = edit_begin(c, b, row, &is))) ||
+	    (row && !mark_cmp(is.now.created, one->created)))
+		return e;
+	other = bead_other_id(&c->mem, one->bead, one->created);
+	if ((e = cache_find_row(c, &b->cache, other, false, &row)) || !row)
+		return e;
+	call_warn(c, "your bead is now '" STR_FMT "': another bead was '" STR_FMT "' first",
+		  STR_ARG(other), STR_ARG(one->bead));
+	one->was = one->bead;
+	one->bead = other;
+	return ERR_OK;
 }
 
 enum err current_drop(struct call *c, struct str home, struct str agent)

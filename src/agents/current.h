@@ -2,6 +2,7 @@
 #define AGENTS_CURRENT_H
 
 #include "base/call.h"
+#include "beads/model/stamp.h"
 
 struct beads;
 
@@ -12,6 +13,8 @@ struct beads;
  */
 struct current {
 	struct str agent, bead; /* an absent bead: the agent works on none */
+	struct mark created;    /* of the bead, so that it is not taken for another; or absent */
+	struct str was;         /* the bead's id when the work began, if a merge moved it */
 	struct str branch;      /* or absent */
 	struct str tree;        /* the root of the worktree in which the agent works */
 	bool begun;             /* claim, reservations and branch were all made */
@@ -22,6 +25,13 @@ struct current {
 
 enum err current_find(struct call *c, struct str home, struct str agent, struct current *out);
 enum err current_put(struct call *c, struct str home, const struct current *one);
+
+/*
+ * A merge may have given the id to another bead, which was created earlier elsewhere: then `bead`
+ * becomes the id that the agent's bead has now, and `was` the old one.
+ */
+enum err current_follow(struct call *c, struct beads *b, struct current *one);
+
 enum err current_drop(struct call *c, struct str home, struct str agent);
 enum err current_each(struct call *c, struct str home, struct current **out);
 

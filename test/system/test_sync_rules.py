@@ -312,6 +312,21 @@ def assert_remapped(clones):
         assert [b["id"] for b in clone.json("blocked")] == [NEW_OF_ANN]
 
 
+@pytest.mark.parametrize("end, status", [("done", "closed"), ("stop", "open")])
+def test_work_on_a_bead_goes_on_after_a_merge_moved_it(clones, end, status):
+    ann, bob, _ = clones
+    bob.at(100, "create", "of bob", "--id", "bd-x")
+    ann.at(200, "create", "of ann", "--id", "bd-x", "--touches", "src/a.c")
+    ann.at(202, "work", "bd-x", "--no-branch", program="abacus")
+    bob.sync()
+    ann.sync()
+    shown = ann.at(210, "work", program="abacus")
+    assert (shown["bead"], shown["title"], shown["reserved"]) == (NEW_OF_ANN, "of ann", ["src/a.c"])
+    assert ann.at(211, "work", end, program="abacus")["bead"] == NEW_OF_ANN
+    assert (ann.show(NEW_OF_ANN)["status"], ann.show("bd-x")["status"]) == (status, "open")
+    assert ann.run("agent", "status", "--json", program="bb").ok().json["data"]["reservations"] == []
+
+
 @pytest.mark.parametrize("first", ["ann", "bob"])
 def test_one_id_created_on_two_machines(clones, first):
     """Whichever clone pushes first, the bead that was created first keeps the id."""

@@ -205,6 +205,12 @@ static enum err work_reserve(struct work *w)
 	return ERR_OK;
 }
 
+/* The bead's reservations name the id that it had when the work began. */
+static enum err work_reservations(struct work *w, struct reservation **out)
+{
+	return work_reserved(w->c, w->c->actor, w->now.was.p ? w->now.was : w->now.bead, out);
+}
+
 /* --- the branch --- */
 
 /* HEAD of a worktree is moved only if no other agent works there. */
@@ -250,6 +256,7 @@ static enum err work_branch(struct work *w)
 
 /* --- beginning --- */
 
+/* Without a text: the current bead. */
 static enum err work_read_bead(struct work *w, struct str text)
 {
 	struct bead_row *row;
@@ -259,8 +266,14 @@ static enum err work_read_bead(struct work *w, struct str text)
 
 	if (e)
 		return e;
-	if (!(e = find_bead(w->c, &b, text, &row)) && !(e = edit_begin(w->c, &b, row, &edit))) {
+	if (text.p)
+		w->now.bead = text;
+	else
+		e = current_follow(w->c, &b, &w->now);
+	if (!e && !(e = find_bead(w->c, &b, w->now.bead, &row)) &&
+	    !(e = edit_begin(w->c, &b, row, &edit))) {
 		w->now.bead = row->id;
+		w->now.created = edit.now.created;
 		w->title = row->title;
 		w->held = bead_row_claimed(row, w->c->now_ms) && str_eq(row->assignee, w->c->actor);
 		w->touches = bead_touches(&w->c->mem, &edit.now, &w->touch_count);
@@ -311,7 +324,7 @@ static void work_put(struct work *w, const char *result, struct json *reply)
 {
 	struct reservation *r;
 
-	if (work_reserved(w->c, w->c->actor, w->now.bead, &r))
+	if (work_reservations(w, &r))
 		call_forgive(w->c);
 	json_object(reply);
 	json_put_str(reply, "bead", w->now.bead);
@@ -368,16 +381,13 @@ static enum err work_begin(struct call *c, const struct body *in, struct json *r
 
 static enum err work_open(struct work *w)
 {
-	struct str id;
 	enum err e;
 
 	if ((e = beads_home(w->c, &w->b)) ||
 	    (e = current_find(w->c, w->b.home, w->c->actor, &w->now)) || !w->now.bead.p)
 		return e;
-	id = w->now.bead;
-	if ((e = work_read_bead(w, id)) == ERR_NOT_FOUND || e == ERR_DELETED)
+	if ((e = work_read_bead(w, STR_NONE)) == ERR_NOT_FOUND || e == ERR_DELETED)
 		e = call_forgive(w->c);
-	w->now.bead = id;
 	return e;
 }
 
@@ -412,7 +422,7 @@ static enum err project_work_run(struct call *c, struct stores *s, const void *b
 static enum err work_release(struct work *w)
 {
 	struct reservation *r;
-	enum err e = work_reserved(w->c, w->c->actor, w->now.bead, &r);
+	enum err e = work_reservations(w, &r);
 
 	for (; !e && r; r = r->next)
 		e = work_release_scope(w, r->scope);
