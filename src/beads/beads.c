@@ -353,7 +353,15 @@ static enum err beads_open_here(struct call *c, enum beads_mode mode, struct bea
 /* The store may be moved between the search and the lock, or while a reader opens its files. */
 static bool beads_was_moved(struct call *c, enum err e, const struct beads *b)
 {
-	return beads_moved(c, b) || (e == ERR_NOT_INITIALIZED && beads_exists(c, b));
+	bool moved = beads_moved(c, b);
+	struct call before;
+
+	if (moved || e != ERR_NOT_INITIALIZED)
+		return moved;
+	before = call_save(c);
+	moved = beads_exists(c, b);
+	call_restore(c, &before);
+	return moved;
 }
 
 enum err beads_open(struct call *c, enum beads_mode mode, struct beads *out)
