@@ -518,13 +518,19 @@ static enum err check_named(struct call *c, struct str path)
 	return w.repo.tree.p ? check_in(c, &w, path) : ERR_OK;
 }
 
+/* A link above the file may be tracked, and lead to a folder whose files are, under other names. */
 enum err folder_check_tracked(struct call *c, struct str path)
 {
+	struct str dir, real;
 	enum err e;
 
 	if (str_eq(c->seen.untracked, path)) /* a call opens some stores more than once */
 		return ERR_OK;
+	dir = path_real_beside(&c->mem, c->real, path_parent(path));
 	if ((e = check_around(c, path)) || (e = check_named(c, path)))
+		return e;
+	real = dir.p ? path_join(&c->mem, dir, path_name(path)) : path;
+	if (!str_eq(real, path) && ((e = check_around(c, real)) || (e = check_named(c, real))))
 		return e;
 	c->seen.untracked = arena_copy(&c->mem, path);
 	return ERR_OK;

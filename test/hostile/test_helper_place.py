@@ -179,15 +179,18 @@ def test_a_relative_entry_of_the_search_path_finds_no_program_for_a_hosts_hook(h
     assert (tmp_path / "right").read_text() == "vybe hook handle --host claude\n"
 
 
+@pytest.mark.parametrize("linked", [False, True], ids=["folder", "link"])
 @pytest.mark.parametrize("tracked", [False, True])
-def test_a_chained_hook_that_came_with_the_repository_is_not_run(repo, tracked):
+def test_a_chained_hook_that_came_with_the_repository_is_not_run(repo, tracked, linked):
     """With core.hooksPath, the folder of the hooks can be one of the worktree."""
-    folder = repo.path / ".husky"
+    folder = repo.path / (".other" if linked else ".husky")
     folder.mkdir()
+    if linked:
+        (repo.path / ".husky").symlink_to(".other")
     (folder / "pre-commit.old").write_text("#!/bin/sh\n: >ran\n")
     (folder / "pre-commit.old").chmod(0o755)
     git(repo.path, "config", "core.hooksPath", ".husky")
     if tracked:
-        git(repo.path, "add", ".husky")
+        git(repo.path, "add", "-A")
     repo.bd("hooks", "run", "pre-commit").ok()
     assert (repo.path / "ran").exists() != tracked

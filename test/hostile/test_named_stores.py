@@ -129,6 +129,28 @@ def test_a_file_beside_it_that_git_tracks_is_refused(tmp_path, side):
         assert f"v.db{side}' comes from the repository" in is_refused(project, *words)["error"]
 
 
+@pytest.mark.parametrize("side", [".git", "-wal"])
+def test_a_tracked_link_does_not_hide_that_git_tracks_the_files(tmp_path, side):
+    def make(path):
+        (path / "data").mkdir()
+        (path / "link").symlink_to("data")
+        vybe(Project(path), "--db-path", "data/x.db", *WRITE).ok()
+        for beside in [p for p in (path / "data").iterdir() if p.name not in ("x.db", "x.db.git")]:
+            beside.unlink()
+        if side == "-wal":
+            shutil.rmtree(path / "data" / "x.db.git")
+            (path / "data" / "x.db-wal").write_bytes(b"of the repository")
+
+    before = os.umask(0o077)
+    try:
+        project = clone_of(tmp_path, make)
+    finally:
+        os.umask(before)
+    for folder in ("data", "link"):
+        done = project.run("--db-path", f"{folder}/x.db", *READ, program="vybe")
+        assert done.json["error_code"] == "UNSAFE_PATH" and f"/data/x.db{side}' comes from the repository" in done.json["error"]
+
+
 @needs_root
 @pytest.mark.parametrize("name", ["v.db", "v.db-wal", "v.db-shm", "v.db-journal", "v.db.lock", "v.db.git"])
 def test_files_of_another_user_are_refused(tmp_path, name):
