@@ -149,11 +149,21 @@ static struct refusal bad_request(const char *message, const char *hint)
 	return (struct refusal){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT", message, hint };
 }
 
+/* Methods are upper-case letters; the library passes on any byte before the first space. */
+static bool method_is_plain(const char *method)
+{
+	while (*method >= 'A' && *method <= 'Z')
+		method++;
+	return !*method;
+}
+
 struct refusal check_request(const struct http_request *r, struct MHD_Connection *connection,
 			     const char *method, const char *version)
 {
 	struct heads heads = { .end = version + strlen(version) };
 
+	if (!method_is_plain(method))
+		return bad_request("the method is not a word", "Send GET or POST.");
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, check_header, &heads);
 	if (heads.malformed || has_hidden_bytes(r, connection, method, heads.size))
 		return bad_request("a header has a malformed name or value",

@@ -54,7 +54,7 @@ void http_sweep(struct http *h)
 	pthread_mutex_unlock(&h->mutex);
 }
 
-void connection_expect(struct MHD_Connection *connection, bool expected)
+void connection_expect(struct MHD_Connection *connection, bool expected, bool used)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -64,6 +64,8 @@ void connection_expect(struct MHD_Connection *connection, bool expected)
 		return;
 	pthread_mutex_lock(&known->h->mutex);
 	known->expected = expected;
-	known->since = known->h->last = moment_ticks();
+	known->since = moment_ticks();
+	if (used)
+		known->h->last = known->since;
 	pthread_mutex_unlock(&known->h->mutex);
 }

@@ -207,6 +207,15 @@ static bool announces_too_much(struct MHD_Connection *connection)
 	return length.n > 9 || (length.n && strtoll(length.p, NULL, 10) > BODY_MOST);
 }
 
+/* Without a key, a body would be kept in memory for any user of the machine. */
+static bool has_body(struct MHD_Connection *connection)
+{
+	struct str length = answer_header(connection, "Content-Length");
+
+	return (length.n && !str_is(length, "0")) ||
+	       answer_header(connection, "Transfer-Encoding").p;
+}
+
 /* The library calls this with the request line, before it decodes the target. */
 static void *http_connected(void *arg, const char *target, struct MHD_Connection *connection)
 {
@@ -240,6 +249,15 @@ static enum MHD_Result http_look_at(struct http_request *r, struct MHD_Connectio
 	refusal = auth_check(r, connection, path, method);
 	if (refusal.status)
 		return invite_refuse(r, connection, path, &refusal);
+	r->admitted = r->local || is_api(path);
+	if (!r->admitted && has_body(connection)) {
+		r->closes = true;
+		return answer_refuse(
+			r, connection,
+			&(const struct refusal){ MHD_HTTP_BAD_REQUEST, "INVALID_INPUT",
+						 "a request for a file of the page has a body",
+						 "Send it without a body." });
+	}
 	if (announces_too_much(connection))
 		return http_too_large(r, connection);
 	return MHD_YES;
@@ -264,7 +282,7 @@ static enum MHD_Result http_handle(void *arg, struct MHD_Connection *connection,
 		*size = 0;
 		return MHD_YES;
 	}
-	connection_expect(connection, false);
+	connection_expect(connection, !r->admitted, r->admitted);
 	if (r->begun)
 		return send_reply(r, connection, get);
 	if (invite_is_address(r, path) ? strcmp(method, "GET") != 0 : !get && !post)
@@ -282,7 +300,7 @@ static void http_disconnected(void *arg, struct MHD_Connection *connection, void
 	struct http_request *r = *context;
 
 	(void)arg, (void)why;
-	connection_expect(connection, true);
+	connection_expect(connection, true, r && r->admitted);
 	if (!r)
 		return;
 	arena_release(&r->mem);

@@ -19,7 +19,7 @@ struct connection {
 	struct http *h;
 	int fd;
 	bool foreign;  /* its peer runs as another user */
-	bool expected; /* waits for a request, or for the rest of one */
+	bool expected; /* must soon send a request, or read the reply to one without a key */
 	int64_t since; /* ticks */
 	struct connection *next, **link;
 };
@@ -59,6 +59,7 @@ struct http_request {
 	bool local;
 	bool looked_at;            /* its headers were checked */
 	bool closes;               /* its response closes the connection */
+	bool admitted;             /* authenticated, so it counts as use of the service */
 	char nonce[NONCE + 1];     /* of the page's signature; empty if it is not signed */
 	char body_hash[TOKEN + 1]; /* signed by the page */
 	char *body;
@@ -138,7 +139,11 @@ bool loopback_bind(int *port, int *fd, int *fd6);
 
 void connection_notify(void *arg, struct MHD_Connection *connection, void **context,
 		       enum MHD_ConnectionNotificationCode what);
-/* Starts or ends the time in which a request has to come. */
-void connection_expect(struct MHD_Connection *connection, bool expected);
+/*
+ * Starts or ends the time that a client has to send a request. The reply to a request without a key
+ * has to be read within the same time: any user of the machine can send one. `used`: the service was
+ * used now, so it does not stop soon.
+ */
+void connection_expect(struct MHD_Connection *connection, bool expected, bool used);
 
 #endif

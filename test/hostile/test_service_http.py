@@ -106,6 +106,8 @@ AMBIGUOUS = {
     "LF alone before the empty line": lambda r: r.length.__setitem__(0, r.length[0] + "\n"),
     "an empty line that is LF alone": lambda r: setattr(r, "body", b"") or r.length.__setitem__(
         0, "Content-Length: 0\r\n\nX-A: b"),
+    "a CR before the method": line(f"\rPOST {CREATE} HTTP/1.1"),
+    "a method that is not a word": line(f"PO\x01ST {CREATE} HTTP/1.1"),
     "an unknown version": line(f"POST {CREATE} HTTP/1.2"),
     "chunks in HTTP/1.0": lambda r: (line(f"POST {CREATE} HTTP/1.0")(r), chunked("Transfer-Encoding: chunked")(r)),
 }
@@ -162,3 +164,16 @@ def test_an_ordinary_request_is_answered(running, change, loopback):
         request.body = b"2\r\n{}\r\n0\r\n\r\n"
     request.headers.append("Connection: close")
     assert Answer(running.raw(request.bytes(), loopback)).data == []
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/unknown", "/enter/x"])
+@pytest.mark.parametrize("length", ["Content-Length: 4194304", "Transfer-Encoding: chunked"])
+def test_a_request_without_a_key_has_no_body(running, path, length):
+    """Otherwise any user of the machine could make the service keep gigabytes."""
+    answer = Answer(running.raw(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n{length}\r\n\r\n".encode(), True))
+    assert (answer.status, answer.json["error"]["message"]) == (400, "a request for a file of the page has a body")
+
+
+def test_the_page_is_sent_to_a_request_that_says_it_has_no_body(running):
+    head = f"Host: 127.0.0.1:{running.port}\r\nContent-Length: 0\r\nConnection: close"
+    assert Answer(running.raw(f"GET / HTTP/1.1\r\n{head}\r\n\r\n".encode(), True)).status == 200

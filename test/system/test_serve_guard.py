@@ -806,6 +806,22 @@ def cpu(service):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def test_requests_without_a_key_do_not_keep_a_service_alive(repo, services):
+    service = services(repo).start("--port", "0", "--idle", "2s")
+    port = service.port
+    request = f"GET %s HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+    end = time.monotonic() + patience(30)
+    while not service.ended():
+        assert time.monotonic() < end
+        for path in ("/", "/api/bead/list"):
+            try:
+                service.raw((request % path).encode(), True)
+            except OSError:  # it has ended
+                pass
+        time.sleep(0.2)
+
+
+
 def test_an_idle_service_uses_no_cpu_time(served):
     set_up(served.repo)
     served.repo.run("--as", "kimi", "post", "hello", program="bb").ok()
