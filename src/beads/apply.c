@@ -12,6 +12,7 @@
 #include "beads/model/limits.h"
 #include "beads/model/line.h"
 #include "beads/model/state.h"
+#include "beads/model/visits.h"
 #include "beads/public.h"
 
 /* --- rows --- */
@@ -169,7 +170,8 @@ struct meeting {
 	struct map before;  /* by id: struct before */
 	struct map edges;   /* by key: struct edge_row */
 	struct map recount; /* ids */
-	bool writes;        /* the change is not in the journal yet, so it may still be refused */
+	struct visits visits;
+	bool writes; /* the change is not in the journal yet, so it may still be refused */
 	enum apply_writer writer;
 };
 
@@ -220,26 +222,38 @@ static enum err apply_load_id(struct meeting *m, struct str id)
 	return before->row ? apply_read_line(m, before->row->line, state_read_bead) : ERR_OK;
 }
 
-/* Loads the bead of an id. If another lineage takes that id, also loads the id to which one of the
- * two has to move. */
-static enum err apply_load(struct meeting *m, struct str id, const struct mark *created)
+/* Loads the bead of an id. If another lineage takes that id, the id to which one of the two has to
+ * move is visited, too. */
+static enum err apply_visit(struct meeting *m, const struct visit *v)
 {
 	struct slot *slot;
 	struct mark other;
 	enum err e;
 
-	if (!map_find(&m->before, id) && (e = apply_load_id(m, id)))
+	if (!map_find(&m->before, v->id) && (e = apply_load_id(m, v->id)))
 		return e;
-	slot = state_find(m->state, id);
+	slot = state_find(m->state, v->id);
 	for (size_t i = 0; slot && i < slot->remaps; i++)
-		if ((e = apply_load(m, slot->remap[i].to, &slot->remap[i].created)))
-			return e;
-	if (!slot || !slot->bead || !created || !mark_cmp(slot->bead->created, *created))
+		if (!v->created || !mark_cmp(slot->remap[i].created, *v->created))
+			visits_add(&m->visits, slot->remap[i].to, &slot->remap[i].created);
+	if (!slot || !slot->bead || !v->created || !mark_cmp(slot->bead->created, *v->created))
 		return ERR_OK;
-	other = mark_max(slot->bead->created, *created);
-	if ((e = apply_load_edges_of(m, id)))
+	if ((e = apply_load_edges_of(m, v->id)))
 		return e;
-	return apply_load(m, bead_other_id(&m->c->mem, id, other), &other);
+	other = mark_max(slot->bead->created, *v->created);
+	visits_add(&m->visits, bead_other_id(&m->c->mem, v->id, other), &other);
+	return ERR_OK;
+}
+
+static enum err apply_load(struct meeting *m, struct str id, const struct mark *created)
+{
+	const struct visit *v;
+	enum err e = ERR_OK;
+
+	visits_add(&m->visits, id, created);
+	while (!e && (v = visits_next(&m->visits)))
+		e = apply_visit(m, v);
+	return e;
 }
 
 /* A bead that moves to another id in this change takes its edges along. */
@@ -260,7 +274,10 @@ static enum err apply_load_change(struct meeting *m, const struct state *change)
 	for (size_t i = 0; !e && i < change->slots.count; i++) {
 		const struct slot *slot = change->slots.entry[i].value;
 
-		e = apply_load(m, slot->id, slot->bead ? &slot->bead->created : NULL);
+		if (slot->every.by.p) /* it reaches the beads that have left the id, too */
+			e = apply_load(m, slot->id, NULL);
+		if (!e)
+			e = apply_load(m, slot->id, slot->bead ? &slot->bead->created : NULL);
 		for (size_t k = 0; !e && k < slot->remaps; k++)
 			e = apply_load_remap(m, slot->id, &slot->remap[k]);
 	}
@@ -434,6 +451,7 @@ static enum err apply_join(struct meeting *m, const struct state *change, int64_
 
 	m->state = state_new(mem);
 	m->before.mem = m->edges.mem = m->recount.mem = mem;
+	m->visits = visits_new(mem);
 	if ((e = apply_load_change(m, change)))
 		return e;
 	state_add(m->state, change);

@@ -24,6 +24,19 @@ def canonical(value):
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def other_id(old, created_at, created_by):
+    """The new id of a bead that loses an id conflict."""
+    digest = hashlib.sha256(canonical([old, created_at, created_by]).encode()).digest()
+    value, digits = int.from_bytes(digest, "big"), ""
+    while len(digits) < 50:
+        value, digit = divmod(value, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    if len(old) + 5 > 200:  # it cannot get longer
+        return f"{old[:149]}-{digits}"
+    prefix, _, suffix = old.rpartition("-")
+    return f"{prefix}-{(digits * 5)[:len(suffix) + 4]}"
+
+
 def content_hash(bead):
     """The hash of a bead as section 8.5.1 of the specification defines it."""
     public = {key: bead[key] for key in HASHED}

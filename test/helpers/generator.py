@@ -13,7 +13,7 @@ import zlib
 
 from stores import EVIL, World, fill
 
-from beads import canonical, crc32c
+from beads import canonical, crc32c, other_id
 from conftest import git
 from remotes import FILES, REF, at, published, summed, sync
 from test_join_model import REGISTERS as MEMBERS_OF
@@ -92,17 +92,6 @@ def bead_id(rng, known):
     return rng.choice(known) if rng.random() < 0.6 else rng.choice([
         "bd-" + "x" * 197, "bd-" + "x" * 198, "bd-" + "x" * 117, "x", "-", "", "bd-", "bd--", "bd-a-", "../../etc/passwd", "bd-a.1", "bd-A", "BD-a",
         "bd-a b", "bd-\u00e9", "bd-a\n", "bd-new", "evil-1", "a" * 200, "bd_a", "bd-a/b", ".", "..", EVIL, "bd-0", "1", "bd-nowhere"])
-
-
-def other_id(old, created_at, created_by):
-    """The new id of a bead that loses an id conflict."""
-    digest = hashlib.sha256(canonical([old, created_at, created_by]).encode()).digest()
-    value, digits = int.from_bytes(digest, "big"), ""
-    while len(digits) < 50:
-        value, digit = divmod(value, 36)
-        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
-    prefix, _, suffix = old.rpartition("-")
-    return f"{prefix}-{(digits * 5)[:len(suffix) + 4]}"
 
 
 def register(rng, name):

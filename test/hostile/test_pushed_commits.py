@@ -10,8 +10,9 @@ import time
 import pytest
 
 from bead_harness import assert_sound, drop_cache
-from beads import canonical
+from beads import canonical, other_id
 from conftest import BIN, Repo, Result, environment, git
+from harness import patience
 from hints import command_of, run_command
 from remotes import (FILES, REF, at, bare, clone, commit, copy_world, http_remote, is_sync_error, point, published, same_everywhere, summed, sync,
                      titles)
@@ -933,3 +934,48 @@ def test_a_line_that_is_rewritten_goes_with_its_bead_to_another_id(world):
     for repo in (world.anna, world.ben):
         assert repo.json("dep", "list", world.first, "--kind", "related") == []
         assert "ok cache: " in repo.bd("doctor").out
+
+
+def plant_chain(world, count):
+    """Beads that are older than the first one, under its id, under its next id, and so on."""
+    first = next(line for line in map(json.loads, published(world.remote)["state.jsonl"].splitlines()) if line["title"] == "first")
+    ids = [first["id"]]
+    while len(ids) < count:
+        ids.append(other_id(ids[-1], first["created_at"], first["created_by"]))
+
+    def change(files):
+        lines = [line for line in map(json.loads, files["state.jsonl"].splitlines()) if line["id"] != first["id"]]
+        lines += [{"_at": [1000, 0], "_by": "m", "created_at": [1000, 0], "created_by": "m", "id": id, "priority": 2,
+                   "status": "open", "title": "planted", "type": "task"} for id in ids]
+        return {**files, "state.jsonl": "".join(canonical(line) + "\n" for line in sorted(lines, key=lambda line: line["id"]))}
+
+    world.push(change)
+    return other_id(ids[-1], first["created_at"], first["created_by"])
+
+
+def test_a_bead_that_has_to_move_again_and_again_costs_little(world):
+    """Every bead of the chain was loaded twice, and so were those after it: 2^60 times."""
+    end = plant_chain(world, 60)
+    sync(world.anna)
+    sync(world.ben)
+    for repo in (world.anna, world.ben):
+        assert repo.show(world.first)["remap"][0]["to"] == end
+        for args in (("update", world.first, "-p", "1"), ("comment", end, "still here"), ("close", world.first)):
+            repo.bd(*args, timeout=patience(5)).ok()
+        assert repo.show(end)["title"] == "first"
+    world.converges()
+    world.anna.bd("delete", world.first, "--yes", timeout=patience(5)).ok()
+
+
+def test_a_chain_of_ids_does_not_need_a_large_stack(world, tmp_path):
+    end = plant_chain(world, 4000)
+    small = ["/bin/sh", "-c", 'ulimit -s 300 && exec "$@"', "sh", str(BIN / "bd")]
+    new = Repo(tmp_path / "new")
+    new.path.mkdir()
+    new.env = {"BD_ACTOR": "new"}
+    git(new.path, "init", "-q")
+    git(new.path, "remote", "add", "origin", str(world.remote))
+    for repo, args in ((world.anna, ["sync"]), (world.anna, ["repair"]), (new, ["init"]), (new, ["sync"])):
+        done = subprocess.run([*small, *args], cwd=repo.path, env=environment(**repo.env), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert world.anna.show(end)["title"] == new.show(end)["title"] == "first"

@@ -117,25 +117,6 @@ static const struct slot *merge_slot_on(const struct merge *m, size_t side, stru
 	return m->change ? state_find(m->change, id) : NULL;
 }
 
-static bool merge_met(struct merge *m, struct str id, const struct mark *visitor)
-{
-	struct json j = json_new(&m->c->mem);
-	void **at;
-
-	json_array(&j);
-	json_str(&j, id);
-	if (visitor)
-		mark_encode(&j, *visitor);
-	json_end(&j);
-	at = map_put(&m->met, json_text(&j));
-	if (*at)
-		return true;
-	*at = m;
-	return false;
-}
-
-static enum err merge_meet(struct merge *m, struct str id, const struct mark *visitor);
-
 /*
  * The later of two beads with the same id moves to another id, which a third bead may already have.
  */
@@ -166,7 +147,7 @@ static enum err merge_remap_later(struct merge *m, struct str id, const struct m
 			continue;
 		other = bead_other_id(&m->c->mem, id, here[i]);
 		if (!(e = merge_load_edges_of(m, id)))
-			e = merge_meet(m, other, &here[i]);
+			visits_add(&m->visits, other, &here[i]);
 	}
 	return e;
 }
@@ -184,23 +165,30 @@ static enum err merge_meet_remaps(struct merge *m, struct str id, const struct s
 			if (there && there->bead && !mark_cmp(there->bead->created, r->created))
 				e = merge_load_edges_of(m, id);
 		}
-		if (!e)
-			e = merge_meet(m, r->to, &r->created);
+		visits_add(&m->visits, r->to, &r->created);
 	}
 	return e;
 }
 
-static enum err merge_meet(struct merge *m, struct str id, const struct mark *visitor)
+static enum err merge_visit(struct merge *m, const struct visit *v)
 {
-	enum err e;
+	enum err e = merge_load_id(m, v->id);
 
-	if (merge_met(m, id, visitor))
-		return ERR_OK;
-	if ((e = merge_load_id(m, id)))
-		return e;
 	for (size_t i = 0; !e && i <= m->sides; i++)
-		e = merge_meet_remaps(m, id, merge_slot_on(m, i, id));
-	return e ? e : merge_remap_later(m, id, visitor);
+		e = merge_meet_remaps(m, v->id, merge_slot_on(m, i, v->id));
+	return e ? e : merge_remap_later(m, v->id, v->created);
+}
+
+/* Reads all lines that can affect the bead of an id. */
+static enum err merge_meet(struct merge *m, struct str id)
+{
+	const struct visit *v;
+	enum err e = ERR_OK;
+
+	visits_add(&m->visits, id, NULL);
+	while (!e && (v = visits_next(&m->visits)))
+		e = merge_visit(m, v);
+	return e;
 }
 
 /* --- which lines differ --- */
@@ -230,7 +218,7 @@ static enum err merge_differs(void *arg, const struct line_pair *pair)
 	if (!pair->b.p && merge_is_unchanged(d->m, d->file, pair->key))
 		return ERR_OK;
 	key = arena_copy(&d->m->c->mem, pair->key);
-	return d->file == FILE_DEPS ? merge_load_edge(d->m, key) : merge_meet(d->m, key, NULL);
+	return d->file == FILE_DEPS ? merge_load_edge(d->m, key) : merge_meet(d->m, key);
 }
 
 static enum err merge_compare_side(struct merge *m, size_t side)
@@ -256,7 +244,7 @@ static enum err merge_meet_change(struct merge *m)
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && m->change && i < m->change->slots.count; i++)
-		e = merge_meet(m, m->change->slots.entry[i].key, NULL);
+		e = merge_meet(m, m->change->slots.entry[i].key);
 	for (size_t i = 0; !e && m->change && i < m->change->edges.count; i++)
 		e = merge_load_edge(m, m->change->edges.entry[i].key);
 	return e;
@@ -445,7 +433,8 @@ static enum err merge_join_all(struct merge *m)
 {
 	enum err e = ERR_OK;
 
-	m->ids.mem = m->edges.mem = m->met.mem = &m->c->mem;
+	m->ids.mem = m->edges.mem = &m->c->mem;
+	m->visits = visits_new(&m->c->mem);
 	for (size_t i = 0; i < m->sides; i++)
 		m->part[i] = state_new(&m->c->mem);
 	for (size_t i = 1; !e && i < m->sides; i++)

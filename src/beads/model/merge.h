@@ -3,6 +3,7 @@
 
 #include "beads/model/snapshot.h"
 #include "beads/model/state.h"
+#include "beads/model/visits.h"
 
 /*
  * The join of canonical files without reading all of them: lines that are the same on all sides,
@@ -37,7 +38,8 @@ struct merge {
 
 	/* temporary */
 	struct state *part[MERGE_SIDES];
-	struct map ids, edges, met;
+	struct map ids, edges;
+	struct visits visits;
 	struct map ends; /* by id: a list of struct end_edge; built on demand */
 	struct arena scratch;
 	struct arena line; /* for one */

@@ -1,5 +1,7 @@
 #include "beads/model/state.h"
 
+#include <stdlib.h>
+
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/model/join.h"
@@ -32,33 +34,57 @@ struct slot *state_slot(struct state *s, struct str id)
 	return *at;
 }
 
-static const struct remap *remap_find(const struct slot *slot, struct mark created)
+/* Where the remap of a lineage is in the list, or would be. */
+static size_t remap_place(const struct slot *slot, struct mark created)
 {
-	for (size_t i = 0; slot && i < slot->remaps; i++)
-		if (!mark_cmp(slot->remap[i].created, created))
-			return &slot->remap[i];
-	return NULL;
+	size_t low = 0, high = slot->remaps;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mark_cmp(slot->remap[middle].created, created) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
-/* The present id of the lineage that was given this id. */
+static struct remap *remap_find(const struct slot *slot, struct mark created)
+{
+	size_t at = slot ? remap_place(slot, created) : 0;
+
+	return slot && at < slot->remaps && !mark_cmp(slot->remap[at].created, created) ?
+		       &slot->remap[at] :
+		       NULL;
+}
+
+/*
+ * The present id of the lineage that was given this id. A chain of remaps is shortened on the way,
+ * so that following a long one for many edges stays cheap.
+ */
 static struct str state_follow(const struct state *s, struct str id, struct mark created)
 {
-	const struct remap *r;
+	struct str end = id, next;
+	struct remap *r;
 
-	while ((r = remap_find(state_find(s, id), created)))
-		id = r->to;
-	return id;
+	while ((r = remap_find(state_find(s, end), created)))
+		end = r->later.p ? r->later : r->to;
+	for (; !str_eq(id, end) && (r = remap_find(state_find(s, id), created)); id = next) {
+		next = r->later.p ? r->later : r->to;
+		r->later = end;
+	}
+	return end;
 }
 
-static void state_put_remap(struct state *s, struct slot *slot, struct remap r)
+static void state_put_remap(struct state *s, struct slot *slot, struct mark created, struct str to)
 {
-	size_t at = 0;
+	size_t at = remap_place(slot, created);
+	struct remap r = { .created = created, .to = to };
 
-	if (remap_find(slot, r.created))
+	if (remap_find(slot, created))
 		return;
 	slot->remap = arena_room(s->mem, slot->remap, slot->remaps, sizeof r);
-	while (at < slot->remaps && mark_cmp(slot->remap[at].created, r.created) < 0)
-		at++;
 	memmove(&slot->remap[at + 1], &slot->remap[at], (slot->remaps - at) * sizeof r);
 	slot->remap[at] = r;
 	slot->remaps++;
@@ -128,9 +154,8 @@ static void state_put(struct state *s, struct bead *b, struct map *moved)
 			slot->bead = b;
 			slot->round = s->round;
 		}
-		state_put_remap(s, slot,
-				(struct remap){ loser->created,
-						bead_other_id(s->mem, slot->id, loser->created) });
+		state_put_remap(s, slot, loser->created,
+				bead_other_id(s->mem, slot->id, loser->created));
 		b = loser;
 	}
 }
@@ -142,24 +167,39 @@ void state_put_bead(struct state *s, const struct bead *b)
 
 /* --- ids that are gone --- */
 
-/* A deletion of every bead of an id also reaches the beads that have left it since. */
-static void state_bury(struct state *s, struct str id, const struct mark *created,
-		       struct mark every, struct str reason)
+static void state_bury_bead(struct state *s, struct slot *slot, const struct slot *every)
 {
-	struct slot *slot = state_find(s, id);
-	bool its = slot && slot->bead && (!created || !mark_cmp(slot->bead->created, *created));
-	int order = its ? mark_cmp(every, slot->bead->deleted) : 0;
+	int order = mark_cmp(every->every, slot->bead->deleted);
+	struct bead dead = { .id = slot->id,
+			     .created = slot->bead->created,
+			     .deleted = every->every,
+			     .reason = every->reason };
 
-	if (its && (order > 0 || (!order && str_cmp(reason, slot->bead->reason) > 0))) {
-		struct bead dead = {
-			.id = id, .created = slot->bead->created, .deleted = every, .reason = reason
-		};
-
+	if (order > 0 || (!order && str_cmp(every->reason, slot->bead->reason) > 0))
 		slot->bead = state_joined(s, slot->bead, &dead);
+}
+
+/*
+ * A deletion of every bead of an id also reaches the beads that have left it since. The latest
+ * deletion comes first, so where one has passed, the others need not follow.
+ */
+static void state_bury(struct state *s, struct slot *every)
+{
+	if (every->bead)
+		state_bury_bead(s, every, every);
+	for (size_t i = 0; i < every->remaps; i++) {
+		struct remap *r = &every->remap[i];
+		struct mark created = r->created;
+
+		while (r && r->buried != s->burials) {
+			struct slot *slot = state_find(s, r->to);
+
+			r->buried = s->burials;
+			if (slot && slot->bead && !mark_cmp(slot->bead->created, created))
+				state_bury_bead(s, slot, every);
+			r = remap_find(slot, created);
+		}
 	}
-	for (size_t i = 0; slot && i < slot->remaps; i++)
-		if (!created || !mark_cmp(slot->remap[i].created, *created))
-			state_bury(s, slot->remap[i].to, &slot->remap[i].created, every, reason);
 }
 
 static void state_put_every(struct slot *slot, struct mark every, struct str reason)
@@ -172,14 +212,32 @@ static void state_put_every(struct slot *slot, struct mark every, struct str rea
 	}
 }
 
+static int slot_every_cmp(const void *x, const void *y)
+{
+	const struct slot *a = *(struct slot *const *)x, *b = *(struct slot *const *)y;
+	int order = mark_cmp(b->every, a->every);
+
+	return order ? order : str_cmp(b->reason, a->reason);
+}
+
 static void state_delete_every(struct state *s)
 {
-	for (size_t i = 0; s->slays && i < s->slots.count; i++) {
-		const struct slot *slot = s->slots.entry[i].value;
+	struct slot **list;
+	size_t count = 0;
+
+	if (!s->slays)
+		return;
+	list = arena_array(s->mem, s->slots.count, sizeof *list);
+	for (size_t i = 0; i < s->slots.count; i++) {
+		struct slot *slot = s->slots.entry[i].value;
 
 		if (slot->every.by.p)
-			state_bury(s, slot->id, NULL, slot->every, slot->reason);
+			list[count++] = slot;
 	}
+	qsort(list, count, sizeof *list, slot_every_cmp);
+	s->burials++;
+	for (size_t i = 0; i < count; i++)
+		state_bury(s, list[i]);
 }
 
 bool slot_live(const struct slot *slot)
@@ -298,11 +356,9 @@ void state_put_meta(struct state *s, struct str members)
 	s->meta = json_text(&j);
 }
 
-static struct remap remap_own(struct state *s, struct remap r)
+static struct mark state_own_mark(struct state *s, struct mark m)
 {
-	r.created.by = arena_copy(s->mem, r.created.by);
-	r.to = arena_copy(s->mem, r.to);
-	return r;
+	return (struct mark){ m.at, arena_copy(s->mem, m.by) };
 }
 
 /* Takes over remaps: a bead that was remapped in the other state is remapped here, too. */
@@ -315,11 +371,10 @@ static void state_add_slots(struct state *s, const struct state *more, struct ma
 		if (!slot)
 			slot = state_slot(s, arena_copy(s->mem, other->id));
 		for (size_t k = 0; k < other->remaps; k++)
-			state_put_remap(s, slot, remap_own(s, other->remap[k]));
+			state_put_remap(s, slot, state_own_mark(s, other->remap[k].created),
+					arena_copy(s->mem, other->remap[k].to));
 		if (other->every.by.p)
-			state_put_every(slot,
-					(struct mark){ other->every.at,
-						       arena_copy(s->mem, other->every.by) },
+			state_put_every(slot, state_own_mark(s, other->every),
 					arena_copy(s->mem, other->reason));
 		s->slays = s->slays || slot->every.by.p;
 	}

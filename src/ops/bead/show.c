@@ -50,20 +50,61 @@ static enum err put_links(struct call *c, struct beads *b, const struct bead_row
 	return ERR_OK;
 }
 
-/* The new ids of beads that were given this id in another clone. */
+static enum err bead_show_remaps(struct call *c, struct beads *b, struct str id,
+				 const struct value **out)
+{
+	struct str line;
+	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
+
+	*out = !e && line.p ? value_find(value_read(&c->mem, line), "remap") : NULL;
+	return e;
+}
+
+/* The new id of a bead may have been given to another one, too. */
+static enum err bead_show_follow(struct call *c, struct beads *b, const struct value *remap,
+				 struct str *to)
+{
+	enum { HOPS_MOST = 64 };
+	const struct value *next, *found = remap;
+	struct stamp at, other;
+	enum err e = ERR_OK;
+
+	stamp_decode(value_find(remap, "created_at"), &at);
+	for (int i = 0; !e && found && i < HOPS_MOST; i++) {
+		*to = value_str(found, "to");
+		found = NULL;
+		e = bead_show_remaps(c, b, *to, &next);
+		VALUE_EACH(one, e ? NULL : next)
+			if (stamp_decode(value_find(one, "created_at"), &other) &&
+			    !stamp_cmp(at, other) &&
+			    str_eq(value_str(one, "created_by"), value_str(remap, "created_by")))
+				found = one;
+	}
+	return e;
+}
+
+/* The present ids of beads that were given this id in another clone. */
 static enum err bead_show_put_remap(struct call *c, struct beads *b, struct str id,
 				    struct json *reply)
 {
 	const struct value *remap;
-	struct str line;
-	enum err e = cache_find_tombstone(c, &b->cache, id, &line);
+	struct str to;
+	enum err e = bead_show_remaps(c, b, id, &remap);
 
-	remap = !e && line.p ? value_find(value_read(&c->mem, line), "remap") : NULL;
-	if (remap) {
-		json_key(reply, STR("remap"));
-		json_value(reply, remap);
+	if (e || !remap)
+		return e;
+	json_put_array(reply, "remap");
+	VALUE_EACH(one, remap) {
+		if ((e = bead_show_follow(c, b, one, &to)))
+			return e;
+		json_object(reply);
+		json_put_member(reply, value_find(one, "created_at"));
+		json_put_member(reply, value_find(one, "created_by"));
+		json_put_str(reply, "to", to);
+		json_end(reply);
 	}
-	return e;
+	json_end(reply);
+	return ERR_OK;
 }
 
 /* The commits that name the bead, if a forecast or 'bd touches' has read the history. */

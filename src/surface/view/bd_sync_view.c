@@ -70,6 +70,20 @@ static void sync_put_counts(struct view *v, const struct value *data, bool dry)
 			  STR_ARG(str_head(commit, 10)));
 }
 
+static void sync_put_moved(struct view *v, const struct value *moved)
+{
+	enum { SHOWN_MOST = 20 };
+	size_t shown = 0;
+
+	VALUE_EACH(item, moved)
+		if (shown++ < SHOWN_MOST)
+			view_say(v, item,
+				 "Two beads were given the id {from}: the later one is {to} now.");
+	if (shown > SHOWN_MOST)
+		view_line(v, "So were %zu more pairs of beads; --json lists them.",
+			  shown - SHOWN_MOST);
+}
+
 void bd_view_sync(struct view *v, const struct value *data)
 {
 	const struct value *moved = value_find(data, "remapped"),
@@ -83,8 +97,7 @@ void bd_view_sync(struct view *v, const struct value *data)
 		return;
 	}
 	sync_put_counts(v, data, value_find(data, "dry_run")->yes);
-	VALUE_EACH(item, moved)
-		view_say(v, item, "Two beads were given the id {from}: the later one is {to} now.");
+	sync_put_moved(v, moved);
 	VALUE_EACH(item, lost)
 		view_say(v, item, "Claim lost: {message}.");
 	if (warning.p)

@@ -1,0 +1,28 @@
+#ifndef BEADS_MODEL_VISITS_H
+#define BEADS_MODEL_VISITS_H
+
+#include "base/map.h"
+#include "beads/model/stamp.h"
+
+/*
+ * The ids that a join has to read: each once, and once more for every lineage that comes to it.
+ * Beads that lost their id to others form chains as long as the author of a commit likes, so the
+ * ids wait in a queue instead of on the stack.
+ */
+struct visit {
+	struct str id;
+	const struct mark *created; /* of the bead that comes to the id; NULL: none */
+	struct visit *next;
+};
+
+struct visits {
+	struct arena *mem;
+	struct map met;
+	struct visit *first, **last;
+};
+
+struct visits visits_new(struct arena *mem);
+void visits_add(struct visits *v, struct str id, const struct mark *created);
+const struct visit *visits_next(struct visits *v); /* NULL: none is left */
+
+#endif
