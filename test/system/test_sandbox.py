@@ -319,7 +319,7 @@ def test_the_loopback_writes_nothing_for_a_sandbox(repo, services):
     service = services(repo).start("--port", "0")
     answer = service.page("POST", "/service/run", {"Content-Type": "application/json"},
                           {"op": "bead create", "dir": str(repo.path), "params": {"title": "x"}})
-    assert answer.status == 404 and repo.ids("list") == []
+    assert answer.status == 400 and repo.ids("list") == []
 
 
 # --- moving ---
