@@ -133,6 +133,15 @@ static enum err beads_mend(struct call *c, struct beads *b)
 	return e;
 }
 
+static bool beads_locked(struct call *c, struct beads *b)
+{
+	enum err e = lock_take(c, beads_path(c, b, "lock"), 0, &b->lock);
+
+	lock_drop(&b->lock);
+	call_forgive(c);
+	return e == ERR_DATABASE_BUSY;
+}
+
 /*
  * Has the holder of the lock written a record that it has not joined to the cache yet? That record
  * is not acknowledged, so a reader may ignore it. If more than one record follows, the cache is
@@ -140,21 +149,14 @@ static enum err beads_mend(struct call *c, struct beads *b)
  */
 static bool beads_record_pending(struct call *c, struct beads *b)
 {
-	enum err e;
-
-	if (!journal_one_follows(c, b->home, b->about.place))
-		return false;
-	e = lock_take(c, beads_path(c, b, "lock"), 0, &b->lock);
-	lock_drop(&b->lock);
-	call_forgive(c);
-	return e == ERR_DATABASE_BUSY;
+	return journal_one_follows(c, b->home, b->about.place) && beads_locked(c, b);
 }
 
 bool beads_being_written(struct call *c, struct beads *b, struct journal_place *known)
 {
 	enum journal_news what = JOURNAL_SAME;
 	bool busy = !beads_open_cache(c, b, CACHE_READ) && !beads_compare(c, b, &what) &&
-		    what == JOURNAL_MORE && beads_record_pending(c, b);
+		    what == JOURNAL_MORE && beads_locked(c, b);
 
 	*known = b->about.place;
 	cache_close(&b->cache);
