@@ -6,8 +6,8 @@
 /*
  * Checks an absolute path from the user before it is written to. A symbolic link, from a cloned
  * repository or from another user in a folder like /tmp, could redirect the write to another file
- * of the user. Links in the current worktree are followed only if they stay in it, and do not lead
- * into folders of Git or of this program.
+ * of the user. Links in a worktree are followed only if they stay in it, and do not lead into
+ * folders of Git or of this program.
  */
 enum err output_check(struct call *c, struct str path);
 

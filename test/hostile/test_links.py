@@ -1313,6 +1313,64 @@ def test_an_export_follows_links_inside_of_the_worktree_and_paths_that_the_user_
     assert repo.bd("export", "-o", "/dev/stdout").ok().out.count('"title":"One"') == 1
 
 
+@pytest.mark.parametrize("where", ["above", "another repository", "a link of the user", "a submodule"])
+def test_no_command_elsewhere_follows_a_link_of_a_clone(repo, tmp_path, where):
+    """The clone is not the current repository."""
+    repo.create("One")
+    out = tmp_path / "outside"
+    out.mkdir()
+    (out / "rc").write_text("mine\n")
+    git(tmp_path, "init", "-q", "clone")
+    (tmp_path / "clone/file").symlink_to("../outside/rc")
+    (tmp_path / "clone/folder").symlink_to("../outside")
+    (tmp_path / "side").write_text("")
+    clone, cwd = tmp_path / "clone", tmp_path
+    if where == "another repository":
+        git(tmp_path, "init", "-q", "other")
+        cwd = tmp_path / "other"
+    elif where == "a link of the user":
+        (tmp_path / "mine").symlink_to("clone")
+        clone = tmp_path / "mine"
+    elif where == "a submodule":
+        shutil.move(clone, repo.path / "sub")
+        (repo.path / "sub/file").unlink()
+        (repo.path / "sub/file").symlink_to("../../outside/rc")
+        (repo.path / "sub/folder").unlink()
+        (repo.path / "sub/folder").symlink_to("../../outside")
+        clone = cwd = repo.path / "sub"
+    side = str(tmp_path / "side")
+    asked = [("bd", "-C", str(repo.path), "export", "-o", str(clone / "file")),
+             ("bd", "-C", str(repo.path), "export", "-o", str(clone / "folder/new")),
+             ("bd", "merge", str(clone / "file"), side, side, side),
+             ("vybe", "--db-path", str(clone / "folder/vybe.db"), "memory", "set", "--key", "k", "--value", "v",
+              "--agent", "x", "--request-id", "1")]
+    for program, *args in asked:
+        done = Repo(cwd).run(*args, program=program)
+        assert done.code and "leads out of the worktree" in done.err + done.out, (args, done.err, done.out)
+        assert {file.name: file.read_text() for file in out.iterdir()} == {"rc": "mine\n"}
+
+
+def test_links_of_the_user_to_a_link_of_a_clone_are_not_followed(repo, tmp_path):
+    repo.create("One")
+    (tmp_path / "rc").write_text("mine\n")
+    git(tmp_path, "init", "-q", "clone")
+    (tmp_path / "clone/file").symlink_to("../rc")
+    (tmp_path / "second").symlink_to("clone/file")
+    (tmp_path / "first").symlink_to(tmp_path / "second")
+    done = repo.bd("export", "-o", str(tmp_path / "first"))
+    assert done.code == 3 and "leads out of the worktree" in done.err and (tmp_path / "rc").read_text() == "mine\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a FIFO to another user")
+def test_an_export_does_not_write_to_a_fifo_of_another_user(repo, tmp_path):
+    repo.create("One")
+    fifo = tmp_path / "beads.jsonl"
+    os.mkfifo(fifo)
+    os.chown(fifo, 65534, 65534)
+    done = repo.bd("export", "-o", str(fifo))
+    assert done.code and f"'{fifo}' belongs to another user" in done.err
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a link to another user")
 @pytest.mark.parametrize("link, name", [("beads.jsonl", "beads.jsonl"), ("home", "home/rc")])
 def test_an_export_does_not_follow_a_link_of_another_user(repo, tmp_path, link, name):

@@ -170,8 +170,7 @@ struct str path_unused(struct arena *mem, struct str path, const char *kind)
 	return to;
 }
 
-/* The target of a symbolic link; absent: `path` is not a link, or does not exist. */
-static struct str read_target(struct arena *mem, struct str path)
+struct str path_target(struct arena *mem, struct str path)
 {
 	enum { MOST_BYTES = 4096 };
 	char *target = arena_alloc(mem, MOST_BYTES);
@@ -209,7 +208,7 @@ struct str path_real_part(struct arena *mem, struct str path)
 		if (!name.n)
 			continue;
 		next = path_resolve(mem, real, name);
-		target = read_target(mem, next);
+		target = path_target(mem, next);
 		if (!target.p) {
 			real = next;
 			if (errno == EINVAL || path_goes_up(rest))
