@@ -106,6 +106,14 @@ class Browser:
         self.until(attempt)
 
     def click(self, selector):
+        """Clicks once the element stands still: rows that arrive above it could move it away from the mouse."""
+        box = "const b = document.querySelector(arguments[0])?.getBoundingClientRect(); return b && [b.x, b.y, b.width, b.height]"
+
+        def still():
+            first = self.run(box, selector)
+            time.sleep(0.05)
+            return first and self.run(box, selector) == first
+        self.until(still)
         self.on(selector, "click", {})
 
     def type(self, selector, words):
