@@ -98,14 +98,13 @@ static enum err look_mail(struct call *c, struct agent_files *f, const struct wa
 	return e;
 }
 
-/* A message to several agents counts while it is pending, before each inbox has its line. So the
- * pending lines are loaded again for every look. */
+/* A message to several agents counts while it is pending, before each inbox has its line. */
 static enum err waiting_look(struct call *c, const struct agent_files *f,
 			     const struct wait_ask *ask, struct wait_answer *out,
 			     struct probe_result *g)
 {
 	struct agent_files now = *f;
-	enum err e = agent_pending_load(c, &now);
+	enum err e = agent_files_read_again(c, &now);
 
 	*out = (struct wait_answer){ 0 };
 	*g = (struct probe_result){ 0 };

@@ -115,6 +115,16 @@ enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_fi
 				      agent_pending_load(c, out);
 }
 
+enum err agent_files_read_again(struct call *c, struct agent_files *f)
+{
+	enum err e = ERR_OK;
+
+	c->seen.agents = c->seen.untracked = STR_NONE;
+	if (f->root.p)
+		e = agent_files_check_use(c, f->root, FOLDER_READ);
+	return e ? e : agent_pending_load(c, f);
+}
+
 enum err agent_files_lock(struct call *c, struct agent_files *f)
 {
 	enum err e = agent_files_check_use(c, f->root, FOLDER_WRITE);

@@ -43,6 +43,10 @@ enum err agent_files_check(struct call *c, struct str root);
 enum err agent_files_open(struct call *c, enum agents_mode mode, struct agent_files *out);
 void agent_files_close(struct agent_files *f);
 
+/* For a reader that waits: makes its checks again, as a pull may have changed the folder, and loads
+ * the pending lines. */
+enum err agent_files_read_again(struct call *c, struct agent_files *f);
+
 /*
  * Takes the lock for a small write beside the command itself: makes the checks of a writer, and
  * gives up soon if another process holds the lock.

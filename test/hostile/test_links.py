@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, Project, Repo, environment, git
+from harness import wait_until
 from hints import pasted
 from test_agent_identity import agent, register
 
@@ -366,6 +367,26 @@ def test_the_folder_of_the_agents_that_git_tracks_is_refused(tmp_path, secret):
     for command in (MAIL, ["list"]):
         assert "Git tracks" in error_of(agent(clone, *command))["message"]
     assert secret.read_bytes() == before
+
+
+def watches(pid):
+    try:
+        return any("inotify" in os.readlink(fd) for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # it was closed meanwhile
+        return not os.path.isdir("/proc")
+
+
+@pytest.mark.parametrize("command", [["wait", "--agent", "amber-otter", "--timeout", "20s"],
+                                     ["inbox", "--agent", "amber-otter", "--wait", "20s"]])
+def test_a_command_that_waits_ends_when_git_tracks_the_folder_of_the_agents(agents, command):
+    """A pull has put others' files into it."""
+    git(agents.path, "init", "-q", ".")
+    waiting = agents.spawn("agent", *command, program="bb", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: watches(waiting.pid), "it waits")
+    git(agents.path, "add", "-f", ".beadboard")
+    (home(agents) / "messages/amber-otter.jsonl").touch()
+    out, err = waiting.communicate(timeout=20)
+    assert waiting.returncode and "Git tracks" in out + err, (out, err)
 
 
 @pytest.mark.parametrize("kind", ["link", "folder"])
