@@ -56,17 +56,12 @@ static void child_become(const struct child *child, int in, int out)
 	_exit(127);
 }
 
-/* The input goes into an unnamed temporary file, because it may be longer than a pipe's buffer. */
-static int input_file(struct call *c, struct str text)
+/* The input goes into a temporary file, because it may be longer than a pipe's buffer. */
+static int input_file(struct str text)
 {
-	const char *dir = getenv("TMPDIR");
-	char *path = (char *)arena_fmt(&c->mem, "%s/abacus.XXXXXX", dir && *dir ? dir : "/tmp").p;
-	int fd = mkstemp(path);
+	int fd = file_unnamed();
 
-	if (fd < 0)
-		return -1;
-	unlink(path);
-	if (!file_write(fd, text) || lseek(fd, 0, SEEK_SET) < 0)
+	if (fd >= 0 && (!file_write(fd, text) || lseek(fd, 0, SEEK_SET) < 0))
 		file_close(&fd);
 	return fd;
 }
@@ -111,12 +106,11 @@ static void child_pass(struct child *child, int *out, int wait_ms)
 
 /*
  * Waits for the child. After its timeout the child gets SIGTERM, then SIGKILL. A stop signal that
- * arrived before the child was started does not interrupt the child.
+ * arrived before the child was started (`late`) does not interrupt the child.
  */
-static int child_await(struct child *child, pid_t pid, int *out)
+static int child_await(struct child *child, pid_t pid, bool late, int *out)
 {
 	int64_t end = moment_ticks() + child->timeout_ms, last = 0;
-	bool late = stopped;
 	int status = 0;
 
 	for (;;) {
@@ -152,8 +146,10 @@ static bool child_pipe(int *out, int *mouth)
 
 enum err child_run(struct call *c, struct child *child)
 {
-	AUTO_FD in = input_file(c, child->input);
+	AUTO_FD in = input_file(child->input);
 	AUTO_FD out = -1, mouth = -1;
+	char **clean;
+	bool late;
 	int status;
 	pid_t pid;
 
@@ -165,14 +161,18 @@ enum err child_run(struct call *c, struct child *child)
 		return file_fail(c, "create", STR("a pipe"));
 	for (const char *const *e = child->env; e && *e; e++)
 		putenv((char *)*e);
+	clean = spawn_environment(&c->mem);
+	late = stopped; /* before fork(): the child may run for a while before this process does */
 	pid = fork();
 	if (pid < 0)
 		return file_fail(c, "start", str_of(child->command));
-	if (!pid)
+	if (!pid) {
+		environ = clean;
 		child_become(child, in, mouth);
+	}
 	setpgid(pid, pid); /* in both processes, because either may run first */
 	file_close(&mouth);
-	status = child_await(child, pid, &out);
+	status = child_await(child, pid, late, &out);
 	if (out >= 0)
 		child_pass(child, &out, 0);
 	kill(-pid, SIGKILL); /* kills background processes that the command left in its group */
@@ -207,7 +207,7 @@ static void child_turn_into(const char *const *argv, const char *const *env, int
 enum err child_start(struct call *c, const char *const *argv, const char *const *env,
 		     struct str input, struct str dir, int *pid)
 {
-	AUTO_FD in = input_file(c, input);
+	AUTO_FD in = input_file(input);
 	char **clean = spawn_environment(&c->mem);
 	const char *where = arena_cstr(&c->mem, dir);
 

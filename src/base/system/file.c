@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "base/system/fault.h"
+#include "base/system/file_at.h"
 #include "base/system/path.h"
 #include "base/system/platform.h"
 #include "base/system/spawn.h"
@@ -99,6 +102,22 @@ bool file_write(int fd, struct str bytes)
 	return true;
 }
 
+int file_unnamed(void)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[PATH_MAX];
+	int fd, own,
+		n = snprintf(path, sizeof path, "%s/abacus.XXXXXX",
+			     folder && *folder ? folder : "/tmp");
+
+	if (n < 0 || (size_t)n >= sizeof path || (fd = mkstemp(path)) < 0)
+		return -1;
+	unlink(path);
+	own = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* never a standard stream */
+	close(fd);
+	return own;
+}
+
 /* O_NONBLOCK, because opening a FIFO would otherwise block until its other end is opened. */
 static int own_open(struct arena *mem, struct str path, int flags, mode_t mode, struct stat *st)
 {
@@ -185,7 +204,7 @@ enum err file_read_input(struct call *c, size_t most, struct str *out)
 	return ERR_OK;
 }
 
-static enum err file_refuse_settings(struct call *c, struct str path, int64_t size)
+enum err file_refuse_settings(struct call *c, struct str path, int64_t size)
 {
 	call_fail(c, ERR_INVALID_INPUT,
 		  "'" STR_FMT "' has %lld bytes, and at most %d are allowed for such a file",
@@ -280,23 +299,6 @@ enum err file_sync_dir(struct call *c, struct str path)
 	return ERR_OK;
 }
 
-/* Writes and syncs a new file; on failure the partial file is removed. */
-static enum err write_new(struct call *c, struct str path, struct str content, mode_t mode)
-{
-	const char *z = arena_cstr(&c->mem, path);
-	AUTO_FD fd = open(z, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	enum err e;
-
-	if (fd < 0)
-		return file_fail(c, "create", path);
-	if (fchmod(fd, mode) == 0 && file_write(fd, content) &&
-	    (fault_point(), platform_sync(fd) == 0))
-		return ERR_OK;
-	e = file_fail(c, "write", path);
-	unlink(z);
-	return e;
-}
-
 /* The path at the end of a chain of symbolic links, whether or not a file exists there. */
 static struct str file_follow(struct arena *mem, struct str path)
 {
@@ -314,76 +316,25 @@ static struct str file_follow(struct arena *mem, struct str path)
 	return path;
 }
 
-/* The mode of the file; if it is new, `mode` without what the user's umask takes away. */
-static mode_t file_mode(struct arena *mem, struct str path, mode_t mode)
+enum err file_replace_here(struct call *c, struct str path, struct str content, mode_t mode)
 {
-	struct stat st;
-	mode_t mask;
+	struct file_at f = { AT_FDCWD, path, path };
+	struct buf all = buf_of(content);
 
-	if (stat(arena_cstr(mem, path), &st) == 0)
-		return st.st_mode & 07777;
-	mask = umask(0);
-	umask(mask);
-	return mode & ~mask;
+	return file_at_replace(c, &f, &all, file_at_mode(&c->mem, &f, mode));
 }
 
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode)
 {
-	struct str target = file_follow(&c->mem, path);
-
-	return file_own_replace(c, target, content, file_mode(&c->mem, target, mode));
+	return file_replace_here(c, file_follow(&c->mem, path), content, mode);
 }
 
-enum err file_replace_here(struct call *c, struct str path, struct str content, mode_t mode)
-{
-	return file_own_replace(c, path, content, file_mode(&c->mem, path, mode));
-}
-
-enum err file_output(struct call *c, struct str path, struct str content, mode_t mode)
-{
-	const char *z = arena_cstr(&c->mem, path);
-	struct stat st;
-
-	if (stat(z, &st) || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
-		return file_replace(c, path, content, mode);
-
-	AUTO_FD fd = open(z, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-
-	return fd >= 0 && file_write(fd, content) ? ERR_OK : file_fail(c, "write", path);
-}
-
-/* rename() would replace a device by a file: for root, even /dev/null. */
-static enum err replaceable(struct call *c, struct str target)
-{
-	struct stat st;
-
-	if (lstat(arena_cstr(&c->mem, target), &st) || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
-		return ERR_OK;
-	errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
-	return file_fail(c, "replace", target);
-}
-
-/* rename() replaces a symbolic link instead of following it. */
 enum err file_own_replace(struct call *c, struct str target, struct str content, mode_t mode)
 {
-	struct str temp =
-		arena_fmt(&c->mem, STR_FMT ".%s.tmp", STR_ARG(target), id_random(&c->mem, 8).p);
-	enum err e;
+	struct file_at f = { AT_FDCWD, target, target };
+	struct buf all = buf_of(content);
 
-	if ((e = replaceable(c, target)) || (e = write_new(c, temp, content, mode)))
-		return e;
-	fault_point();
-	if (rename(temp.p, arena_cstr(&c->mem, target))) {
-		e = file_fail(c, "replace", target);
-		unlink(temp.p);
-		return e;
-	}
-	/*
-	 * readers see the new content from here on, but a power failure may still undo the rename
-	 */
-	if ((e = file_sync_dir(c, target)))
-		call_stored(c, STORED_MAYBE);
-	return e;
+	return file_at_replace(c, &f, &all, mode);
 }
 
 enum err file_provide(struct call *c, struct str path, struct str content, mode_t mode)
@@ -636,43 +587,53 @@ enum err file_remove_durably(struct call *c, struct str path)
 	return e;
 }
 
+static enum err remove_at(struct call *c, const struct file_at *f);
+
 static enum err remove_entries(struct call *c, struct str path, DIR *dir)
 {
 	struct dirent *entry;
 	enum err e;
 
 	while ((errno = 0, entry = readdir(dir))) {
-		struct str name = str_of(entry->d_name), child;
+		struct str name = str_of(entry->d_name);
+		struct file_at child = { dirfd(dir), name, path_join(&c->mem, path, name) };
 
-		if (str_is(name, ".") || str_is(name, ".."))
-			continue;
-		child = path_join(&c->mem, path, name);
-		if ((e = file_remove_tree(c, child)))
+		if (!str_is(name, ".") && !str_is(name, "..") && (e = remove_at(c, &child)))
 			return e;
 	}
 	return errno ? file_fail(c, "read", path) : ERR_OK;
 }
 
-enum err file_remove_tree(struct call *c, struct str path)
+/* Another process may remove the same files at the same time. */
+static enum err remove_at(struct call *c, const struct file_at *f)
 {
-	const char *z = arena_cstr(&c->mem, path);
+	const char *z = arena_cstr(&c->mem, f->name);
 	struct stat st;
 	enum err e;
 
-	if (lstat(z, &st))
-		return errno == ENOENT ? ERR_OK : file_fail(c, "look at", path);
-	if (!S_ISDIR(st.st_mode))
-		return file_remove(c, path);
+	if (fstatat(f->dir, z, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? ERR_OK : file_fail(c, "look at", f->path);
+	if (S_ISDIR(st.st_mode)) {
+		int fd = openat(f->dir, z, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
-	DIR *dir = opendir(z);
+		if (!dir)
+			return errno == ENOENT ? ERR_OK : file_fail(c, "open", f->path);
+		e = remove_entries(c, f->path, dir);
+		closedir(dir);
+		if (e)
+			return e;
+	}
+	return unlinkat(f->dir, z, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) && errno != ENOENT ?
+		       file_fail(c, "remove", f->path) :
+		       ERR_OK;
+}
 
-	if (!dir) /* another process may remove the folder at the same time */
-		return errno == ENOENT ? ERR_OK : file_fail(c, "open", path);
-	e = remove_entries(c, path, dir);
-	closedir(dir);
-	if (!e && rmdir(z) && errno != ENOENT)
-		e = file_fail(c, "remove", path);
-	return e;
+enum err file_remove_tree(struct call *c, struct str path)
+{
+	struct file_at tree = { AT_FDCWD, path, path };
+
+	return remove_at(c, &tree);
 }
 
 bool file_has_hole(struct str bytes, int64_t offset)

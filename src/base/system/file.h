@@ -5,6 +5,8 @@
 
 #include "base/call.h"
 
+struct buf;
+
 /*
  * Durable reads and writes of whole files. A failure is INTERNAL_ERROR with the path and the
  * system's reason; for file_read() a missing file is not a failure.
@@ -37,6 +39,7 @@ enum { FILE_SETTINGS_MOST = 4 * 1024 * 1024 };
  * larger than FILE_SETTINGS_MOST is refused (INVALID_INPUT), since such files have a few kilobytes.
  */
 enum err file_read_regular(struct call *c, struct str path, struct str *out);
+enum err file_refuse_settings(struct call *c, struct str path, int64_t size); /* too large */
 
 /*
  * This program's own files are regular files and never symbolic links: a repository can contain a
@@ -68,17 +71,17 @@ enum err file_too_large(struct call *c, struct str path, int64_t size, int64_t l
 ssize_t file_some(int fd, char *p, size_t n);
 bool file_write(int fd, struct str bytes);
 
+/* Opens a new temporary file without a name, which ends with its descriptor; -1 on an error. */
+int file_unnamed(void);
+
 /*
- * Replaces one of the user's files atomically: a temporary file beside it is written, synced and
- * renamed over it. It keeps its mode; a new one gets `mode`, as far as the umask allows. A symbolic
- * link stays a link; its target is replaced, or, by file_replace_here(), nothing. Only a regular
- * file can be replaced.
+ * Replaces one of the user's files atomically, as file_at_replace() does, with a mode as
+ * file_at_mode() chooses it. A symbolic link stays a link; its target is replaced, or, by
+ * file_replace_here(), nothing. Only a regular file can be replaced. For paths whose folders only
+ * the user may change: store/output.h writes to the others.
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 enum err file_replace_here(struct call *c, struct str path, struct str content, mode_t mode);
-
-/* Writes a file that a command names: into a pipe or a device as it is, else as file_replace(). */
-enum err file_output(struct call *c, struct str path, struct str content, mode_t mode);
 
 /*
  * Creates a small file with this content unless the file exists. Does not count as a stored change
@@ -180,7 +183,10 @@ enum err file_remove(struct call *c, struct str path); /* a missing file is fine
 /* As file_remove(); and after a power failure the file is still gone. */
 enum err file_remove_durably(struct call *c, struct str path);
 
-/* Removes a folder and its content; symbolic links are removed, not followed. */
+/*
+ * Removes a folder and its content. Symbolic links are removed, not followed, also not one that
+ * another user puts in the place of a folder meanwhile.
+ */
 enum err file_remove_tree(struct call *c, struct str path);
 
 /*

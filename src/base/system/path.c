@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/id.h"
 
 struct str path_join(struct arena *mem, struct str dir, struct str name)
@@ -170,58 +171,35 @@ struct str path_unused(struct arena *mem, struct str path, const char *kind)
 	return to;
 }
 
-struct str path_target(struct arena *mem, struct str path)
-{
-	enum { MOST_BYTES = 4096 };
-	char *target = arena_alloc(mem, MOST_BYTES);
-	ssize_t n = readlink(arena_cstr(mem, path), target, MOST_BYTES);
-
-	return n < 0 ? STR_NONE : (struct str){ target, (size_t)n };
-}
-
-static bool path_goes_up(struct str path)
-{
-	struct str name;
-
-	while (path.n && str_next(&path, '/', &name))
-		if (str_is(name, ".."))
-			return true;
-	return false;
-}
-
 /*
  * Resolves name by name, as the kernel does, but continues after a missing name. So a link whose
  * target does not exist yet resolves to its target.
  */
 struct str path_real_part(struct arena *mem, struct str path)
 {
-	enum { MOST_LINKS = 40 };
-	struct str real = path_real(mem, path), rest = path, name;
+	enum { MOST_LINKS = 40, MOST_BYTES = 4096 };
+	struct str known = path_real(mem, path), rest = path, name;
+	struct buf real = { .mem = mem };
+	char target[MOST_BYTES];
 	int links = 0;
 
-	if (real.p)
-		return real;
-	real = STR("/");
+	if (known.p)
+		return known;
 	while (rest.n && str_next(&rest, '/', &name)) {
-		struct str next, target;
+		size_t before = real.n;
+		ssize_t n;
 
-		if (!name.n)
+		buf_room(&real, name.n + 1);
+		real.n = path_append(real.p, real.n, name);
+		n = real.n > before ? readlink(buf_str(&real).p, target, sizeof target) : -1;
+		if (n < 0)
 			continue;
-		next = path_resolve(mem, real, name);
-		target = path_target(mem, next);
-		if (!target.p) {
-			real = next;
-			if (errno == EINVAL || path_goes_up(rest))
-				continue;
-			return path_resolve(mem, real, rest); /* nothing is below a missing name */
-		}
 		if (++links > MOST_LINKS)
 			return path;
-		if (target.n && target.p[0] == '/')
-			real = STR("/");
-		rest = path_join(mem, target, rest);
+		real.n = target[0] == '/' ? 0 : before;
+		rest = path_join(mem, (struct str){ target, (size_t)n }, rest);
 	}
-	return real;
+	return real.n ? buf_str(&real) : STR("/");
 }
 
 struct str path_state(struct arena *mem)

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 
 /*
- * Operations on paths as text. Only path_real…(), path_target(), path_is_link() and path_unused() access the file
+ * Operations on paths as text. Only path_real…(), path_is_link() and path_unused() access the file
  * system.
  */
 
@@ -33,9 +33,6 @@ struct str path_unused(struct arena *mem, struct str path, const char *kind);
 
 /* The path with all symbolic links resolved; absent if it does not exist or cannot be reached. */
 struct str path_real(struct arena *mem, struct str path);
-
-/* The target of a symbolic link; absent: `path` is not a link, or does not exist. */
-struct str path_target(struct arena *mem, struct str path);
 
 /*
  * Like path_real(), for a path that may begin like `known`, which contains no links (absent:

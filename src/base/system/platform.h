@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Differences between operating systems; each has its own source file. */
 
@@ -45,6 +46,18 @@ int64_t platform_memory_limit(void);
 struct stat;
 int64_t platform_written_ns(const struct stat *st);
 int64_t platform_changed_ns(const struct stat *st);
+
+/*
+ * Opens a folder, which needs no permission to list it, to reach what is in it; a link is not
+ * followed. `dir` is an open folder, or AT_FDCWD. -1: errno says why.
+ */
+int platform_open_folder(int dir, const char *name);
+
+/*
+ * Does this number stand for all users who have none in this user namespace? In many sandboxes it
+ * stands for root.
+ */
+bool platform_is_unmapped(uid_t uid);
 
 /* The process that holds flock() on a file; 0 if unknown. */
 int64_t platform_flock_holder(const struct stat *st);

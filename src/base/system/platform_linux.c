@@ -193,3 +193,28 @@ int64_t platform_flock_holder(const struct stat *st)
 	fclose(locks);
 	return found;
 }
+
+#if !defined O_PATH && defined __O_PATH /* glibc declares O_PATH only under _GNU_SOURCE */
+#define O_PATH __O_PATH
+#endif
+
+int platform_open_folder(int dir, const char *name)
+{
+	return openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Each line of the map: the first number inside, the first number outside, how many. */
+bool platform_is_unmapped(uid_t uid)
+{
+	enum { OVERFLOW_UID = 65534 };
+	unsigned long inside, outside, count;
+	bool mapped = false;
+	FILE *map = uid == OVERFLOW_UID ? fopen("/proc/self/uid_map", "re") : NULL;
+
+	if (!map)
+		return false;
+	while (!mapped && fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3)
+		mapped = uid >= inside && uid - inside < count;
+	fclose(map);
+	return !mapped;
+}

@@ -105,3 +105,18 @@ int64_t platform_flock_holder(const struct stat *st)
 	(void)st;
 	return 0;
 }
+
+#ifndef O_SEARCH
+#define O_SEARCH O_RDONLY /* before macOS 12: the folder must be readable */
+#endif
+
+int platform_open_folder(int dir, const char *name)
+{
+	return openat(dir, name, O_SEARCH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool platform_is_unmapped(uid_t uid)
+{
+	(void)uid;
+	return false;
+}

@@ -486,15 +486,16 @@ static bool spawn_plain(uint32_t cp)
 static struct str spawn_printed(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
-	bool first = true;
+	bool first = true, blank = false;
 	uint32_t cp;
 
 	buf_put(&b, STR("\"$(printf '"));
 	for (struct str rest = text; rest.n; first = false) {
 		size_t n = spawn_shown(rest, &cp);
 
-		if (n && (cp >= 0x80 || cp == ' ' || spawn_plain(cp)) && cp != '%' &&
+		if (n && (spawn_plain(cp) || (!blank && (cp >= 0x80 || cp == ' '))) && cp != '%' &&
 		    !(first && cp == '-')) {
+			blank = utf8_is_blank(cp);
 			buf_put(&b, str_head(rest, n));
 			rest = str_skip(rest, n);
 			continue;
@@ -511,6 +512,9 @@ struct str spawn_word(struct arena *mem, struct str text)
 	bool plain = text.n > 0;
 	uint32_t cp;
 	size_t n;
+
+	if (utf8_line(mem, text).p != text.p)
+		return spawn_printed(mem, text);
 
 	for (struct str rest = text; rest.n; rest = str_skip(rest, n)) {
 		if (!(n = spawn_shown(rest, &cp)))

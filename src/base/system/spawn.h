@@ -41,8 +41,8 @@ struct str spawn_quoted(struct arena *mem, struct str text);
 /*
  * Quotes a word for a command that is shown to a person or an agent, only where needed. Every path,
  * name or id in such a command goes through this. The result has only characters that are safe to
- * show, and every POSIX shell reads it as the same bytes: unsafe bytes are written as "$(printf
- * 'a\033b')".
+ * show, and every POSIX shell reads it as the same bytes: unsafe bytes, and blanks after a
+ * blank, which would be shown as one, are written as "$(printf 'a\033b')".
  */
 struct str spawn_word(struct arena *mem, struct str text);
 

@@ -272,22 +272,6 @@ static void file_replace_refuses_what_is_not_a_regular_file(void **state)
 	}
 }
 
-static void file_output_writes_into_a_pipe(void **state)
-{
-	struct place *at = *state;
-	char got[8] = "";
-
-	assert_int_equal(mkfifo(in(at, "pipe").p, 0600), 0);
-	AUTO_FD end = open(in(at, "pipe").p, O_RDONLY | O_NONBLOCK);
-	assert_int_equal(file_output(&at->c, in(at, "pipe"), STR("text"), 0644), ERR_OK);
-	assert_int_equal(read(end, got, sizeof got), 4);
-	assert_string_equal(got, "text");
-	assert_int_equal(count_entries(at), 1);
-
-	assert_int_equal(file_output(&at->c, in(at, "f"), STR("new"), 0644), ERR_OK);
-	assert_file(at, "f", "new");
-}
-
 static void file_replace_needs_the_folder(void **state)
 {
 	struct place *at = *state;
@@ -502,7 +486,6 @@ int file_group(void)
 		TEST(file_replace_follows_a_link_with_an_absolute_target),
 		TEST(file_replace_leaves_nothing_when_it_fails),
 		TEST(file_replace_refuses_what_is_not_a_regular_file),
-		TEST(file_output_writes_into_a_pipe),
 		TEST(file_replace_needs_the_folder),
 		TEST(own_files_are_not_opened_through_a_link),
 		TEST(own_files_are_regular_files),

@@ -52,6 +52,8 @@ static void a_word_of_a_hint_is_quoted_where_a_shell_would_read_it(void **state)
 		{ "100% it's \xe2\x80\xaeit!",
 		  "\"$(printf '100\\045 it\\047s \\342\\200\\256it\\041')\"" },
 		{ "a\n", "\"$(printf 'a\\012/.')\"" },
+		{ "a  b", "\"$(printf 'a \\040b')\"" },
+		{ "a \xc2\xa0 b", "\"$(printf 'a \\302\\240\\040b')\"" },
 		{ "\xc3\xa4\t", "\"$(printf '\xc3\xa4\\011')\"" },
 	};
 	struct arena mem = { 0 };
