@@ -78,12 +78,17 @@ void *arena_array(struct arena *a, size_t count, size_t size)
 	return arena_alloc(a, count * size);
 }
 
+/* Was `p` the last allocation of the first page? */
+static bool arena_is_last(const struct arena *a, const char *p, size_t size)
+{
+	return p && a->page && p + size == a->page->bytes + a->used;
+}
+
 void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size)
 {
 	char *old = p, *bigger;
 
-	if (old && a->page && old + old_size == a->page->bytes + a->used &&
-	    new_size - old_size <= PAGE - a->used) {
+	if (arena_is_last(a, old, old_size) && new_size - old_size <= PAGE - a->used) {
 		a->used += new_size - old_size;
 		return old;
 	}
@@ -103,6 +108,15 @@ void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size)
 		return arena_grow(a, p, old_size, new_size);
 	*at = page_sized(*at, new_size);
 	return (*at)->bytes;
+}
+
+bool arena_trim(struct arena *a, const void *p, size_t old_size, size_t new_size)
+{
+	bool last = arena_is_last(a, p, old_size);
+
+	if (last)
+		a->used -= old_size - new_size;
+	return last;
 }
 
 void *arena_room(struct arena *a, void *list, size_t count, size_t size)

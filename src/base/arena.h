@@ -47,6 +47,9 @@ void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
  */
 void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size);
 
+/* Gives back the end of `p`, if that was the last allocation and is small; else false. */
+bool arena_trim(struct arena *a, const void *p, size_t old_size, size_t new_size);
+
 /*
  * Makes room for one more item in a list of `count` items that grows only by this function. The
  * capacity doubles when the list is full, so that appending takes constant time on average.

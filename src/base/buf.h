@@ -3,12 +3,24 @@
 
 #include "base/arena.h"
 
-/* A growing text in an arena. `(struct buf){ .mem = a }` is an empty one. */
+struct spool;
+
+/*
+ * A growing text in an arena. `(struct buf){ .mem = a }` is an empty one. With a spool
+ * (base/system/spool.h), the beginning of a large text is there, until buf_str() reads it back.
+ */
 struct buf {
 	struct arena *mem;
 	char *p;
 	size_t n, cap;
+	struct spool *spool; /* or NULL */
 };
+
+/* A buf that only holds a text, to be written. */
+static inline struct buf buf_of(struct str text)
+{
+	return (struct buf){ .p = (char *)text.p, .n = text.n };
+}
 
 void buf_pad(struct buf *b, char ch, size_t count);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -37,7 +49,13 @@ static inline void buf_char(struct buf *b, char ch)
 	b->n++;
 }
 
-/* The text so far; never absent, and NUL-terminated. */
+/* Is there any text, in the buf or its spool? */
+bool buf_filled(const struct buf *b);
+
+/* Writes the text to a descriptor, without reading it back. False: errno says why. */
+bool buf_write(const struct buf *b, int fd);
+
+/* The text so far; never absent, and NUL-terminated. Unused room is given back if it can be. */
 struct str buf_str(struct buf *b);
 
 #endif

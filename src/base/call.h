@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+struct buf;
 struct candidate;
 struct write_group;
 
@@ -86,6 +87,8 @@ struct call {
 	void (*progress)(struct call *c, struct str doing);
 	/* asks the person at the terminal a yes-or-no question; NULL: there is no terminal */
 	bool (*ask)(struct call *c, struct str question);
+	struct buf *text; /* where an operation writes a long text, which is printed as it is; NULL:
+			   * the reply has the text */
 	const struct listener *listener; /* or NULL */
 	struct str file;                 /* the file that a parameter was read from, for messages;
 					  * or absent */

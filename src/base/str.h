@@ -48,6 +48,7 @@ static inline bool str_ends(struct str s, struct str tail)
 /* `s` without its first n bytes. */
 static inline struct str str_skip(struct str s, size_t n)
 {
+	n = n < s.n ? n : s.n;
 	return n ? (struct str){ s.p + n, s.n - n } : s;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/number.h"
+#include "base/system/spool.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 
@@ -94,6 +95,15 @@ static void json_quoted(struct json *j, struct str s)
 		json_escape(b, (unsigned char)s.p[i]);
 	}
 	buf_char(b, '"');
+}
+
+void json_restart(struct json *j)
+{
+	struct buf out = { .mem = j->out.mem, .spool = j->out.spool };
+
+	if (out.spool)
+		spool_release(out.spool);
+	*j = (struct json){ .out = out };
 }
 
 void json_object(struct json *j)

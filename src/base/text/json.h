@@ -25,6 +25,9 @@ static inline struct json json_new(struct arena *mem)
 	return (struct json){ .out.mem = mem };
 }
 
+/* Drops what was written: the next text begins. */
+void json_restart(struct json *j);
+
 void json_object(struct json *j);
 void json_array(struct json *j);
 void json_end(struct json *j);

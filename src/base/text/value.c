@@ -285,14 +285,16 @@ static int value_by_key(const void *a, const void *b)
 /* Sorts the keys, so that no input takes quadratic time. */
 static bool repeats_among_many(struct value_parser *ps, const struct value *item, size_t count)
 {
+	struct arena before = arena_mark(ps->mem);
 	struct value *copy = arena_grow(ps->mem, NULL, 0, count * sizeof *copy);
+	bool repeats = false;
 
 	memcpy(copy, item, count * sizeof *copy);
 	qsort(copy, count, sizeof *copy, value_by_key);
-	for (size_t i = 1; i < count; i++)
-		if (str_eq(copy[i - 1].key, copy[i].key))
-			return true;
-	return false;
+	for (size_t i = 1; i < count && !repeats; i++)
+		repeats = str_eq(copy[i - 1].key, copy[i].key);
+	arena_rewind(ps->mem, before);
+	return repeats;
 }
 
 /* Do two members have the same key? A bit set of lengths and first bytes rules most repeats out. */
