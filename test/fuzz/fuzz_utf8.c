@@ -55,7 +55,8 @@ static void check_columns(struct arena *mem, struct str text, bool valid, size_t
 
 static void check_safe(struct arena *mem, struct str text, bool valid)
 {
-	struct str safe = utf8_safe(mem, text), clean = utf8_clean(mem, text);
+	struct str safe = utf8_safe(mem, text), clean = utf8_clean(mem, text),
+		   line = utf8_line(mem, safe);
 	bool plain = valid;
 	uint32_t cp;
 	size_t n;
@@ -72,6 +73,9 @@ static void check_safe(struct arena *mem, struct str text, bool valid)
 		plain = cp == '\n' || cp == '\t' || !utf8_is_unsafe(cp);
 	}
 	rule(!plain || str_eq(safe, text), "text that is safe is not changed");
+	rule(utf8_valid(line) && str_eq(utf8_safe(mem, line), line), "a line of safe text is safe");
+	rule(str_eq(utf8_line(mem, line), line), "a line stays as it is");
+	rule(!memchr(line.p ? line.p : "", '\n', line.n), "a line has no newline");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

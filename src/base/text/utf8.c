@@ -145,9 +145,10 @@ bool utf8_is_unsafe(uint32_t cp)
 		{ 0x34f, 0x34f },     { 0x61c, 0x61c },     { 0x115f, 0x1160 },
 		{ 0x17b4, 0x17b5 },   { 0x180b, 0x180f },   { 0x200b, 0x200b },
 		{ 0x200e, 0x200f },   { 0x2028, 0x202e },   { 0x2060, 0x206f },
-		{ 0x3164, 0x3164 },   { 0xfeff, 0xfeff },   { 0xffa0, 0xffa0 },
-		{ 0xfff9, 0xfffb },   { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
-		{ 0xe0000, 0xe01ef },
+		{ 0x2800, 0x2800 },   { 0x3164, 0x3164 },   { 0xfeff, 0xfeff },
+		{ 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },   { 0x13441, 0x13442 },
+		{ 0x16fe4, 0x16fe4 }, { 0x1bca0, 0x1bca3 }, { 0x1d159, 0x1d159 },
+		{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
 	};
 
 	for (size_t i = 0; i < sizeof range / sizeof *range && cp >= range[i].first; i++)
@@ -182,6 +183,89 @@ struct str utf8_safe(struct arena *mem, struct str s)
 		n = utf8_decode(str_skip(s, at), &cp);
 		n = n ? n : 1;
 		from = at + n;
+	}
+	if (!b.n)
+		return s;
+	buf_put(&b, str_skip(s, from));
+	return buf_str(&b);
+}
+
+bool utf8_is_blank(uint32_t cp)
+{
+	if (cp < 0xa0)
+		return cp == ' ' || cp == '\n' || cp == '\t';
+	return cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) || cp == 0x202f ||
+	       cp == 0x205f || cp == 0x3000;
+}
+
+/* A joiner or a variation selector, which cannot be seen after a blank. */
+static bool utf8_joins(uint32_t cp)
+{
+	return cp == 0x200c || cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f);
+}
+
+/* The length of the blanks at the start of `s`; 0 if one space of any width is as it should be. */
+static size_t utf8_gap(struct str s)
+{
+	size_t at = 0, first = 0, n;
+	uint32_t cp;
+
+	while ((n = utf8_decode(str_skip(s, at), &cp)) &&
+	       (utf8_is_blank(cp) || (at && utf8_joins(cp)))) {
+		first = at ? first : n;
+		at += n;
+	}
+	return at == first && at && s.p[0] != '\n' && s.p[0] != '\t' ? 0 : at;
+}
+
+/*
+ * Tests eight bytes at a time, as utf8_plain() does. A byte that is a space gets its high bit set in
+ * `spaces`, and sometimes the byte after it, which only costs time.
+ */
+static bool utf8_word_is_line(const char *p)
+{
+	const uint64_t each = UINT64_C(0x0101010101010101), high = each * 0x80;
+	uint64_t word, other, spaces;
+
+	memcpy(&word, p, sizeof word);
+	other = word ^ each * ' ';
+	spaces = (other - each) & ~other & high;
+	return !(((word | (word + each) | (word - each * 0x20)) & high) | (spaces & spaces << 8));
+}
+
+bool utf8_is_line(struct str s)
+{
+	const size_t step = sizeof(uint64_t);
+	size_t n = 0;
+
+	if (s.n < step) {
+		for (; n < s.n; n++)
+			if (!utf8_printable(s.p[n]) || (n && s.p[n] == ' ' && s.p[n - 1] == ' '))
+				return false;
+		return true;
+	}
+	/* the words overlap by a byte, so that no two spaces are in different words only */
+	for (; n + step <= s.n; n += step - 1)
+		if (!utf8_word_is_line(s.p + n))
+			return false;
+	return utf8_word_is_line(s.p + s.n - step);
+}
+
+struct str utf8_line(struct arena *mem, struct str s)
+{
+	struct buf b = { .mem = mem };
+	size_t at = 0, from = 0, gap;
+
+	if (utf8_is_line(s))
+		return s;
+	while (at < s.n) {
+		if ((s.p[at] > ' ' && s.p[at] < 0x7f) || !(gap = utf8_gap(str_skip(s, at)))) {
+			at++;
+			continue;
+		}
+		buf_put(&b, str_part(s, from, at));
+		buf_char(&b, ' ');
+		from = at += gap;
 	}
 	if (!b.n)
 		return s;

@@ -17,10 +17,23 @@ bool utf8_has_control(struct str s);                    /* C0, DEL or C1 */
 
 /*
  * Is this a character that a terminal obeys, or that makes text look like other text? Controls (C0,
- * DEL, C1), line and paragraph separators, bidirectional marks and overrides, and invisible format
- * characters are unsafe. The joiners U+200C and U+200D are not: Persian and emoji need them.
+ * DEL, C1), line and paragraph separators, bidirectional marks and overrides, invisible format
+ * characters, and characters that look like a space but are none (U+2800, U+3164, …) are unsafe. The
+ * joiners U+200C and U+200D and the variation selectors are not: Persian and emoji need them.
  */
 bool utf8_is_unsafe(uint32_t cp);
+
+/* Is this a space of any width, a tab or a newline? */
+bool utf8_is_blank(uint32_t cp);
+
+/*
+ * Is this certainly a line of printable ASCII without two spaces in a row? It may say no for such a
+ * line, too: this is a quick test for the texts that need no care.
+ */
+bool utf8_is_line(struct str s);
+
+/* The text in one line: a run of blanks, or a tab or newline alone, becomes one space. */
+struct str utf8_line(struct arena *mem, struct str s);
 
 /* Replaces unsafe characters, except newline and tab, and invalid bytes with U+FFFD. */
 struct str utf8_safe(struct arena *mem, struct str s);

@@ -303,6 +303,8 @@ static void utf8_safe_replaces_what_a_terminal_obeys(void **state)
 		{ "\xe2\x81\xa6\xe2\x81\xa9\xd8\x9c\xe2\x80\x8f", BAD BAD BAD BAD },
 		{ "\xe2\x80\xa8\xe2\x80\xa9", BAD BAD },
 		{ "\xe2\x80\x8b\xef\xbb\xbf\xf3\xa0\x81\x81", BAD BAD BAD },
+		{ "\xe2\xa0\x80\xe3\x85\xa4\xef\xbe\xa0\xc2\xad",
+		  BAD BAD BAD BAD }, /* look blank */
 		{ "\xff"
 		  "a\xc3",
 		  BAD "a" BAD },
@@ -320,6 +322,42 @@ static void utf8_safe_replaces_what_a_terminal_obeys(void **state)
 	arena_release(&mem);
 }
 
+static void utf8_line_has_no_newline_and_no_run_of_blanks(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "", "" },
+		{ "a b c", "a b c" },
+		{ "a  b   c ", "a b c " },
+		{ "a\nb\tc", "a b c" },
+		{ "  a \n\n b\n", " a b " },
+		{ "a\xc2\xa0"
+		  "b\xe3\x80\x80"
+		  "c",
+		  "a\xc2\xa0"
+		  "b\xe3\x80\x80"
+		  "c" }, /* one blank of another width stays */
+		{ "a\xc2\xa0 b\xe3\x80\x80\xe3\x80\x80"
+		  "c",
+		  "a b c" },
+		{ "a " JOINER " " JOINER "b", "a b" },
+		{ WOMAN JOINER LAPTOP, WOMAN JOINER LAPTOP },
+		{ NIHON "  " NIHON, NIHON " " NIHON },
+		{ "\xff  \xff", "\xff \xff" },
+	};
+	struct arena mem = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct str once = utf8_line(&mem, str_of(rows[i].text));
+
+		assert_str(once, rows[i].want);
+		assert_ptr_equal(utf8_line(&mem, once).p, once.p);
+	}
+	arena_release(&mem);
+}
+
 int utf8_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +365,7 @@ int utf8_group(void)
 		cmocka_unit_test(utf8_refuses_what_no_character_is_spelled_with),
 		cmocka_unit_test(utf8_sees_control_characters),
 		cmocka_unit_test(utf8_safe_replaces_what_a_terminal_obeys),
+		cmocka_unit_test(utf8_line_has_no_newline_and_no_run_of_blanks),
 		cmocka_unit_test(utf8_plain_ends_before_the_first_other_byte),
 		cmocka_unit_test(utf8_width_counts_columns),
 		cmocka_unit_test(utf8_head_fills_at_most_its_columns),
