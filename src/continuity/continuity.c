@@ -48,7 +48,8 @@ static enum err user_store_locate(struct call *c, struct continuity *k, struct s
 	return e;
 }
 
-enum err continuity_locate(struct call *c, struct continuity *out)
+/* The folder of a named file is made first: once it exists and was checked, it stays the same. */
+static enum err continuity_find(struct call *c, enum vybe_mode mode, struct continuity *out)
 {
 	struct str dir = c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;
 	struct repository repo;
@@ -60,7 +61,9 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 		out->source = STR("named");
 		out->path = path_resolve(&c->mem, c->dir, c->store);
 		dir = arena_fmt(&c->mem, STR_FMT ".git", STR_ARG(out->path));
-		if ((e = output_check(c, out->path)) ||
+		if ((e = output_check(c, out->path,
+				      mode == VYBE_READ ? OUTPUT_ALLOW_MISSING :
+							  OUTPUT_MAKE_MISSING)) ||
 		    (e = named_check(c, out->path, dir, &out->fresh)))
 			return e;
 		return user_store_locate(c, out, dir);
@@ -79,6 +82,11 @@ enum err continuity_locate(struct call *c, struct continuity *out)
 	out->path = path_join(&c->mem, b.home, STR("vybe.db"));
 	out->common = b.repo.common;
 	return ERR_OK;
+}
+
+enum err continuity_locate(struct call *c, struct continuity *out)
+{
+	return continuity_find(c, VYBE_READ, out);
 }
 
 /* Makes the folder of the file, which does not exist before the first write. */
@@ -100,7 +108,7 @@ static enum err continuity_make_home(struct call *c, struct continuity *k)
 
 static enum err continuity_open_here(struct call *c, enum vybe_mode mode, struct continuity *out)
 {
-	enum err e = continuity_locate(c, out);
+	enum err e = continuity_find(c, mode, out);
 
 	if (!e && c->store.p && mode != VYBE_READ) /* one that is refused stays alone */
 		e = vybe_db_look(c, out->path);

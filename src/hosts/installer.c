@@ -24,28 +24,43 @@ enum err install_left_alone(struct call *c, struct str path, enum err e)
 				  STR_ARG(spawn_word(&c->mem, path)));
 }
 
-static enum err installer_replace(struct call *c, struct str path, struct str old, struct str text,
-				  struct install_outcome *o)
+static enum err installer_write(struct call *c, const struct output *file, struct str text)
+{
+	struct buf all = buf_of(text);
+	enum err e = output_put(c, file, &all, 0644);
+
+	if (!e)
+		call_stored(c, STORED_PART);
+	return e;
+}
+
+/* `file` is what `path` leads to, whose text was `old`. */
+static enum err installer_replace(struct call *c, struct str path, struct output *file,
+				  struct str old, struct str text, struct install_outcome *o)
 {
 	enum err e;
 
 	o->changed = !old.p || !str_eq(old, text);
 	if (!o->changed)
 		return ERR_OK;
-	if ((e = output_check_owners(c, path)) ||
-	    (old.p && (e = backup_put(c, path, old, &o->backup))) ||
-	    (e = file_make_dir(c, path_parent(path), 0755)))
+	if (old.p && (e = backup_put(c, path, old, &o->backup)))
 		return e;
-	if (!(e = file_replace(c, path, text, 0644)))
-		call_stored(c, STORED_PART);
-	return e;
+	if (file->file.dir < 0 && (e = output_open(c, path, OUTPUT_MAKE, file)))
+		return e;
+	return installer_write(c, file, text);
 }
 
 enum err install_check(struct call *c, struct str path, struct str project)
 {
-	struct str real = path_real_part(&c->mem, path), root = path_real(&c->mem, project);
-	bool inside = root.p && real.n > root.n && path_within(root, real);
+	struct str root = path_real(&c->mem, project), real;
+	AUTO_OUTPUT file;
+	enum err e = output_open(c, path, OUTPUT_OWNERS, &file);
+	bool inside;
 
+	if (e)
+		return e;
+	real = file.file.path;
+	inside = root.p && real.n > root.n && path_within(root, real);
 	if (inside && !place_is_reserved(c, root, real))
 		return ERR_OK;
 	call_fail(c, ERR_UNSAFE_PATH, "'" STR_FMT "' leads %s, to '" STR_FMT "'", STR_ARG(path),
@@ -59,14 +74,15 @@ enum err install_add(struct call *c, struct str path, const struct install_edit 
 		     struct install_outcome *out)
 {
 	struct str old, text;
-	enum err e = file_read_regular(c, path, &old);
+	AUTO_OUTPUT file;
+	enum err e = output_open(c, path, OUTPUT_OWNERS, &file);
 
 	*out = (struct install_outcome){ 0 };
-	if (e)
+	if (e || (e = output_read(c, &file, &old)))
 		return e;
 	if ((e = g->add(c, old, g->arg, &text)))
 		return install_left_alone(c, path, e);
-	return installer_replace(c, path, old, text, out);
+	return installer_replace(c, path, &file, old, text, out);
 }
 
 /* Whether the backup is the file without our entry, so that adding the entry gives the file. */
@@ -85,15 +101,13 @@ static bool installer_was(struct call *c, const struct install_edit *g, struct s
 
 /* Restores the backup, or removes a file that we created; if the file has changed since, only cuts
  * our entry out. */
-enum err install_drop(struct call *c, struct str path, const struct install_edit *g,
-		      struct install_outcome *out)
+static enum err installer_drop(struct call *c, struct str path, struct output *file, struct str now,
+			       const struct install_edit *g, struct install_outcome *out)
 {
-	struct str now, before, copy, text;
-	enum err e;
+	struct str before, copy, text;
+	enum err e = backup_find(c, path, &copy, &before);
 
-	*out = (struct install_outcome){ 0 };
-	if ((e = file_read_regular(c, path, &now)) || !now.p ||
-	    (e = backup_find(c, path, &copy, &before)))
+	if (e)
 		return e;
 	if ((e = g->drop(c, now, g->arg, &text)))
 		return install_left_alone(c, path, e);
@@ -101,18 +115,29 @@ enum err install_drop(struct call *c, struct str path, const struct install_edit
 		return ERR_OK;
 	out->changed = true;
 	if (before.p && installer_was(c, g, before, now)) {
-		if ((e = output_check_owners(c, path)) || (e = file_replace(c, path, before, 0644)))
-			return e;
-		call_stored(c, STORED_PART);
-		return file_remove_durably(c, copy);
+		e = installer_write(c, file, before);
+		return e ? e : file_remove_durably(c, copy);
 	}
 	if (text.p && (before.p || !installer_was(c, g, before, now)))
-		return installer_replace(c, path, now, text, out);
+		return installer_replace(c, path, file, now, text, out);
 	if (path_is_link(&c->mem, path))
-		return installer_replace(c, path, now, text.p ? text : STR(""), out);
-	if (!(e = file_remove_durably(c, path)))
+		return installer_replace(c, path, file, now, text.p ? text : STR(""), out);
+	if (!(e = output_remove(c, file)))
 		call_stored(c, STORED_PART);
 	return e;
+}
+
+enum err install_drop(struct call *c, struct str path, const struct install_edit *g,
+		      struct install_outcome *out)
+{
+	struct str now;
+	AUTO_OUTPUT file;
+	enum err e = output_open(c, path, OUTPUT_OWNERS, &file);
+
+	*out = (struct install_outcome){ 0 };
+	if (e || (e = output_read(c, &file, &now)) || !now.p)
+		return e;
+	return installer_drop(c, path, &file, now, g, out);
 }
 
 /* --- what an edit changes --- */

@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
-#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/toml.h"
 #include "hosts/host.h"
@@ -150,11 +149,12 @@ struct str sandbox_note(struct call *c)
 	call_restore(c, &before);
 	if (!note.p)
 		return note;
+	/* without the path: its repository chose the name of a submodule's folder */
 	return arena_fmt(&c->mem,
-			 "In the sandbox of Codex, commands that write to " STR_FMT
-			 " fail. Use the tools of the MCP server 'abacus' for them if you have "
-			 "them; if not, ask the person to run 'abacus %s' outside of the sandbox.",
-			 STR_ARG(spawn_word(&c->mem, note)),
+			 "In the sandbox of Codex, commands that write to the store of this "
+			 "project fail. Use the tools of the MCP server 'abacus' for them if you "
+			 "have them; if not, ask the person to run 'abacus %s' outside of the "
+			 "sandbox.",
 			 str_is(path_name(note), "abacus") && roots.count == 1 ?
 				 "move-store workspace" :
 				 "install codex --sandbox --user --write");

@@ -12,14 +12,17 @@
 #include "hosts/tool_paths.h"
 #include "store/place.h"
 
-/* The scope, if the path begins with it: `any words/../src` is a scope, too. Else the path. */
+/*
+ * The scope, if the path of the call begins with it: `any words/../src` is a scope, too, and so is
+ * the target of a link. Else the path.
+ */
 static struct str tool_guard_scope(const struct guard_finding *f)
 {
 	struct str begin = f->held.scope;
 
 	while (begin.n && strchr("*/", begin.p[begin.n - 1]))
 		begin.n--;
-	return str_starts(f->path, begin) ? f->held.scope : f->path;
+	return str_starts(f->asked, begin) ? f->held.scope : f->asked;
 }
 
 /*
@@ -28,9 +31,9 @@ static struct str tool_guard_scope(const struct guard_finding *f)
  */
 static struct str tool_guard_reason(struct call *c, const struct guard_finding *f)
 {
-	struct str path = spawn_word(&c->mem, f->path), /* a name can contain line ends */
+	struct str path = spawn_word(&c->mem, f->asked), /* a name can contain line ends */
 		question = arena_fmt(&c->mem, "May I change " STR_FMT "?",
-				     STR_ARG(utf8_clean(&c->mem, f->path))),
+				     STR_ARG(utf8_clean(&c->mem, f->asked))),
 		   bead = !f->held.bead.n             ? STR("no bead") :
 			  bead_id_valid(f->held.bead) ? f->held.bead :
 							STR("other work"),

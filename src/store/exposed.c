@@ -63,6 +63,20 @@ enum err exposed_check(struct call *c, struct str path, const struct stat *st)
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
+enum err exposed_check_folder(struct call *c, struct str path, const struct stat *st)
+{
+	if (!owner_is_user(st->st_uid) && !owner_is_system(st->st_uid))
+		return owner_refuse_folder(c, path, st->st_uid);
+	if (!(st->st_mode & S_IWOTH) || (st->st_mode & S_ISVTX))
+		return ERR_OK;
+	call_fail(c, ERR_UNSAFE_PATH, "every user may write to '" STR_FMT "'", STR_ARG(path));
+	if (!owner_is_user(st->st_uid))
+		return call_step(c, "Choose a path in a folder of your own.");
+	return call_step(c,
+			 "Remove that permission, then run the command again: chmod o-w " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, path)));
+}
+
 enum err exposed_check_open(struct call *c, struct str path, int fd)
 {
 	struct stat st;

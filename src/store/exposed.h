@@ -21,6 +21,14 @@ bool exposed_safe(const struct stat *st);
 enum err exposed_check(struct call *c, struct str path, const struct stat *st);
 enum err exposed_check_open(struct call *c, struct str path, int fd);
 
+/*
+ * Refuses a folder whose content another user may replace: it belongs to neither the user nor root,
+ * or every user may write to it and it has no sticky bit. If no folder of a path is refused, and
+ * the last part belongs to the user, the path stays what it was when it was checked. Members of a
+ * group that may write to a folder are trusted.
+ */
+enum err exposed_check_folder(struct call *c, struct str path, const struct stat *st);
+
 /* Is this a file of the call's store in such a folder: does its path begin with `c->exposed`? */
 bool exposed_covers(const struct call *c, struct str path);
 

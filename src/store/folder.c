@@ -387,7 +387,7 @@ static struct str remove_tracked(struct call *c, const struct worktree *w, struc
 
 static enum err refuse_tracked(struct call *c, const struct worktree *w, struct str path)
 {
-	struct str name, command;
+	struct str name = { 0 }, command;
 	bool own = has_own_files(c, w, path, &name);
 
 	call_fail(c, ERR_UNSAFE_PATH,
@@ -401,6 +401,11 @@ static enum err refuse_tracked(struct call *c, const struct worktree *w, struct 
 			"Other files in it are your own. Remove only those that Git "
 			"tracks, then run the command again, and commit the removal: " STR_FMT,
 			STR_ARG(command));
+	if (name.p && !file_exists(&c->mem, path)) /* Git's spelling of the name is another one */
+		return call_step(c,
+				 "Remove it from the repository, then run the command again, and "
+				 "commit the removal: " STR_FMT,
+				 STR_ARG(remove_tracked(c, w, name)));
 	return call_step(c,
 			 "Remove it from the repository; until that is committed, choose "
 			 "another project with --dir. Move it away first: " STR_FMT,

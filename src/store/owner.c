@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/platform.h"
 #include "base/system/spawn.h"
 #include "store/git/git_config.h"
 
@@ -26,6 +27,11 @@ bool owner_is_user(uid_t uid)
 	uid_t me = geteuid(), meant;
 
 	return uid == me || (me == 0 && sudo_user(&meant) && uid == meant);
+}
+
+bool owner_is_system(uid_t uid)
+{
+	return !uid || platform_is_unmapped(uid);
 }
 
 struct safe_search {
@@ -118,6 +124,13 @@ enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid)
 				 (unsigned long)geteuid(), STR_ARG(spawn_word(&c->mem, path)));
 	return call_step(c, "Move it away, then run the command again: mv " STR_FMT " " STR_FMT,
 			 STR_ARG(spawn_word(&c->mem, path)), STR_ARG(spawn_word(&c->mem, to)));
+}
+
+enum err owner_refuse_folder(struct call *c, struct str path, uid_t uid)
+{
+	owner_fail(c, path, uid);
+	return call_step(c, "That user can replace it while a command runs: choose a path in a "
+			    "folder of your own.");
 }
 
 enum err owner_refuse_user(struct call *c, struct str path, uid_t uid, const char *variable)

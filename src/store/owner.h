@@ -14,6 +14,9 @@
 /* Is this the user? For root, the user who ran sudo counts as well. */
 bool owner_is_user(uid_t uid);
 
+/* Is this root, or the number that stands for root in this sandbox? */
+bool owner_is_system(uid_t uid);
+
 /* Does safe.directory of the protected configuration list this folder? */
 bool owner_listed_safe(struct call *c, struct str dir);
 
@@ -23,6 +26,9 @@ enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir
 /* DUBIOUS_OWNERSHIP, for a path inside a folder of the user; the hint is to move it away,
  * or to take it back from root. */
 enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid);
+
+/* DUBIOUS_OWNERSHIP, for a folder of a path that the user has named; the hint is to name another. */
+enum err owner_refuse_folder(struct call *c, struct str path, uid_t uid);
 
 /* DUBIOUS_OWNERSHIP, for a folder that HOME or the variable names; the hint is to set it. */
 enum err owner_refuse_user(struct call *c, struct str path, uid_t uid, const char *variable);

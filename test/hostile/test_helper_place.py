@@ -131,6 +131,16 @@ def test_a_relative_entry_of_the_search_path_finds_no_ssh(planted, tmp_path, ent
     assert (tmp_path / "right").exists() and not planted.trapped.exists()
 
 
+@pytest.mark.parametrize("entries", RELATIVE)
+def test_a_relative_entry_of_the_search_path_finds_no_command_of_the_user(planted, entries):
+    """The command that the user names is looked for where only the user's own programs are."""
+    env = {"PATH": entries + os.environ["PATH"], "VYBE_AGENT": "amber-otter"}
+    task = planted.create("One")
+    planted.run("run", "--", "env", program="abacus", env=env).ok()
+    planted.run("loop", "--max-tasks", "1", "--cooldown", "0s", "--command", "env", "--post-hook", "env", program="vybe", env=env)
+    assert task and not planted.trapped.exists()
+
+
 def test_a_search_path_of_relative_entries_alone_means_the_systems_programs(planted):
     planted.run("agent", "guard", "install", program="bb", env={"PATH": ".:node_modules/.bin"}).ok()
     assert not planted.trapped.exists()

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from conftest import Project, environment, git
 from hints import SHELLS, command_of
+from machines import machine
+from remotes import bare
 from test_agent_identity import agent, register
 
 NAMES = {
@@ -233,4 +235,26 @@ def test_the_scope_in_the_command_of_a_hint_is_the_reserved_one(tmp_path, scope,
     command = command_of(error["hint"], "bb agent wait ")
     words = subprocess.run([shell, "-c", "printf '%s\\0' " + command], cwd=tmp_path, capture_output=True, check=True)
     assert scope.encode() in words.stdout.split(b"\0")
+    assert not list(tmp_path.rglob("PWN"))
+
+
+# --- remotes ---
+
+
+@pytest.mark.parametrize("line, remote", [("x$(touch${IFS}PWN)", "origin"), ("x`touch${IFS}PWN`", "origin"),
+                                          ("x;touch${IFS}PWN", "origin"), ("x'|touch${IFS}PWN'", "origin"),
+                                          ("=ls", "=ls"), ("w\u202ex", "w\u202ex"), ("hub", "hub")])
+def test_the_command_of_a_hint_adds_the_remote_that_the_setting_names(tmp_path, line, remote):
+    """A program in a sandbox that may write to the store can write any setting."""
+    one = machine(tmp_path / "one", bare(tmp_path / "hub.git"), "one", beads=True)
+    one.create("x", "--id", "bd-1")
+    one.agent("register", "--name", "one", "--role", "ui")
+    git(one.path, "remote", "remove", "origin")
+    with open(one.home / "config", "a") as config:
+        config.write(f"sync.remote = {line}\n")
+    for program, *args in (["abacus", "machines", "forget", "one"], ["bd", "claim", "bd-1", "--exclusive"],
+                           ["bb", "agent", "reserve", "--exclusive", "--agent", "one", "--scope", "x", "--bead", "bd-1"]):
+        command = command_of(one.run(*args, program=program).err, "git remote add ")
+        words = subprocess.run(["sh", "-c", "printf '%s\\0' " + command], cwd=one.path, capture_output=True, check=True)
+        assert words.stdout == "\0".join(["git", "remote", "add", remote, "URL", ""]).encode(), command
     assert not list(tmp_path.rglob("PWN"))

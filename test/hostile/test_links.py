@@ -2,15 +2,17 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
 import stat
 import subprocess
 
 import pytest
 
-from conftest import BIN, Project, Repo, environment, git
-from harness import wait_until
+from conftest import BIN, Project, Repo, environment, git, git_tree
+from harness import needs_strace, wait_until
 from hints import pasted
+from race import run_with_each_change
 from test_agent_identity import agent, register
 
 MAIL = ["send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "b-1", "--category", "INFO",
@@ -211,6 +213,18 @@ def test_a_link_in_the_place_of_the_store_of_beads_is_refused(repo, tmp_path):
 
 
 # --- files that are none ---
+
+
+@pytest.mark.parametrize("name", ["state.jsonl", "meta.json"])
+def test_files_of_a_folder_that_is_validated_are_not_read_through_links(repo, secret, name):
+    folder = repo.path / "snap"
+    folder.mkdir()
+    (folder / name).symlink_to(secret)
+    error = repo.fails("validate", "--files", "snap")
+    assert f"{name}': it is a symbolic link" in error["message"] and "do not tell" not in str(error), error
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert f"{name}'" in repo.fails("validate", "--files", "snap", timeout=20)["message"]
 
 
 @pytest.mark.parametrize("name", ["lock", "agents/history.jsonl", "messages/cobalt-harbor.jsonl", "tmp"])
@@ -1334,6 +1348,62 @@ def test_an_export_follows_links_inside_of_the_worktree_and_paths_that_the_user_
     assert repo.bd("export", "-o", "/dev/stdout").ok().out.count('"title":"One"') == 1
 
 
+@pytest.fixture
+def crooked(repo):
+    """".." after the link "d" leads to the folder above its target, which is not the folder above the link."""
+    (repo.path / "a/b/c").mkdir(parents=True)
+    (repo.path / "d").symlink_to("a/b/c")
+    (repo.path / "side").write_text("")
+    repo.create("One")
+    return repo
+
+
+@pytest.mark.parametrize("program, args, name", [
+    ("bd", ["export", "-o", "link"], "link"), ("bd", ["merge", "link", "side", "side", "side"], "link"),
+    ("bd", ["export", "-o", "folder/rc"], "folder"), ("abacus", ["install", "claude", "--write"], ".mcp.json")])
+def test_a_link_behind_a_link_is_followed_to_the_file_that_was_checked(crooked, tmp_path, program, args, name):
+    for rc in (tmp_path / "rc", crooked.path / "a/rc"):
+        rc.write_text("{}\n")
+    (crooked.path / name).symlink_to("d/../." if name == "folder" else "d/../../rc")
+    inside = crooked.path / ("a/b/rc" if name == "folder" else "a/rc")
+    crooked.run(*args, program=program).ok()
+    assert (tmp_path / "rc").read_text() == "{}\n" and inside.read_text() != "{}\n"
+
+
+@pytest.mark.parametrize("target, real", [("d/../../../../rc", "rc"), ("a/../../new", "new"), ("a/../d/../../../../x/y", "x/y")])
+def test_a_link_behind_a_link_that_leads_out_of_the_worktree_is_not_followed(crooked, tmp_path, target, real):
+    (tmp_path / "rc").write_text("mine\n")
+    for name in ("link", ".mcp.json"):
+        (crooked.path / name).symlink_to(target)
+    before = sorted(tmp_path.iterdir())
+    done = crooked.bd("export", "-o", "link")
+    assert done.code == 3 and f"leads out of the worktree, to '{tmp_path / real}'" in done.err
+    done = crooked.run("install", "claude", "--write", program="abacus")
+    assert done.code and f"leads out of the project, to '{tmp_path / real}'" in done.err
+    done = crooked.run("--db-path", "link/new/vybe.db", "memory", "set", "--key", "k", "--value", "v", "--agent", "x",
+                       "--request-id", "1", program="vybe")
+    assert done.code and sorted(tmp_path.iterdir()) == before and (tmp_path / "rc").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("program, args", [("bd", ["export", "-o", "l0"]), ("abacus", ["install", "claude", "--write"]),
+                                           ("bb", ["agent", "reserve", "--agent", "amber-otter", "--bead", "b-1", "--scope",
+                                                   "{path}/../away/l0"])])
+def test_many_long_links_take_little_memory(repo, program, args):
+    """These 38 links have 150 KB together, and far less in a pack."""
+    repo.run("agent", "register", "--name", "amber-otter", "--role", "ui", program="bb").ok()
+    (repo.path / "d").mkdir()
+    (repo.path / "../away").symlink_to(repo.path)
+    for i in range(38):
+        (repo.path / f"l{i}").symlink_to("d/../" * 816 + (f"l{i + 1}" if i < 37 else "new"))
+    (repo.path / ".mcp.json").symlink_to("l0")
+    most = 100 << 20
+    done = subprocess.run([str(BIN / program), *(arg.format(path=repo.path) for arg in args)], cwd=repo.path, timeout=60,
+                          env=environment(**repo.env), capture_output=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+    assert done.returncode == 0, done.stderr
+    assert (repo.path / "new").exists() == (program != "bb")
+
+
 @pytest.mark.parametrize("where", ["above", "another repository", "a link of the user", "a submodule"])
 def test_no_command_elsewhere_follows_a_link_of_a_clone(repo, tmp_path, where):
     """The clone is not the current repository."""
@@ -1369,6 +1439,21 @@ def test_no_command_elsewhere_follows_a_link_of_a_clone(repo, tmp_path, where):
         done = Repo(cwd).run(*args, program=program)
         assert done.code and "leads out of the worktree" in done.err + done.out, (args, done.err, done.out)
         assert {file.name: file.read_text() for file in out.iterdir()} == {"rc": "mine\n"}
+
+
+@pytest.mark.parametrize("tree", ["", "clone"])
+def test_no_link_of_a_clone_is_followed_where_variables_name_another_repository(tmp_path, tree):
+    """The nearest worktree counts, whether a folder ".git" or a variable tells."""
+    (tmp_path / "rc").write_text("mine\n")
+    git(tmp_path, "init", "-q", "--bare", "dotfiles")
+    git(tmp_path, "init", "-q", "." if tree else "clone")
+    (tmp_path / "clone").mkdir(exist_ok=True)
+    (tmp_path / "clone/file").symlink_to("../rc")
+    env = {"GIT_DIR": str(tmp_path / "dotfiles"), "GIT_WORK_TREE": str(tmp_path / tree)}
+    repo = Repo(tmp_path)
+    repo.bd("init", env=env).ok()
+    done = repo.bd("export", "-o", "clone/file", env=env)
+    assert done.code == 3 and "leads out of the worktree" in done.err and (tmp_path / "rc").read_text() == "mine\n"
 
 
 def test_links_of_the_user_to_a_link_of_a_clone_are_not_followed(repo, tmp_path):
@@ -1475,6 +1560,64 @@ def test_a_worktree_is_not_made_through_a_link_of_the_repository(repo, tmp_path)
     assert list((tmp_path / "outside").iterdir()) == [] and repo.show(bead)["status"] == "open"
 
 
+LINK, FOLDER = "120000", "40000"
+
+
+def deep(tree, entry, depth):
+    """Folders around an entry."""
+    for _ in range(depth):
+        entry = FOLDER, "d", tree(entry)
+    return [entry]
+
+
+# Trees with a link "up" to the hooks of the main worktree, and a link "hook" that must not be written through it.
+@pytest.mark.parametrize("where, why, entries", [
+    (".", "two entries of one name", lambda tree, up, hook: [(LINK, "a", up), (FOLDER, "a", tree(hook))]),
+    (".", "two entries of one name", lambda tree, up, hook: [(LINK, "a", up), (LINK, "a.c", up), (FOLDER, "a", tree(hook))]),
+    ("d", "two entries of one name", lambda tree, up, hook: [
+        (FOLDER, "d", tree((LINK, "a", up), ("40755", "a", tree(hook))))]),
+    ("d/d", "two entries of one name", lambda tree, up, hook: deep(tree, (FOLDER, "d", tree((LINK, "a", up), (FOLDER, "a", tree(hook)))), 1)),
+    (".", "entries out of order", lambda tree, up, hook: [(FOLDER, "b", tree(hook)), (LINK, "a", up)]),
+    (".", "a name that contains a slash", lambda tree, up, hook: [(LINK, "a", up), (LINK, "a/post-commit", hook[2])]),
+    (".", "one where case is ignored, 'A' and 'a'", lambda tree, up, hook: [(LINK, "A", up), (FOLDER, "a", tree(hook))]),
+    (".", "one where case is ignored, 'D' and 'd'", lambda tree, up, hook: [
+        (FOLDER, "D", tree((LINK, "a", up))), (FOLDER, "d", tree((FOLDER, "a", tree(hook))))]),
+    ("d/" * 100 + "d", "nested too deep", lambda tree, up, hook: deep(tree, hook, 101)),
+], ids=["one name", "one name, apart", "an odd mode", "in a folder", "out of order", "a slash", "case", "case of a folder", "deep"])
+def test_a_worktree_is_not_made_of_a_tree_in_which_a_link_has_the_name_of_a_folder(repo, where, why, entries):
+    """libgit2 would write the links of that folder through the link. Git clones such a tree, without harm."""
+    def blob(text):
+        (repo.path / "text").write_text(text)
+        return git(repo.path, "hash-object", "-w", "text").strip()
+
+    def tree(*entries):
+        return git_tree(repo.path, *entries)
+
+    root = tree(*entries(tree, blob("../proj/.git/hooks"), (LINK, "post-commit", blob("../../evil"))))
+    git(repo.path, "update-ref", "HEAD", git(repo.path, "commit-tree", "-m", "x", root).strip())
+    bead = repo.create("One")
+    before = sorted(repo.path.parent.rglob("*"))
+    done = repo.run("work", bead, "--worktree", "--as", "amber-otter", program="abacus")
+    assert done.code == 1 and f"the folder '{where}' of the commit " in done.err and why in done.err and "git fsck" in done.err
+    assert not (repo.path / ".git/hooks/post-commit").is_symlink() and not (repo.path / ".git/worktrees").exists()
+    assert repo.show(bead)["status"] == "open" and [file for file in sorted(repo.path.parent.rglob("*")) if file not in before
+                                                    and ".git" not in file.parts] == []
+
+
+def test_a_worktree_is_made_of_a_tree_with_links_and_names_that_differ_in_case(repo):
+    for file in ("Docs/a", "docs/b", "README", "readme", "sub/c"):
+        (repo.path / file).parent.mkdir(exist_ok=True)
+        (repo.path / file).write_text(file)
+    for link in ("Link", "link"):
+        (repo.path / link).symlink_to("sub")
+        (repo.path / "sub" / link).symlink_to("../README")
+    git(repo.path, "add", "-A")
+    git(repo.path, "commit", "-q", "-m", "x")
+    bead = repo.create("One")
+    repo.run("work", bead, "--worktree", "--as", "amber-otter", program="abacus").ok()
+    assert git(repo.path.parent / f"proj-{bead}", "status", "--porcelain") == ""
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a link to another user")
 def test_an_installer_does_not_write_through_a_link_of_another_user(repo, tmp_path):
     """HOME can be a folder like /tmp."""
@@ -1518,3 +1661,245 @@ def test_no_hint_trusts_a_folder_whose_name_stands_for_all_folders(tmp_path):
     subprocess.run(["chown", "-R", "65534:65534", str(made.path)], check=True)
     done = made.bd("list")
     assert done.code and "rename the folder first" in done.err and "safe.directory" not in done.err
+
+
+# --- what another user changes while a command runs, in a folder like /tmp, after the path was checked ---
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to another user")
+NOBODY = 65534
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder of the user, beside one in which every user may create files."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/out").write_text("mine\n")
+    return tmp_path / "mine"
+
+
+def theirs(path, make):
+    """Another user replaces the file or folder."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    make(path)
+    os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+
+def is_untouched(mine):
+    return {file.name: file.read_text() for file in mine.iterdir()} == {"out": "mine\n"}
+
+
+def writer(command, repo, out):
+    """A command that writes to the path."""
+    side = repo.path / "side"
+    side.write_text("")
+    return {"export": ["bd", "export", "-o", str(out)], "merge": ["bd", "merge", str(out), str(side), str(side), str(side)],
+            "trailer": ["abacus", "work", "trailer", str(out)]}[command]
+
+
+@needs_root
+@needs_strace
+@pytest.mark.parametrize("command", ["export", "merge", "trailer"])
+def test_a_file_that_another_user_replaces_by_a_link_at_any_moment_is_not_followed(working, mine, command):
+    out = mine.parent / "shared/out"
+    moments = 0
+    for _ in run_with_each_change(writer(command, working, out), r'[/"]out[."]',
+                                  prepare=lambda: theirs(out, lambda path: path.write_text("theirs\n")),
+                                  change=lambda: theirs(out, lambda path: path.symlink_to(mine / "out")),
+                                  cwd=working.path, **working.env):
+        assert is_untouched(mine)
+        moments += 1
+    assert moments >= 4
+
+
+@needs_root
+@needs_strace
+@pytest.mark.parametrize("command", ["export", "merge", "trailer"])
+def test_a_folder_that_another_user_replaces_by_a_link_at_any_moment_is_not_followed(working, mine, command):
+    sub = mine.parent / "shared/sub"
+
+    def make(path):
+        path.mkdir()
+        (path / "out").write_text("theirs\n")
+
+    for _ in run_with_each_change(writer(command, working, sub / "out"), r'[/"](sub|out)[/."]', prepare=lambda: theirs(sub, make),
+                                  change=lambda: theirs(sub, lambda path: path.symlink_to(mine)), cwd=working.path,
+                                  **working.env):
+        assert is_untouched(mine)
+
+
+@needs_root
+@needs_strace
+@pytest.mark.parametrize("reader", [True, False])
+def test_a_file_that_another_user_replaces_by_a_fifo_at_any_moment_gets_nothing(repo, mine, reader):
+    """Nor does the command wait for a reader of that FIFO."""
+    repo.create("One")
+    out, ends = mine.parent / "shared/out", []
+
+    def plant():
+        theirs(out, os.mkfifo)
+        if reader:
+            ends.append(os.open(out, os.O_RDONLY | os.O_NONBLOCK))
+
+    for _ in run_with_each_change(writer("export", repo, out), r'[/"]out[."]', change=plant, cwd=repo.path,
+                                  prepare=lambda: theirs(out, lambda path: path.write_text("theirs\n"))):
+        while ends:
+            assert os.read(ends[0], 100) == b""
+            os.close(ends.pop())
+
+
+@needs_root
+@needs_strace
+def test_an_installer_follows_no_folder_that_another_user_replaces_by_a_link(repo, mine):
+    """HOME can be a folder like /tmp."""
+    home = mine.parent / "shared"
+    (mine / "out").rename(mine / "config.toml")
+    for _ in run_with_each_change(["abacus", "install", "codex", "--user", "--write"], r'[/"](\.codex|config\.toml)[/."]',
+                                  prepare=lambda: theirs(home / ".codex", lambda path: path.mkdir()),
+                                  change=lambda: theirs(home / ".codex", lambda path: path.symlink_to(mine)),
+                                  cwd=repo.path, HOME=str(home)):
+        assert (mine / "config.toml").read_text() == "mine\n"
+
+
+def test_an_export_waits_for_the_reader_of_a_fifo_of_the_user(repo, tmp_path):
+    repo.create("One")
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE) as reader:
+        repo.bd("export", "-o", str(tmp_path / "pipe")).ok()
+        assert reader.stdout.read().count(b'"title":"One"') == 1
+
+
+@needs_root
+@pytest.mark.parametrize("name", ["theirs/wt", "theirs/mine/wt"])
+def test_a_worktree_is_not_made_in_a_folder_that_another_user_can_replace(repo, mine, name):
+    folder = mine.parent / "shared/theirs"
+    (folder / "mine").mkdir(parents=True)
+    os.chown(folder, NOBODY, NOBODY)
+    bead = repo.create("One")
+    done = repo.run("work", bead, "--path", str(mine.parent / "shared" / name), "--as", "amber-otter", program="abacus")
+    assert done.code == 1 and f"'{folder}' belongs to another user" in done.err
+    assert os.listdir(folder) == ["mine"] and repo.show(bead)["status"] == "open"
+    repo.run("work", bead, "--path", str(mine.parent / "shared/wt"), "--as", "amber-otter", program="abacus").ok()
+
+
+# --- modes of files that are replaced ---
+
+def export_mode(repo, out, mask=0o077):
+    before = os.umask(mask)
+    try:
+        repo.bd("export", "-o", str(out)).ok()
+    finally:
+        os.umask(before)
+    return stat.S_IMODE(out.stat().st_mode)
+
+
+@needs_root
+@pytest.mark.parametrize("mode, mask, wanted", [(0o666, 0o077, 0o600), (0o666, 0o022, 0o644), (0o600, 0o022, 0o600),
+                                                (0, 0o022, 0o600), (0o6777, 0o022, 0o644)])
+def test_a_file_of_another_user_does_not_choose_who_may_read_or_change_its_successor(repo, mine, mode, mask, wanted):
+    """A file that only its owner could read stays one."""
+    out = mine.parent / "shared/out"
+    theirs(out, lambda path: path.write_text("theirs\n"))
+    out.chmod(mode)
+    assert export_mode(repo, out, mask) == wanted and out.stat().st_uid == os.getuid()
+
+
+def test_a_file_of_the_user_keeps_its_mode_without_setuid_bits(repo, tmp_path):
+    out = tmp_path / "out"
+    for mode, wanted in ((0o640, 0o640), (0o6755, 0o755)):
+        out.touch()
+        out.chmod(mode)
+        assert export_mode(repo, out) == wanted
+
+
+def test_a_hard_link_that_another_user_made_does_not_choose_the_mode(repo, tmp_path):
+    (tmp_path / "readable").write_text("")
+    (tmp_path / "readable").chmod(0o644)
+    os.link(tmp_path / "readable", tmp_path / "out")
+    assert export_mode(repo, tmp_path / "out") == 0o600
+
+
+def test_a_tracked_folder_in_another_spelling_can_be_removed_with_the_command(empty):
+    git(empty.path, "init", "-q")
+    (empty.path / ".BB").mkdir()
+    (empty.path / ".BB/config.toml").write_text("x")
+    git(empty.path, "add", "-A")
+    git(empty.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "-m", "one")
+    pasted(empty, hint(empty, "init"), "git")
+    empty.bb("init").ok()
+
+
+@pytest.mark.parametrize("name", [".b\u200cb", ".bb\ufeff", ".B\u206fB", ".Bb"])
+def test_a_tracked_folder_is_known_by_every_name_that_a_file_system_may_fold(empty, name):
+    """HFS+ leaves out characters that cannot be seen."""
+    git(empty.path, "init", "-q")
+    file = git(empty.path, "hash-object", "-w", __file__).strip()
+    git(empty.path, "update-index", "--add", "--cacheinfo", f"100644,{file},{name}/config.toml")
+    (empty.path / ".bb").mkdir(mode=0o700)
+    assert empty.fails("init")["code"] == "UNSAFE_PATH"
+
+
+@pytest.mark.parametrize("name", [".b\u200b", ".b", ".bb-", ".bbs\u017f"])
+def test_a_tracked_folder_of_another_name_is_not_ours(empty, name):
+    git(empty.path, "init", "-q")
+    file = git(empty.path, "hash-object", "-w", __file__).strip()
+    git(empty.path, "update-index", "--add", "--cacheinfo", f"100644,{file},{name}/config.toml")
+    empty.bb("init").ok()
+
+
+@pytest.fixture
+def unfinished(repo, mine):
+    """A worktree in a shared folder that cannot be finished, because a file of the commit is missing."""
+    blob = git(repo.path, "hash-object", "-w", str(mine / "out")).strip()
+    root = git_tree(repo.path, ("40000", "sub", git_tree(repo.path, ("100644", "out", blob))), ("100644", "z", "1" * 40))
+    git(repo.path, "update-ref", "HEAD", git(repo.path, "commit-tree", "-m", "x", root).strip())
+    repo.tree = mine.parent / "shared/wt"
+    repo.making = ["../libexec/abacus-sync", "branch", str(repo.path / ".git"), "--name", "work/x", "--worktree", str(repo.tree)]
+
+    def again():
+        for path in mine.parent.glob("shared/*"):
+            path.unlink() if path.is_symlink() else shutil.rmtree(path)
+        shutil.rmtree(repo.path / ".git/worktrees", ignore_errors=True)
+        (repo.path / ".git/refs/heads/work/x").unlink(missing_ok=True)
+    repo.again = again
+    return repo
+
+
+@needs_root
+@needs_strace
+def test_a_folder_that_another_user_makes_in_place_of_the_worktree_is_not_removed(unfinished, mine):
+    """They know what libgit2 is going to write to its file ".git"."""
+    def fill(path):
+        path.mkdir()
+        (path / ".git").write_text(f"gitdir: {unfinished.path}/.git/worktrees/wt/\n")
+        (path / "file").write_text("theirs\n")
+        for file in path.iterdir():
+            os.chown(file, NOBODY, NOBODY)
+
+    moments = 0
+    for done in run_with_each_change(unfinished.making, r'mkdir(at)?\(.*/wt"', prepare=unfinished.again, cwd=unfinished.path,
+                                     change=lambda: theirs(unfinished.tree, fill)):
+        assert done.code and sorted(os.listdir(unfinished.tree)) == [".git", "file"]
+        moments += 1
+    assert moments
+
+
+@needs_root
+@needs_strace
+def test_a_tree_is_removed_without_following_a_link_that_replaces_a_folder_at_any_moment(unfinished, mine):
+    def replace():
+        sub = unfinished.tree / "sub"
+        if sub.exists():
+            sub.rename(mine.parent / "shared/moved")
+        theirs(sub, lambda path: path.symlink_to(mine))
+
+    moments = 0
+    for _ in run_with_each_change(unfinished.making, r'open(at)?\(.*sub".*O_DIRECTORY|unlink(at)?\(.*out"', prepare=unfinished.again,
+                                  change=replace, cwd=unfinished.path):
+        assert is_untouched(mine)
+        moments += 1
+    assert moments >= 2

@@ -5,12 +5,13 @@ import pathlib
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 
 import pytest
 
-from conftest import Project, git
+from conftest import BIN, Project, environment, git
 from harness import needs_strace
-from race import run_with_change
+from race import run_with_change, run_with_each_change
 from test_links import clone_of
 
 NOBODY = 65534
@@ -328,3 +329,104 @@ def test_a_hard_link_to_another_file_of_the_user_is_refused(tmp_path, side):
         assert reply["error"] == f"'{path}' is a hard link: the file has another name"
     subprocess.run(["sh", "-c", reply["suggested_action"].split(": ", 1)[1]], check=True, cwd="/")
     assert [t["title"] for t in vybe(project, *READ).json["data"]["tasks"]] == [SECRET]
+
+
+# --- folders of the path ---
+
+@pytest.fixture
+def shared(tmp_path):
+    """A folder like /tmp."""
+    path = tmp_path / "shared"
+    path.mkdir()
+    path.chmod(0o1777)
+    return path
+
+
+def named(file, *words):
+    return ["vybe", "--db-path", str(file), *words]
+
+
+def recalled(project, file):
+    return [m["key"] for m in project.run(*named(file, *RECALL)[1:], program="vybe").ok().json["data"]["memories"]]
+
+
+def remember(key, request):
+    return ["--agent", "me", "--request-id", request, "memory", "set", "-k", key, "-v", "v"]
+
+
+@needs_root
+@pytest.mark.parametrize("words", [READ, WRITE], ids=["read", "write"])
+def test_a_folder_of_another_user_in_the_path_is_refused(tmp_path, shared, words):
+    """That user can replace it by a link to another store of the user, after any check."""
+    folder = shared / "theirs"
+    (folder / "mine").mkdir(parents=True)
+    os.chown(folder, NOBODY, NOBODY)
+    reply = Project(tmp_path).run(*named(folder / "mine/v.db", *words)[1:], program="vybe").json
+    assert reply["error_code"] == "DUBIOUS_OWNERSHIP" and f"'{folder}' belongs to another user" in reply["error"]
+    assert reply["suggested_action"].endswith("choose a path in a folder of your own.")
+    assert os.listdir(folder / "mine") == []
+
+
+@pytest.mark.parametrize("words", [READ, WRITE], ids=["read", "write"])
+def test_a_folder_in_the_path_in_which_everybody_can_replace_files_is_refused(tmp_path, words):
+    open_to_all = tmp_path / "open"
+    (open_to_all / "mine").mkdir(parents=True)
+    open_to_all.chmod(0o777)
+    run = named(open_to_all / "mine/v.db", *words)[1:]
+    reply = Project(tmp_path).run(*run, program="vybe").json
+    assert reply["error_code"] == "UNSAFE_PATH" and reply["error"] == f"every user may write to '{open_to_all}'"
+    assert os.listdir(open_to_all / "mine") == []
+    subprocess.run(["sh", "-c", reply["suggested_action"].split(": ", 1)[1]], check=True, cwd="/")
+    Project(tmp_path).run(*run, program="vybe").ok()
+
+
+def test_a_named_store_in_a_folder_like_tmp_is_used(tmp_path, shared):
+    (tmp_path / "link").symlink_to(shared)
+    for n, file in enumerate((shared / "v.db", shared / "new/deep/v.db", tmp_path / "link/other.db")):
+        Project(tmp_path).run(*named(file, *remember("k", str(n)))[1:], program="vybe").ok()
+        assert recalled(Project(tmp_path), file) == ["k"]
+    assert (shared / "new").stat().st_mode & 0o777 == 0o700
+
+
+@needs_root
+@needs_strace
+@pytest.mark.parametrize("kind", ["a folder of theirs", "a folder that is missing"])
+def test_another_user_cannot_lead_a_named_store_to_another_one_at_any_moment(tmp_path, shared, kind):
+    """Neither by replacing a folder of theirs, nor by creating one that the command is about to create."""
+    mine, sub, project = tmp_path / "mine", shared / "sub", Project(tmp_path)
+    project.run(*named(mine / "v.db", *remember("mine", "m"))[1:], program="vybe").ok()
+
+    def prepare():
+        shutil.rmtree(sub) if sub.is_dir() and not sub.is_symlink() else sub.unlink(missing_ok=True)
+        if kind == "a folder of theirs":
+            sub.mkdir()
+            os.chown(sub, NOBODY, NOBODY)
+
+    def change():
+        if sub.exists() and sub.stat().st_uid != NOBODY:
+            return  # nobody else can rename it where there is a sticky bit
+        prepare()
+        shutil.rmtree(sub, ignore_errors=True)
+        sub.symlink_to(mine)
+        os.lchown(sub, NOBODY, NOBODY)
+
+    before, moments = sorted(os.listdir(mine)), 0
+    for done in run_with_each_change(named(sub / "v.db", *remember("other", "o")), r'[/"]sub[/"]', prepare, change, cwd=tmp_path):
+        assert recalled(project, mine / "v.db") == ["mine"] and sorted(os.listdir(mine)) == before
+        moments += 1
+    assert moments >= 1
+
+
+@needs_root
+@pytest.mark.skipif(not shutil.which("unshare") or not shutil.which("setpriv"), reason="needs unshare and setpriv")
+def test_a_sandbox_in_which_root_has_no_number_uses_a_named_store():
+    """There, folders of root such as / and /tmp seem to belong to the user 65534."""
+    user = "54321"
+    box = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "unshare", "--user", "--map-current-user"]
+    if subprocess.run([*box, "test", "-x", str(BIN / "vybe")], capture_output=True).returncode:
+        pytest.skip("the user cannot make a namespace, or reach the program")
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:
+        os.chown(home, int(user), int(user))
+        done = subprocess.run([*box, str(BIN / "vybe"), *named(f"{home}/v.db", *remember("k", "r"))[1:]], cwd=home,
+                              env=environment(HOME=home), capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout

@@ -1,11 +1,15 @@
 """A program in a sandbox that may write only to the store: its effect on later commands outside of the sandbox."""
+import hashlib
 import json
 
 import pytest
 
 from conftest import git
+from harness import wait_until
 from remotes import bare
+from test_bd_import import issue
 
+PACK_AFTER = 64  # commits
 AMBER = {"ABACUS_AGENT": "amber-otter"}
 
 
@@ -76,6 +80,45 @@ def test_a_folder_of_the_store_that_leads_elsewhere_is_not_used(repo, tmp_path, 
         assert contents(folder) == before, words
 
 
+def test_only_packs_whose_objects_are_in_the_new_pack_are_removed(repo):
+    """Which packs a sync has written stands in the store; the user's own packs must not be named there."""
+    git(repo.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "mine")
+    git(repo.path, "repack", "-q", "-a", "-d")
+    packs = repo.path / ".git/objects/pack"
+    (mine,) = (file.stem[len("pack-"):] for file in packs.glob("*.pack"))
+    for n in range(PACK_AFTER + 1):
+        repo.create(f"Bead {n}")
+        repo.bd("sync").ok()
+    file = repo.home / "sync.json"
+    wait_until(lambda: json.loads(file.read_text()).get("packed"), "the first pack")
+    (first,) = git(repo.path, "rev-list", "--max-parents=0", "refs/beads/store").split()
+    names = [mine, f"x/../pack-{mine}", "../../config"]
+    file.write_text(json.dumps({**json.loads(file.read_text()), "packed": first, "packs": " ".join(names), "packed_commits": 1}))
+    repo.create("One more")
+    repo.bd("sync").ok()
+    wait_until(lambda: json.loads(file.read_text())["packed"] != first, "the next pack")
+    git(repo.path, "fsck", "--no-dangling")
+    assert (packs / f"pack-{mine}.pack").exists()
+
+
+def test_no_object_is_written_to_a_folder_that_a_link_of_the_store_leads_to(repo, tmp_path):
+    git(repo.path, "remote", "add", "origin", str(bare(tmp_path / "hub.git")))
+    git(repo.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "one")
+    repo.create("One")
+    repo.run("share", "on", program="abacus", env=AMBER).ok()
+    repo.bd("sync").ok()
+    away = tmp_path / "away"
+    away.mkdir()
+    for number in range(256):
+        folder = repo.home / "machines/objects" / f"{number:02x}"
+        if folder.exists():
+            folder.rename(folder.with_name(f"old-{number}"))
+        folder.symlink_to(away)
+    repo.run("agent", "register", "--name", "amber-otter", "--role", "x", program="bb", env=AMBER).ok()
+    repo.bd("sync")
+    assert not list(away.iterdir())
+
+
 @pytest.mark.parametrize("name", ["address.json", "feed.1", "open", "socket"])
 def test_the_service_writes_to_no_file_through_a_link(repo, tmp_path, name):
     """address.json has the key of the service."""
@@ -86,3 +129,27 @@ def test_the_service_writes_to_no_file_through_a_link(repo, tmp_path, name):
     repo.run("open", "--print", program="abacus")
     repo.run("serve", "--stop", program="abacus").ok()
     assert mine.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("lines,kept", [([issue("mine-1", title="only here")], False),
+                                        ([issue("mine-1", title="only here"), "<<<<<<< HEAD"], True),
+                                        (["my own notes"], True)])
+def test_a_mirror_that_the_user_did_not_turn_on_imports_the_file_before_it_replaces_it(repo, lines, kept):
+    """The setting and the hash that says that the mirror wrote the file are in the store."""
+    repo.create("One")
+    file = repo.path / ".beads" / "issues.jsonl"
+    file.parent.mkdir()
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    file.write_text(text)
+    with open(repo.home / "config", "a") as config:
+        config.write("mirror.beads = true\n")
+    state = repo.home / "mirror.json"
+    state.write_text(json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest()}))
+    state.chmod(0o600)
+    repo.bd("hooks", "run", "pre-push").ok()  # waits for the mirror, and imports nothing itself
+    assert (file.read_text() == text) == kept
+    if kept:
+        assert "lines of" in repo.bd("doctor").out
+    else:
+        assert sorted(bead["title"] for bead in repo.json("list")) == ["One", "only here"]
+        assert repo.show("mine-1")["title"] == "only here" and "only here" in file.read_text()
