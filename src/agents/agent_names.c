@@ -1,11 +1,27 @@
 #include "agents/agent_names.h"
 
 #include "agents/registry.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 
 static const struct str names_file = { "names.json", 10 };
+
+struct str agent_name_of_machine(struct arena *mem, struct str name, struct str machine_id,
+				 size_t digits)
+{
+	enum { DIGEST = 8 };
+	struct str end = str_head(machine_id, digits), head;
+
+	if (!registry_id_valid(name) || name.n + 1 + end.n <= REGISTRY_ID_MOST)
+		return arena_fmt(mem, STR_FMT "-" STR_FMT, STR_ARG(name), STR_ARG(end));
+	head = str_head(name, REGISTRY_ID_MOST - 1 - DIGEST - 1 - end.n);
+	if (head.p[head.n - 1] == '-') /* two dashes in a row are not valid */
+		head.n--;
+	return arena_fmt(mem, STR_FMT "-" STR_FMT "-" STR_FMT, STR_ARG(head),
+			 STR_ARG(str_head(sha256_hex(mem, name), DIGEST)), STR_ARG(end));
+}
 
 enum err agent_names_put(struct call *c, struct agent_files *f, struct str machine,
 			 const struct map *renamed)
@@ -41,25 +57,33 @@ enum err agent_names_before(struct call *c, struct agent_files *f, struct str na
 		return e;
 	renamed = value_find(agent_snapshot_parse(&c->mem, text), "renamed");
 	VALUE_EACH(one, renamed)
-		if (str_eq(one->text, name))
+		if (!out->p && str_eq(one->text, name)) /* the first name is the shortest one */
 			*out = one->key;
 	return ERR_OK;
+}
+
+/* Was this agent of another machine registered as `name`, and then renamed? */
+static bool agent_name_was(struct call *c, struct str name, const struct registered *a)
+{
+	static const size_t digits[] = { AGENT_NAME_DIGITS, AGENT_NAME_DIGITS_ALL };
+	bool was = false;
+
+	for (size_t i = 0; !was && i < 2; i++)
+		was = str_eq(a->id, agent_name_of_machine(&c->mem, name, a->machine_id, digits[i]));
+	return was;
 }
 
 /* The agent of a machine that is, or was, called `name`; `machine` is absent for this one. */
 static enum err agent_names_of(struct call *c, struct agent_files *f, struct str machine,
 			       struct str name, struct str *out)
 {
-	struct str head = arena_fmt(&c->mem, STR_FMT "-", STR_ARG(name));
 	struct registered *a;
 	enum err e = registry_each(c, f, STR_NONE, STR_NONE, &a);
 
 	*out = STR_NONE;
 	for (; !e && a; a = a->next)
 		if (str_eq(a->machine, machine) &&
-		    (str_eq(a->id, name) ||
-		     (!out->p && str_starts(a->id, head) && a->id.n == head.n + 4 &&
-		      str_eq(str_skip(a->id, head.n), str_head(a->machine_id, 4)))))
+		    (str_eq(a->id, name) || (!out->p && agent_name_was(c, name, a))))
 			*out = a->id;
 	return e;
 }

@@ -11,6 +11,16 @@ struct map;
  * same one was registered earlier elsewhere. Their old names still mean them here.
  */
 
+/*
+ * The name of an agent whose own name belongs to another machine: followed by the first digits of
+ * its machine's id. A name that leaves no room for them is shortened, and gets a digest of the
+ * whole name, so that two long names of one machine stay apart. A valid name stays valid; one that
+ * is not valid never becomes so.
+ */
+enum { AGENT_NAME_DIGITS = 4, AGENT_NAME_DIGITS_ALL = 16 };
+struct str agent_name_of_machine(struct arena *mem, struct str name, struct str machine_id,
+				 size_t digits);
+
 /* `renamed`: by old name, the new one (struct str). */
 enum err agent_names_put(struct call *c, struct agent_files *f, struct str machine,
 			 const struct map *renamed);

@@ -24,6 +24,18 @@ static bool guard_counts(const struct reservation *r, const struct guard_ask *as
 	       r->epoch < own;
 }
 
+/* The path as the caller named it, below the project's root if it is there. */
+static struct str guard_asked(struct call *c, const struct agent_files *f,
+			      const struct guard_ask *ask, const struct guard_path *p)
+{
+	struct str key;
+
+	if (!scope_of_path(&c->mem, f->root, ask->tree, path_resolve(&c->mem, f->root, p->path),
+			   &key))
+		return p->path;
+	return key.n ? key : STR("/");
+}
+
 /* Another agent's reservation of the path, or of the file that its links lead to; NULL: none. */
 static const struct reservation *guard_find_other(struct call *c, const struct agent_files *f,
 						  const struct book *book,
@@ -81,6 +93,7 @@ enum err guard_paths(struct call *c, struct agent_files *f, const struct guard_a
 			continue;
 		*tail = arena_new(&c->mem, struct guard_finding);
 		**tail = (struct guard_finding){ .path = key.n ? key : STR("/"),
+						 .asked = guard_asked(c, f, ask, p),
 						 .held = *r,
 						 .owner = reservation_owner(c, f, r) };
 		tail = &(*tail)->next;

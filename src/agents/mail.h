@@ -25,6 +25,7 @@ struct mail {
 	struct str machine; /* the name of the machine that it was sent on; absent: this one */
 	struct str via;     /* the id of the machine whose log its last line came from; or absent */
 	bool again;         /* its line repeats the state before it, with other times */
+	bool listed;        /* mailbox_next() has returned it */
 	struct mail *next;
 };
 

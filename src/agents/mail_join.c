@@ -85,10 +85,12 @@ static int64_t mail_join_reserve(size_t line, enum mail_state state)
 
 static int64_t *mail_join_taken(struct call *c, struct mail_join_box *b, struct str machine)
 {
-	void **at = map_put(&b->taken, machine);
+	void **at = map_find(&b->taken, machine);
 
-	if (!*at)
+	if (!at) {
+		at = map_put(&b->taken, arena_copy(&c->mem, machine));
 		*at = arena_new(&c->mem, int64_t);
+	}
 	return *at;
 }
 
@@ -170,17 +172,18 @@ static enum err mail_join_box(struct mail_joining *k, struct str agent, struct m
 {
 	struct call *c = k->c;
 	struct map none = { .mem = &c->mem };
-	void **at = map_put(&k->boxes, agent);
+	void **at = map_find(&k->boxes, agent);
 	enum err e;
 
-	*out = *at;
+	*out = at ? *at : NULL;
 	if (*out)
 		return ERR_OK;
+	agent = arena_copy(&c->mem, agent);
 	*out = arena_new(&c->mem, struct mail_join_box);
 	**out = (struct mail_join_box){ .lines.mem = &c->mem, .known = none, .taken = none };
 	if ((e = mail_join_open(k, agent, *out)))
 		return e;
-	*at = *out;
+	*map_put(&k->boxes, agent) = *out;
 	return ERR_OK;
 }
 

@@ -442,8 +442,11 @@ struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f, st
 						!size };
 }
 
-/* Walking back, the line of the last state comes first, and the line of the sending last: there the
- * message is returned. */
+/*
+ * Walking back, the line of the last state comes first, and the line of the sending last: there the
+ * message is returned. It has several such lines if its sender was renamed, or if it was moved
+ * twice: it is returned once.
+ */
 enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 {
 	struct str line;
@@ -463,8 +466,10 @@ enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 		if (!*at)
 			*at = w->adopts ? mailbox_adopted(c, w->back.f, m) : m;
 		*out = *at;
-		if (m->state == MAIL_UNREAD)
-			return ERR_OK;
+		if (m->state != MAIL_UNREAD || (*out)->listed)
+			continue;
+		(*out)->listed = true;
+		return ERR_OK;
 	}
 	*out = NULL;
 	return e;

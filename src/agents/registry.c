@@ -10,7 +10,7 @@
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 
-enum { ID_LEAST = 3, ID_MOST = 48, VERSION = 1 };
+enum { ID_LEAST = 3, VERSION = 1 };
 
 /* --- ids --- */
 
@@ -23,7 +23,7 @@ bool registry_id_valid(struct str id)
 		if (!letter && !digit && !(dash && i && i + 1 < id.n && id.p[i - 1] != '-'))
 			return false;
 	}
-	return id.n >= ID_LEAST && id.n <= ID_MOST;
+	return id.n >= ID_LEAST && id.n <= REGISTRY_ID_MOST;
 }
 
 enum recipient recipient_parse(struct str to, struct str *role)

@@ -21,6 +21,7 @@ struct registered {
 	struct registered *next;
 };
 
+enum { REGISTRY_ID_MOST = 48 }; /* bytes of an id */
 bool registry_id_valid(struct str id);
 
 /* The recipient of a message or an event: one agent, all agents ("broadcast"), or the agents of a

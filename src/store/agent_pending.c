@@ -1,5 +1,6 @@
 #include "store/agent_pending.h"
 
+#include "base/hash.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
@@ -8,6 +9,13 @@
 static const struct str file = { "pending.jsonl", 13 };
 
 /* --- text --- */
+
+enum { SUM_DIGITS = 8 };
+
+static struct str agent_pending_sum(struct arena *mem, struct str text)
+{
+	return arena_fmt(mem, "%0*x", SUM_DIGITS, (unsigned)crc32c(0, text));
+}
 
 static struct str agent_pending_encode(struct call *c, const struct agent_append *all, size_t count)
 {
@@ -23,9 +31,27 @@ static struct str agent_pending_encode(struct call *c, const struct agent_append
 		json_end(&j);
 	}
 	json_end(&j);
+	json_put_str(&j, "sum", agent_pending_sum(&c->mem, (struct str){ j.out.p, j.out.n }));
 	json_end(&j);
 	buf_char(&j.out, '\n');
 	return buf_str(&j.out);
+}
+
+/*
+ * Whether the sum at the end of the line is not that of the line. Before the line is durable, a
+ * power failure may leave any of its sectors as an earlier line had them, because that line was cut
+ * off without a sync. Lines of earlier versions have no sum.
+ */
+static bool agent_pending_is_mixed(struct arena *mem, struct str line)
+{
+	struct str key = STR(",\"sum\":\""), end = STR("\"}");
+	size_t tail = key.n + SUM_DIGITS + end.n, at = line.n - tail;
+	struct str sum;
+
+	if (line.n < tail || !str_starts(str_skip(line, at), key) || !str_ends(line, end))
+		return false;
+	sum = str_head(str_skip(line, at + key.n), SUM_DIGITS);
+	return !str_eq(sum, agent_pending_sum(mem, str_head(line, at)));
 }
 
 /*
@@ -98,7 +124,7 @@ static struct str finished_part(struct str text)
  */
 static enum err read_pending(struct call *c, struct agent_files *f, int64_t largest, bool *torn)
 {
-	struct str text, path = path_join(&c->mem, f->home, file);
+	struct str text, line, path = path_join(&c->mem, f->home, file);
 	int64_t size;
 	enum err e;
 
@@ -111,14 +137,13 @@ static enum err read_pending(struct call *c, struct agent_files *f, int64_t larg
 	if (e)
 		return e;
 	text = finished_part(text);
-	*torn = !text.n;
-	if (text.n &&
-	    !agent_pending_decode(c, str_head(text, text.n - 1), &f->pending, &f->pending_count)) {
-		f->pending_count = 0;
-		*torn = file_has_hole(text, 0);
-		return *torn ? ERR_OK : agent_pending_damaged(c, f);
-	}
-	return ERR_OK;
+	line = str_head(text, text.n ? text.n - 1 : 0);
+	*torn = !text.n || agent_pending_is_mixed(&c->mem, line);
+	if (*torn || agent_pending_decode(c, line, &f->pending, &f->pending_count))
+		return ERR_OK;
+	f->pending_count = 0;
+	*torn = file_has_hole(text, 0);
+	return *torn ? ERR_OK : agent_pending_damaged(c, f);
 }
 
 enum err agent_pending_check(struct call *c, struct agent_files *f)

@@ -7,8 +7,8 @@
  * Appends lines to several records of the agents' folder atomically: all of them are stored or
  * none, whenever the process dies.
  *
- * First, one line with all of the lines is appended to `pending.jsonl`. Once that line is durable,
- * all of them count. Then each record gets its lines, and pending.jsonl is emptied. If the writer
+ * First, one line with all of the lines, and their checksum, is appended to `pending.jsonl`. Once
+ * that line is durable, all of them count. Then each record gets its lines, and pending.jsonl is emptied. If the writer
  * dies in between, the next process that takes the lock completes the write before anything else. A
  * reader, which takes no lock, reads each record as if its pending lines were already there.
  */

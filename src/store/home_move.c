@@ -133,8 +133,10 @@ static enum err move_sync(struct move *m)
 static enum err move_rename(struct move *m, struct str from, struct str to, bool *apart)
 {
 	fault_point();
-	if (!rename(arena_cstr(&m->c->mem, from), arena_cstr(&m->c->mem, to)))
+	if (!rename(arena_cstr(&m->c->mem, from), arena_cstr(&m->c->mem, to))) {
+		call_stored(m->c, STORED_MAYBE); /* a power failure may undo it before the sync */
 		return move_sync(m);
+	}
 	*apart = errno == EXDEV;
 	return file_fail_write(m->c, "move", from);
 }
@@ -145,9 +147,14 @@ static enum err move_copied(struct move *m)
 	struct str temp = arena_fmt(&c->mem, STR_FMT ".moving", STR_ARG(m->to)),
 		   old = arena_fmt(&c->mem, STR_FMT ".moved", STR_ARG(m->from));
 	bool apart;
-	enum err e;
+	enum err e = ERR_OK;
 
-	if ((e = file_remove_tree(c, temp)) || (e = file_remove_tree(c, old)) ||
+	if (home_in_workspace(
+		    m->to)) /* a killed move left it, unless it came with the repository */
+		e = folder_check_tracked(c, temp);
+	else if (home_in_workspace(m->from))
+		e = folder_check_tracked(c, old);
+	if (e || (e = file_remove_tree(c, temp)) || (e = file_remove_tree(c, old)) ||
 	    (e = file_make_folder(c, temp, 0700)) ||
 	    (home_in_workspace(m->to) && (e = move_ignore(c, temp))) ||
 	    (e = copy_tree(c, m->from, temp)) || (e = move_rename(m, temp, m->to, &apart)) ||

@@ -199,6 +199,33 @@ def test_an_old_pending_line_that_reappears_changes_nothing(agents, faulty, tmp_
     pytest.fail("nothing was ever pending")
 
 
+def test_a_pending_line_with_sectors_of_an_earlier_one_is_dropped(agents, faulty, tmp_path):  # noqa: F811
+    """The earlier line was cut off without a sync, so a power failure can leave a mixture that is valid JSON."""
+    bb = str(pathlib.Path(faulty).parent / "bb")
+    pending, kept = agents.home / "agent/pending.jsonl", tmp_path / "kept"
+    agents.keep(kept)
+    lines = []
+    for body in ("a" * 600, "b" * 600):
+        command = ["agent", *CASES["broadcast"], "--json"]
+        command[command.index("--body") + 1] = body
+        for n in range(1, 100):
+            agents.put_back(kept)
+            assert killed(run(agents, bb, *command, ABACUS_FAULT_AT=n))
+            if pending.exists() and pending.read_bytes().endswith(b"\n"):
+                lines.append(pending.read_bytes())
+                break
+    first, second = lines
+    assert len(first) == len(second) > 1024
+    agents.put_back(kept)
+    before = seen(agents), records(agents)
+    for mixed in (first[:512] + second[512:], second[:512] + first[512:], first[:1024] + second[1024:]):
+        assert isinstance(json.loads(mixed), dict)
+        pending.write_bytes(mixed)
+        assert seen(agents) == before[0]
+        agents.agent("heartbeat", "--agent", "amber-otter")
+        assert pending.read_bytes() == b"" and (seen(agents), records(agents)) == before
+
+
 def crowd(tmp_path, count):
     """A project with the agents agent-0, agent-1, …"""
     project = Project(tmp_path / "project")
@@ -255,7 +282,8 @@ def test_doctor_completes_a_pending_line_that_writers_do_not_read(agents, faulty
         assert killed(run(agents, bb, *command, ABACUS_FAULT_AT=n))
         if pending.exists() and pending.read_text().endswith("\n"):
             break
-    pending.write_text('{"pad":"' + "x" * (129 << 20) + '",' + pending.read_text()[1:])
+    appends = json.dumps(json.loads(pending.read_text())["appends"])
+    pending.write_text('{"pad":"' + "x" * (129 << 20) + f'","appends":{appends}}}\n')
     assert agents.bb("agent", "heartbeat", "--agent", "amber-otter", "--json").code == 3
     assert "stops all writes" in agents.run("doctor", "--json", program="abacus").out
     assert pending.stat().st_size

@@ -25,6 +25,7 @@ WRITES = {
     "memory": ["vybe", "memory", "set", "--agent", "a", "--request-id", "r", "--key", "new", "--value", "v"],
     "task": ["vybe", "task", "create", "--agent", "a", "--request-id", "r", "--title", "new"],
     "hooks": ["bb", "agent", "guard", "install", "--json"],
+    "move": ["abacus", "move-store", "workspace", "--json"],
     "import": ["bd", "import", "in.jsonl", "--json"],
 }
 BATCH = 400  # lines that an import stores at once, as in src/beads/exchange/import_take.c
@@ -95,6 +96,8 @@ def look(path, name):
     """The state as a new process sees it, without the cache, which might hide the record."""
     if name == "hooks":
         return [p.exists() for p in (path / ".git/hooks/pre-commit", path / ".git/hooks/pre-push")]
+    if name == "move":
+        return (path / ".git/abacus").exists()
     for part in ("", "-wal", "-shm"):
         (path / f".git/abacus/cache.db{part}").unlink(missing_ok=True)
     found = []
@@ -145,6 +148,20 @@ def test_each_call_fails_in_turn(stores, tmp_path, name, fault):
         pytest.fail("it never came to an end")
     if fault in ("write:error=ENOSPC", "pwrite64:error=ENOSPC"):
         assert not any("not known" in hint for hint in said), said
+
+
+@needs_strace
+def test_a_rule_whose_removal_fails_half_way_is_not_unchanged(stores, tmp_path):
+    path = tmp_path / "proj"
+    put_back(path, stores, "bead")
+    state = {"XDG_STATE_HOME": str(tmp_path)}
+    for n in (1, 2):
+        run(path, ["abacus", "on", "bead.closed", "--", "true"], **state).ok()
+        done = run(path, ["abacus", "on", "--remove", "1", "--json"], STRACE, "-qq", "-o", os.devnull, "-e",
+                   f"inject=unlink:error=EACCES:when={n}", **state)
+        assert done.code and ("Nothing was changed" in hint_of(done)) == (n == 1), done.out
+        run(path, ["abacus", "on", "--remove", "1"], **state).ok()
+        assert run(path, ["abacus", "on", "--json"], **state).json == []
 
 
 @needs_strace

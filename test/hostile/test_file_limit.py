@@ -2,6 +2,7 @@
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 from beads import wipe_cache
 from conftest import BIN, Result, environment, git
 from harness import wait_until
+from service import Answer, Service, receive
 
 WRITES = {
     "bead": ["bd", "create", "x", "-d", "d" * 4000, "--json"],
@@ -56,6 +58,22 @@ def test_a_write_beyond_the_limit_is_an_error(used, name, size):
     assert shown.count("first") and "blue-fox" not in shown and "v" * 4000 not in shown and "p" * 4000 not in shown
     Result(subprocess.run([str(BIN / WRITES[name][0]), *WRITES[name][1:]], cwd=used.path, capture_output=True,
                           stdin=subprocess.DEVNULL, env=environment(**used.env))).ok()
+
+
+@pytest.mark.parametrize("name", ["memory", "post"])
+def test_a_database_that_reaches_the_limit_is_an_error_that_names_it(used, name):
+    """SQLite reports "disk I/O error", and often not why. With any limit, the write succeeds or the reply names the limit."""
+    more = {"memory": "vybe push --agent a --request-id r{} --json {{\"event\":{{\"kind\":\"progress\",\"message\":\"x\"}}}}",
+            "post": "bb --as a --json post p{}"}[name]
+    for n in range(12):
+        program, *words = more.format(n).split()
+        used.run(*words, program=program).ok()
+    failed = 0
+    for size in range(4 << 10, 140 << 10, 4 << 10):
+        done = limited(used, WRITES[name], size)
+        failed += done.code != 0
+        assert not done.code or "ulimit -f" in done.out, (size, done.out, done.err)
+    assert failed > 1
 
 
 def test_a_service_that_cannot_read_a_store_ends_on_sigterm(used):
@@ -107,6 +125,55 @@ def test_a_page_is_opened_where_the_limit_may_be_raised(used):
         assert done.ok().out.startswith("http://"), done.out
     finally:
         used.run("serve", "--stop", program="abacus").ok()
+
+
+@pytest.fixture
+def limited_service(used, request):
+    """A service that may open so many files."""
+    service = Service(used)
+    try:
+        service.start("--port", "0", limits={resource.RLIMIT_NOFILE: (request.param, request.param)})
+        yield service
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize("limited_service, count", [(64, 100), (1024, 1400)], indirect=["limited_service"])
+def test_connections_without_a_key_leave_descriptors_for_the_socket_and_the_workers(limited_service, count):
+    """Any user of the machine can open connections on the loopback."""
+    crowd = []
+    try:
+        for n in range(count):
+            sock = socket.socket(socket.AF_INET6 if n % 2 and socket.has_dualstack_ipv6() else socket.AF_INET)
+            sock.setblocking(False)
+            crowd.append(sock)
+            sock.connect_ex(("::1" if sock.family == socket.AF_INET6 else "127.0.0.1", limited_service.port))
+        for n in range(3):
+            answers = [limited_service.begin("/api/bead/create", {"title": f"bead {n}.{i}"}) for i in range(4)]
+            for sock in answers:
+                with sock:
+                    assert Answer(receive(sock)).status == 200
+    finally:
+        for sock in crowd:
+            sock.close()
+
+
+@pytest.mark.parametrize("limited_service", [256], indirect=True)
+def test_a_worker_that_cannot_be_started_for_want_of_descriptors_is_an_error_that_names_the_limit(limited_service):
+    """And that says that nothing was done."""
+    pid = limited_service.process.pid
+    assert limited_service.get("/").status == 200  # needs no worker
+    used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+    free = next(n for n in range(256) if n not in used)
+    above = next(n for n in range(free + 1, 256) if n not in used)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (above, 256))  # one more: the connection
+    answer = limited_service.post("/api/bead/create", {"title": "never"})
+    assert answer.status == 503 and answer.error["code"] == "BUSY"
+    assert "cannot start a worker process: Too many open files" in answer.error["message"]
+    assert answer.error["hint"].startswith("Nothing was changed.") and "ulimit -n" in answer.error["hint"]
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (256, 256))
+    limited_service.post("/api/bead/create", {"title": "later"}).data
+    assert "never" not in str(limited_service.repo.json("list"))
 
 
 def test_a_sync_beyond_the_limit_is_an_error(used, tmp_path):

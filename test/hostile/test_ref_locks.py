@@ -5,6 +5,7 @@ import pathlib
 import stat
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -291,3 +292,15 @@ def test_a_sync_works_without_hard_links(world):
     assert done.returncode == 0, done.stdout
     sync(world.b)
     assert "bd-new" in ids(world.b) and not left(world) and not locks(world.a.path) | locks(world.remote)
+
+
+def test_a_lock_with_a_time_in_the_future_grows_old(world):
+    """The clock was ahead when Git died."""
+    lock = gitdir(world.a.path) / f"{REF}.lock"
+    lock.write_text("")
+    os.utime(lock, (1 << 32, 1 << 32))
+    world.a.create("new", "--id", "bd-new")
+    assert "has held" in world.a.fails("sync")["message"]
+    assert lock.stat().st_mtime <= time.time() + 1
+    os.utime(lock, (time.time() - 301, time.time() - 301))
+    sync(world.a)

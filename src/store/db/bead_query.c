@@ -41,8 +41,7 @@ struct query {
 
 static void add_param(struct query *q, struct param p)
 {
-	q->param =
-		arena_grow(q->sql.mem, q->param, q->params * sizeof p, (q->params + 1) * sizeof p);
+	q->param = arena_room(q->sql.mem, q->param, q->params, sizeof p);
 	q->param[q->params++] = p;
 }
 
@@ -864,6 +863,18 @@ enum err query_targets(struct call *c, struct cache *cache, struct str id, enum 
 	stmt_bind_str(st, id);
 	stmt_bind_str(st, str_of(names_word(&edge_kinds, kind)));
 	return stmt_all(c, st, ids, count);
+}
+
+enum err query_is_target(struct call *c, struct cache *cache, struct str id, enum edge_kind kind,
+			 bool *yes)
+{
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT 1 FROM edges WHERE dst = ? AND kind = ?"
+					   " AND active LIMIT 1");
+
+	stmt_bind_str(st, id);
+	stmt_bind_str(st, str_of(names_word(&edge_kinds, kind)));
+	*yes = stmt_row(st);
+	return stmt_end(c, st);
 }
 
 /* Reads rows of src, dst, kind, line and active. */

@@ -109,6 +109,10 @@ enum err query_ends(struct call *c, struct cache *cache, struct str id, enum sid
 enum err query_targets(struct call *c, struct cache *cache, struct str id, enum edge_kind kind,
 		       struct str **ids, size_t *count);
 
+/* Does an active edge of this kind lead to the bead? */
+enum err query_is_target(struct call *c, struct cache *cache, struct str id, enum edge_kind kind,
+			 bool *yes);
+
 /* All edges between existing beads. */
 enum err query_edges(struct call *c, struct cache *cache, struct edge_row **out);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -58,11 +59,41 @@ static enum err db_fail_to_open(struct call *c, struct db *db, int reason)
 	return call_remedy(c, "Check the permissions there");
 }
 
+/* Has a file of the database so little room below the limit of file sizes that a write fails? */
+static bool db_is_at_limit(struct call *c, const struct db *db)
+{
+	enum { STEP = 32 * 1024 }; /* the most that SQLite adds to a file at once */
+	static const char *const part[] = { "", "-wal", "-shm", "-journal" };
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur == RLIM_INFINITY)
+		return false;
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		off_t size = file_size(
+			&c->mem, arena_fmt(&c->mem, STR_FMT "%s", STR_ARG(db->path), part[i]));
+
+		if (size >= 0 && (rlim_t)size + STEP >= most.rlim_cur)
+			return true;
+	}
+	return false;
+}
+
+/* The system's reason; 0: none is known. After a failed write, SQLite often has lost it. */
+static int db_reason(struct call *c, const struct db *db, int rc)
+{
+	int kind = sqlite3_extended_errcode(db->raw);
+
+	if ((rc & 0xff) == SQLITE_IOERR && kind != SQLITE_IOERR_READ &&
+	    kind != SQLITE_IOERR_SHORT_READ && db_is_at_limit(c, db))
+		return EFBIG;
+	return (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN ?
+		       sqlite3_system_errno(db->raw) :
+		       0;
+}
+
 enum err db_fail(struct call *c, struct db *db, int rc)
 {
-	int reason = (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN ?
-			     sqlite3_system_errno(db->raw) :
-			     0;
+	int reason = db_reason(c, db, rc);
 
 	db->spoilt = true;
 	switch (rc & 0xff) {

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/system/file.h"
+#include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "base/text/value.h"
 #include "store/db/db.h"
@@ -83,7 +84,29 @@ static enum err rows_columns(struct call *c, struct db *db, const char *table, s
 	return n ? stmt_end(c, st) : rows_refuse(c, table, "has no columns");
 }
 
-static enum err rows_read(struct call *c, struct db *db, struct db_rows *t)
+/*
+ * What may still be read. The pages of a hostile database can be used more than once, so its rows
+ * are limited by its size.
+ */
+struct rows_left {
+	int64_t rows, bytes;
+};
+
+static enum err rows_limit(struct call *c, struct db *db, struct rows_left *out)
+{
+	enum {
+		ROW_LEAST = 4,
+		GROWTH = 64
+	}; /* bytes of a row; JSON also has the names of columns */
+	AUTO_STMT *st = db_stmt(db, "SELECT page_count * page_size FROM pragma_page_count,"
+				    " pragma_page_size");
+	int64_t size = stmt_row(st) ? stmt_int(st) : 0;
+
+	*out = (struct rows_left){ size / ROW_LEAST, size * GROWTH };
+	return stmt_end(c, st);
+}
+
+static enum err rows_read(struct call *c, struct db *db, struct db_rows *t, struct rows_left *left)
 {
 	struct buf sql = { .mem = &c->mem }, out = { .mem = &c->mem };
 	struct arena scratch = { 0 };
@@ -96,7 +119,7 @@ static enum err rows_read(struct call *c, struct db *db, struct db_rows *t)
 	buf_fmt(&sql, " FROM %s NOT INDEXED", t->table); /* in the order of the table itself */
 	AUTO_STMT *st = db_stmt_once(db, buf_str(&sql));
 
-	while (stmt_row(st) && out.n <= FILE_MOST) {
+	while (stmt_row(st) && out.n <= FILE_MOST && left->rows-- && (int64_t)out.n < left->bytes) {
 		for (size_t i = 0; i < groups; i++) {
 			struct str part = stmt_str(st, &scratch);
 
@@ -110,6 +133,9 @@ static enum err rows_read(struct call *c, struct db *db, struct db_rows *t)
 	}
 	arena_release(&scratch);
 	t->text = buf_str(&out);
+	left->bytes -= (int64_t)out.n;
+	if (left->rows < 0 || left->bytes <= 0)
+		return rows_refuse(c, t->table, "has more rows than fit into the file");
 	return out.n > FILE_MOST ? rows_refuse(c, t->table, "is larger than 64 MiB") :
 				   stmt_end(c, st);
 }
@@ -117,18 +143,21 @@ static enum err rows_read(struct call *c, struct db *db, struct db_rows *t)
 /* 'abacus doctor' repairs only files of Abacus. */
 static enum err rows_damaged(struct call *c, struct str path)
 {
+	struct str made = spawn_word(&c->mem, path_unused(&c->mem, path, "recovered"));
+
 	return call_step(
 		c,
 		"Nothing was changed. Let the program that wrote the database export its "
 		"issues, and import that file; or recover the readable rows: sqlite3 " STR_FMT
-		" .recover | sqlite3 recovered.db && bd import recovered.db",
-		STR_ARG(spawn_word(&c->mem, path)));
+		" .recover | sqlite3 " STR_FMT " && bd import " STR_FMT,
+		STR_ARG(spawn_word(&c->mem, path)), STR_ARG(made), STR_ARG(made));
 }
 
 enum err db_rows_read(struct call *c, struct str path, struct db_rows *tables, size_t count)
 {
 	static const struct db_table none[] = { { 0 } };
 	static const char *const nothing[] = { NULL };
+	struct rows_left left;
 	struct db *db;
 	bool there;
 	enum err e = db_open(c, path, DB_READ, WAIT_MS, &db);
@@ -137,9 +166,10 @@ enum err db_rows_read(struct call *c, struct str path, struct db_rows *tables, s
 		return e == ERR_DAMAGED ? rows_damaged(c, path) : e;
 	if (!(e = db_expect(c, db, none, nothing, NULL)))
 		e = db_snapshot(c, db);
+	e = e ? e : rows_limit(c, db, &left);
 	for (size_t i = 0; !e && i < count; i++)
 		if (!(e = rows_find(c, db, &tables[i], &there)) && there)
-			e = rows_read(c, db, &tables[i]);
+			e = rows_read(c, db, &tables[i], &left);
 	db_close(db);
 	return e == ERR_DAMAGED && !c->step.p ? rows_damaged(c, path) : e;
 }

@@ -225,11 +225,15 @@ static struct str fact_row_query(struct call *c, const struct fact_filter *filte
 		buf_put(&sql, STR(" AND kind = ?1"));
 	if (filter->subject.p)
 		buf_put(&sql, STR(" AND subject = ?2"));
+	/* The + keeps SQLite from reading all facts of a machine to find those of one segment, and
+	 * all open facts to find those of one subject. */
 	if (filter->machine.p)
-		buf_put(&sql, STR(" AND machine = ?3"));
-	/* The + keeps SQLite from reading all open facts to find those of one subject. */
+		buf_put(&sql,
+			filter->segment > 0 ? STR(" AND +machine = ?3") : STR(" AND machine = ?3"));
 	if (filter->open)
 		buf_put(&sql, filter->subject.p ? STR(" AND +done = 0") : STR(" AND done = 0"));
+	if (filter->seq)
+		buf_fmt(&sql, " AND seq = %lld", (long long)filter->seq);
 	if (filter->segment)
 		buf_fmt(&sql, " AND segment = %lld", (long long)filter->segment);
 	buf_put(&sql,
@@ -239,6 +243,17 @@ static struct str fact_row_query(struct call *c, const struct fact_filter *filte
 	return buf_str(&sql);
 }
 
+static struct stmt *fact_row_stmt(struct call *c, struct machine_db *m,
+				  const struct fact_filter *filter)
+{
+	struct stmt *st = db_stmt_once(m->db, fact_row_query(c, filter));
+
+	stmt_bind_opt(st, filter->kind);
+	stmt_bind_opt(st, filter->subject);
+	stmt_bind_opt(st, filter->machine);
+	return st;
+}
+
 enum err fact_row_each(struct call *c, struct machine_db *m, const struct fact_filter *filter,
 		       struct fact_row **out)
 {
@@ -246,16 +261,35 @@ enum err fact_row_each(struct call *c, struct machine_db *m, const struct fact_f
 	if (!m->db)
 		return ERR_OK;
 
-	AUTO_STMT *st = db_stmt_once(m->db, fact_row_query(c, filter));
+	AUTO_STMT *st = fact_row_stmt(c, m, filter);
 
-	stmt_bind_opt(st, filter->kind);
-	stmt_bind_opt(st, filter->subject);
-	stmt_bind_opt(st, filter->machine);
 	for (; stmt_row(st); out = &(*out)->next) {
 		*out = arena_new(&c->mem, struct fact_row);
 		stmt_read_row(st, &c->mem, fact_columns, *out);
 	}
 	return stmt_end(c, st);
+}
+
+enum err fact_row_visit_each(struct call *c, struct machine_db *m, const struct fact_filter *filter,
+			     fact_row_visit *visit, void *arg)
+{
+	struct arena scratch = { 0 };
+	enum err e = ERR_OK;
+
+	if (!m->db)
+		return ERR_OK;
+
+	AUTO_STMT *st = fact_row_stmt(c, m, filter);
+
+	while (!e && stmt_row(st)) {
+		struct fact_row row = { 0 };
+
+		stmt_read_row(st, &scratch, fact_columns, &row);
+		e = visit(&row, &scratch, arg);
+		arena_reset(&scratch);
+	}
+	arena_release(&scratch);
+	return e ? e : stmt_end(c, st);
 }
 
 enum err segment_row_each(struct call *c, struct machine_db *m, struct segment_row **out)
@@ -305,6 +339,16 @@ enum err value_row_find(struct call *c, struct machine_db *m, struct str kind, s
 	return stmt_end(c, st);
 }
 
+enum err value_row_find_any(struct call *c, struct machine_db *m, struct str kind, struct str key,
+			    bool *out)
+{
+	AUTO_STMT *st = db_stmt(m->db, "SELECT 1 FROM known WHERE kind = ? AND key = ? LIMIT 1");
+
+	stmt_bind(st, PARAMS(BIND(kind), BIND(key)));
+	*out = stmt_row(st);
+	return stmt_end(c, st);
+}
+
 enum err value_row_put(struct call *c, struct machine_db *m, struct str kind, struct str key,
 		       struct str value)
 {
@@ -312,13 +356,10 @@ enum err value_row_put(struct call *c, struct machine_db *m, struct str kind, st
 		      BIND(key), BIND(value));
 }
 
-enum err value_row_each(struct call *c, struct machine_db *m, struct str kind,
-			struct value_row **out)
+/* Reads rows of key and value. */
+static enum err value_row_read_all(struct call *c, struct stmt *st, struct value_row **out)
 {
-	AUTO_STMT *st = db_stmt(m->db, "SELECT key, value FROM known WHERE kind = ? ORDER BY key");
-
 	*out = NULL;
-	stmt_bind_str(st, kind);
 	while (stmt_row(st)) {
 		*out = arena_new(&c->mem, struct value_row);
 		(*out)->key = stmt_str(st, &c->mem);
@@ -326,6 +367,25 @@ enum err value_row_each(struct call *c, struct machine_db *m, struct str kind,
 		out = &(*out)->next;
 	}
 	return stmt_end(c, st);
+}
+
+enum err value_row_each(struct call *c, struct machine_db *m, struct str kind,
+			struct value_row **out)
+{
+	AUTO_STMT *st = db_stmt(m->db, "SELECT key, value FROM known WHERE kind = ? ORDER BY key");
+
+	stmt_bind_str(st, kind);
+	return value_row_read_all(c, st, out);
+}
+
+enum err value_row_with(struct call *c, struct machine_db *m, struct str kind, struct str text,
+			struct value_row **out)
+{
+	AUTO_STMT *st = db_stmt(m->db, "SELECT key, value FROM known WHERE kind = ?"
+				       " AND (key = ? OR value = ?) ORDER BY key");
+
+	stmt_bind(st, PARAMS(BIND(kind), BIND(text), BIND(text)));
+	return value_row_read_all(c, st, out);
 }
 
 enum err value_row_drop(struct call *c, struct machine_db *m, struct str kind, struct str key)

@@ -83,11 +83,16 @@ enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, 
 struct fact_filter {
 	struct str kind, subject, machine;
 	bool open, latest;
-	int64_t segment; /* 0: any */
-	int64_t limit;   /* 0: none */
+	int64_t seq, segment; /* 0: any */
+	int64_t limit;        /* 0: none */
 };
 enum err fact_row_each(struct call *c, struct machine_db *m, const struct fact_filter *filter,
 		       struct fact_row **out);
+
+/* For many facts: calls `visit` for each. The row and what is in `scratch` are freed after the call. */
+typedef enum err fact_row_visit(const struct fact_row *row, struct arena *scratch, void *arg);
+enum err fact_row_visit_each(struct call *c, struct machine_db *m, const struct fact_filter *filter,
+			     fact_row_visit *visit, void *arg);
 
 /* The segments of the own log that have facts: number, bytes and last fact of each. */
 struct segment_row {
@@ -106,6 +111,8 @@ enum err place_row_put(struct call *c, struct machine_db *m, struct str source, 
  */
 enum err value_row_find(struct call *c, struct machine_db *m, struct str kind, struct str key,
 			struct str value, bool *out);
+enum err value_row_find_any(struct call *c, struct machine_db *m, struct str kind, struct str key,
+			    bool *out);
 enum err value_row_put(struct call *c, struct machine_db *m, struct str kind, struct str key,
 		       struct str value);
 struct value_row {
@@ -113,6 +120,9 @@ struct value_row {
 	struct value_row *next;
 };
 enum err value_row_each(struct call *c, struct machine_db *m, struct str kind,
+			struct value_row **out);
+/* Those with this key or this value. */
+enum err value_row_with(struct call *c, struct machine_db *m, struct str kind, struct str text,
 			struct value_row **out);
 enum err value_row_drop(struct call *c, struct machine_db *m, struct str kind, struct str key);
 

@@ -168,10 +168,11 @@ struct str stmt_str(struct stmt *st, struct arena *mem)
 struct str stmt_json(struct stmt *st, struct arena *mem, struct str otherwise)
 {
 	struct str text = stmt_str(st, mem);
+	struct arena mark = arena_mark(mem);
+	bool valid = str_is(text, "[]") || (text.p && value_read(mem, text));
 
-	if (str_is(text, "[]") || (text.p && value_read(mem, text)))
-		return text;
-	return otherwise;
+	arena_rewind(mem, mark);
+	return valid ? text : otherwise;
 }
 
 int stmt_word(struct stmt *st, struct arena *mem, const struct names *words, int otherwise)

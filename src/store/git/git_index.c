@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -163,11 +162,48 @@ static bool skip_entry(struct git_index_reader *r, uint32_t version, size_t id)
 	return p && !p[head + length] && !memchr(p + head, '\0', length);
 }
 
-/* Like path_within(), but ignores case. */
+/* Characters that cannot be seen, which HFS+ leaves out when it compares names. */
+static bool is_ignored_by_hfs(struct str s)
+{
+	static const char *const first[] = { "\u200c", "\u202a", "\u206a", "\ufeff" };
+	static const unsigned char count[] = { 4, 5, 6, 1 };
+	enum { SIZE = 3 };
+
+	for (size_t i = 0; s.n >= SIZE && i < sizeof count; i++)
+		if (!memcmp(s.p, first[i], SIZE - 1) &&
+		    (unsigned char)(s.p[SIZE - 1] - first[i][SIZE - 1]) < count[i])
+			return true;
+	return false;
+}
+
+/* Takes the next character of a name as file systems compare it that fold case; 0: the end. */
+static int git_index_fold(struct str *rest)
+{
+	int ch;
+
+	while (is_ignored_by_hfs(*rest))
+		*rest = str_skip(*rest, 3);
+	if (str_starts(*rest, STR("\u017f"))) { /* a long s; no other such letter is in our names */
+		*rest = str_skip(*rest, 2);
+		return 's';
+	}
+	if (!rest->n)
+		return 0;
+	ch = (unsigned char)rest->p[0];
+	*rest = str_skip(*rest, 1);
+	return ch >= 'A' && ch <= 'Z' ? ch - 'A' + 'a' : ch;
+}
+
+/* Like path_within(), but for a file system that folds case. */
 static bool git_index_is_within(struct str dir, struct str path)
 {
-	return path.n >= dir.n && !strncasecmp(dir.p, path.p, dir.n) &&
-	       (path.n == dir.n || path.p[dir.n] == '/');
+	int a, b;
+
+	do {
+		a = git_index_fold(&dir);
+		b = git_index_fold(&path);
+	} while (a && a == b);
+	return !a && (!b || b == '/');
 }
 
 enum tracked git_entry_covers(struct git_entry entry, struct str name)

@@ -181,6 +181,16 @@ static bool git_lock_may_be_left(const struct stat *st)
 }
 
 /*
+ * A lock that was made while the clock was ahead would never grow old: its age counts from now on.
+ * Git does not look at the times of its locks.
+ */
+static void git_lock_date(int fd, const struct stat *st)
+{
+	if (fd >= 0 && (int64_t)st->st_mtime * 1000 > moment_now() + STALE_MS)
+		(void)futimens(fd, NULL);
+}
+
+/*
  * Opens a lock; `fd` is -1 if it belongs to another user and only that user may open it. flock()
  * counts only on our own locks: any user who may read one of Git's locks could hold flock() on it.
  */
@@ -203,6 +213,7 @@ static bool is_stale(struct arena *mem, struct git_lock_watch *w, struct str loc
 	AUTO_FD fd = -1;
 	bool there = git_lock_look(mem, lock, &fd, &st);
 
+	git_lock_date(fd, &st);
 	/* LOCK_SH, so that concurrent checks do not take each other for the owner */
 	w->alive = is_held(fd, &st, LOCK_SH);
 	if (!there || w->alive || !git_lock_unchanged(&st, &w->seen)) {
