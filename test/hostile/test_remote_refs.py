@@ -800,8 +800,12 @@ def makes_room(world):
     git(world.remote, "pack-refs", "--all")
     error = is_sync_error(world.anna.run("sync", "--json", "--timeout", "60s"), "corrupt")
     assert f"cannot be made beside the ref '{REF}/below'" in error["message"], error
-    follow(world, error["hint"])
+    failed, = [check for check in world.anna.json("doctor")["checks"] if check["code"] == "sync"]
+    assert (failed["status"], failed["message"], failed["fix"]) == ("warning", f"the last sync failed: {error['message']}", error["hint"])
+    follow(world, failed["fix"])
     assert sync(world.anna)["durability"] == "remote" and titles(world.anna) == ["published", "waiting"]
+    healthy, = [check for check in world.anna.json("doctor")["checks"] if check["code"] == "sync"]
+    assert (healthy["status"], healthy["fix"]) == ("ok", None)
 
 
 def test_a_local_ref_that_conflicts_with_the_name_of_ours(world):

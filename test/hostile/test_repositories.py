@@ -6,11 +6,13 @@ import pathlib
 import select
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
 
-from conftest import Project, Repo, git
+from conftest import BIN, Project, Repo, environment, git
+from service import SANITIZED
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):
@@ -337,3 +339,55 @@ def test_a_running_git_is_killed_with_the_command_that_started_it(real, endless,
         asked.send_signal(end)
     assert select.select([tell], [], [], 30)[0], "something still has the pipe open"
     assert os.read(tell, 100) == b""
+
+
+# --- the history of the files ---
+
+def git_object(repo, kind, content):
+    return subprocess.run(["git", "hash-object", "-t", kind, "-w", "--stdin", "--literally"], cwd=repo.path, input=content,
+                          capture_output=True, check=True).stdout.decode().strip()
+
+
+def entry(mode, name, oid):
+    return f"{mode} {name}".encode() + b"\0" + bytes.fromhex(oid)
+
+
+def commit_trees(repo, *trees):
+    tip = None
+    for tree in trees:
+        tip = git(repo.path, "-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree, "-m", "x", *(["-p", tip] if tip else [])).strip()
+    git(repo.path, "update-ref", "HEAD", tip)
+
+
+def peak_of(repo, *words):
+    """The most memory that the command or one of its children needed, in MB."""
+    script = ("import resource, subprocess, sys\n"
+              "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)\n"
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)\n")
+    done = subprocess.run([sys.executable, "-c", script, str(BIN / words[0]), *words[1:]], cwd=repo.path, capture_output=True,
+                          env=environment(**repo.env), check=True, timeout=120)
+    return int(done.stdout)
+
+
+def test_a_commit_of_a_million_empty_folders_counts_as_one_without_files(repo):
+    file = git_object(repo, "blob", b"x\n")
+    folder = git_object(repo, "tree", b"")
+    for _ in range(8):
+        folder = git_object(repo, "tree", b"".join(entry("40000", f"d{i}", folder) for i in range(10)))
+    small = git_object(repo, "tree", entry("100644", "a", file))
+    commit_trees(repo, small, git_object(repo, "tree", entry("100644", "a", file) + entry("40000", "b", folder)), small)
+    bead = repo.create("one", "--touches", "a")
+    for words in (["bd", "conflicts"], ["bd", "touches", bead], ["abacus", "files"]):
+        assert SANITIZED or peak_of(repo, *words) < 60, words
+
+
+def test_names_of_a_megabyte_are_not_kept_in_the_history(repo):
+    file = git_object(repo, "blob", b"x\n")
+    small = git_object(repo, "tree", entry("100644", "a", file))
+    large = git_object(repo, "tree", entry("100644", "a", file) +
+                       b"".join(entry("100644", f"b{i:02}" + "x" * 1000000, file) for i in range(40)))
+    commit_trees(repo, small, large, small)
+    repo.create("one", "--touches", "a")
+    repo.create("two", "--touches", "a")
+    assert "both declare a" in repo.bd("conflicts").ok().out
+    assert (repo.home / "history.db").stat().st_size < 1 << 20

@@ -263,9 +263,11 @@ static void repo_hold(struct repo *r, git_odb_object *object)
 	r->held[r->held_count++] = object;
 }
 
-void repo_limit_files(struct repo *r, int64_t most)
+void repo_limit_files(struct repo *r, int64_t most, const char *const *known, size_t count)
 {
 	r->file_most = most;
+	r->known = known;
+	r->known_count = count;
 }
 
 /* The size is checked first: a few bytes of a pack can inflate to gigabytes. */
@@ -351,26 +353,49 @@ static enum err put_file(struct call *c, struct repo *r, git_treebuilder *tree,
 	return ERR_OK;
 }
 
+/* The tree being made, and the space that files beside the store take in it. */
+struct keeping {
+	git_treebuilder *made;
+	struct repo_beside beside;
+	size_t size;
+};
+
+/* The space that is taken once this entry replaces `known` (or NULL). */
+static size_t size_with(struct keeping *k, const git_tree_entry *entry, const git_tree_entry *known)
+{
+	struct repo *r = k->beside.repo;
+	size_t old = known && repo_is_beside(r, known, 0) ? repo_beside_size(&k->beside, known) : 0;
+
+	return repo_is_beside(r, entry, 0) ?
+		       repo_size_add(k->size - old, repo_beside_size(&k->beside, entry)) :
+		       k->size - old;
+}
+
 /*
  * An entry that Git itself would not write, such as "..", is left out: otherwise one such entry in
  * a pushed commit would prevent every clone from publishing.
  */
-static int keep_entry(git_treebuilder *made, const git_tree_entry *entry)
+static int keep_entry(struct keeping *k, const git_tree_entry *entry)
 {
 	const char *name = git_tree_entry_name(entry);
-	const git_tree_entry *known = git_treebuilder_get(made, name);
+	const git_tree_entry *known = git_treebuilder_get(k->made, name);
+	size_t size;
 	int code;
 
 	if (known && git_oid_cmp(git_tree_entry_id(known), git_tree_entry_id(entry)) >= 0)
 		return 0;
-	code = git_treebuilder_insert(NULL, made, name, git_tree_entry_id(entry),
+	size = size_with(k, entry, known);
+	if (size > k->size && size > (size_t)k->beside.repo->file_most)
+		return 0;
+	code = git_treebuilder_insert(NULL, k->made, name, git_tree_entry_id(entry),
 				      git_tree_entry_filemode(entry));
+	if (!code)
+		k->size = size;
 	return code && git_error_last()->klass == GIT_ERROR_TREE ? 0 : code;
 }
 
 /* Files of other programs in the commit's tree are preserved. */
-static enum err keep_entries(struct call *c, struct repo *r, git_treebuilder *made,
-			     struct str commit)
+static enum err keep_entries(struct call *c, struct repo *r, struct keeping *k, struct str commit)
 {
 	git_commit *found = NULL;
 	git_tree *tree = NULL;
@@ -381,7 +406,7 @@ static enum err keep_entries(struct call *c, struct repo *r, git_treebuilder *ma
 		return e;
 	code = git_commit_tree(&tree, found);
 	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++)
-		code = keep_entry(made, git_tree_entry_byindex(tree, i));
+		code = keep_entry(k, git_tree_entry_byindex(tree, i));
 	git_tree_free(tree);
 	git_commit_free(found);
 	return code ? repo_fail_internal(c, "keep the other files of", commit) : ERR_OK;
@@ -391,13 +416,15 @@ enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KE
 		   struct repo_file *files, size_t count, struct str *tree)
 {
 	git_treebuilder *made = NULL;
+	struct keeping k = { .beside = { .repo = r, .names = r, .sizes.mem = &c->mem } };
 	enum err e = ERR_OK;
 	git_oid oid;
 
 	if (git_treebuilder_new(&made, r->git, NULL))
 		return repo_fail_internal(c, "make a tree for", STR("a commit"));
+	k.made = made;
 	for (size_t i = 0; !e && i < REPO_KEEP; i++)
-		e = keep[i].p ? keep_entries(c, r, made, keep[i]) : ERR_OK;
+		e = keep[i].p ? keep_entries(c, r, &k, keep[i]) : ERR_OK;
 	for (size_t i = 0; !e && i < count; i++)
 		e = put_file(c, r, made, &files[i]);
 	fault_point();

@@ -118,7 +118,7 @@ enum err repo_branch(struct call *c, struct repo *r, struct repo_branch *branch)
 struct repo_change {
 	struct str name, author, message;
 	int64_t time_ms;
-	const struct str *files; /* none: a merge, or more than `files_most` */
+	const struct str *files; /* none: a merge, or more than `files_most`, or very long names */
 	size_t file_count;
 };
 typedef enum err repo_change_visit(void *arg, const struct repo_change *change);
@@ -141,9 +141,9 @@ struct repo_changes {
 enum err repo_find_tips(struct call *c, struct repo *r, struct repo_changes *changes);
 enum err repo_each_change(struct call *c, struct repo *r, struct repo_changes *changes);
 
-/* The paths of the files of a commit, by name; a few more than `most` if there are more. */
+/* The paths of the files of a commit, by name, at most `most`; `more`: these are not all. */
 enum err repo_list_files(struct call *c, struct repo *r, struct str commit, size_t most,
-			 struct str **out, size_t *count);
+			 struct str **out, size_t *count, bool *more);
 
 /* How deep folders in a commit may be nested. */
 enum { REPO_DEPTH = 100 };
@@ -151,7 +151,7 @@ enum { REPO_DEPTH = 100 };
 /* What is wrong with a history: the commit, and a sentence that names the commit. */
 struct repo_fault {
 	struct str commit, why; /* absent: nothing */
-	size_t size;            /* of a file that is larger than repo_limit_files() allows; or 0 */
+	size_t size;            /* of files that are larger than repo_limit_files() allows; or 0 */
 };
 
 /*
@@ -184,8 +184,12 @@ void repo_quarantine_drop(struct repo *r); /* drops the whole quarantine */
 /* Removes the quarantine of a process that was killed. Only one process may fetch at a time. */
 void repo_sweep_fetched(struct call *c, struct repo *r);
 
-/* Larger files are refused before they are inflated: REMOTE_DAMAGED. */
-void repo_limit_files(struct repo *r, int64_t most);
+/*
+ * Larger files are refused before they are inflated: REMOTE_DAMAGED. The same limit holds for the
+ * sum of all files of a commit that are not in `known`, the names of the store's files; those that
+ * one fetch brings may have twice that.
+ */
+void repo_limit_files(struct repo *r, int64_t most, const char *const *known, size_t count);
 
 /*
  * A file of a commit, and the hash of its blob; absent if the commit has no such file. The text is
@@ -208,7 +212,8 @@ struct repo_file {
 /*
  * Writes the tree of these files durably. All other entries of the trees of the commits in `keep`
  * (absent ones are skipped) are preserved; where two commits differ in an entry, the greater hash
- * wins.
+ * wins. Entries that repo_limit_files() does not allow together with those before them are left
+ * out: other clones would refuse the commit.
  */
 enum { REPO_KEEP = 2 };
 enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KEEP],
@@ -224,15 +229,16 @@ int64_t repo_distance(struct repo *r, struct str from, struct str to, int64_t mo
 
 /*
  * repo_pack() writes a pack, with deltas, of the objects that a commit has and `before` (absent:
- * nothing) has not, and returns its name. repo_tidy() then removes the loose copies of these
- * objects.
+ * nothing) has not, and returns its name. repo_tidy() then removes the loose copies of those that
+ * the pack has, and repo_replace_pack() an older pack, if the new one has all of its objects.
  */
 enum err repo_pack(struct call *c, struct repo *r, struct str commit, struct str before,
 		   struct str *pack);
-enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before);
+enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before,
+		   struct str pack);
+enum err repo_replace_pack(struct call *c, struct repo *r, struct str old, struct str pack);
 /* Removes temporary files of libgit2 that are older than a day, so their writer must be dead. */
 void repo_sweep_objects(struct call *c, struct repo *r);
-enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack);
 
 /* For the files of this folder only. */
 struct git_repository;

@@ -40,15 +40,21 @@ static int repo_branch_checkout(struct repo *r, struct repo_branch *branch, git_
 	return git_repository_set_head(r->git, git_reference_name(ref));
 }
 
+/* Is this a folder of this user? In a folder like /tmp, nobody else can replace it then. */
+static bool repo_worktree_is_own(struct call *c, struct str path)
+{
+	struct stat st;
+
+	return !lstat(arena_cstr(&c->mem, path), &st) && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid();
+}
+
 /* Does the worktree exist at that path, in a folder of this user? */
 static bool repo_worktree_found(struct call *c, struct repo *r, const char *name, struct str path)
 {
 	git_worktree *tree = NULL;
-	struct stat st;
 	bool found = !git_worktree_lookup(&tree, r->git, name) && !git_worktree_validate(tree) &&
-		     str_is(path, git_worktree_path(tree)) &&
-		     !lstat(arena_cstr(&c->mem, path), &st) && S_ISDIR(st.st_mode) &&
-		     st.st_uid == geteuid();
+		     str_is(path, git_worktree_path(tree)) && repo_worktree_is_own(c, path);
 
 	git_worktree_free(tree);
 	return found;
@@ -83,16 +89,20 @@ static struct str repo_worktree_name(struct call *c, struct repo *r, struct str 
 /*
  * If libgit2 fails to make a worktree, it leaves parts of it behind, which would stop every later
  * attempt. The folder is removed if its .git file shows that libgit2 made it, or if it is empty.
+ * Another user may have made it at the last moment, with any such file in it.
  */
 static void repo_worktree_undo(struct call *c, struct str path, struct str at)
 {
 	struct call before = call_save(c);
 	struct str text, ours = arena_fmt(&c->mem, "gitdir: " STR_FMT "/\n", STR_ARG(at));
 
-	if (!file_own_read(c, path_join(&c->mem, path, STR(".git")), &text) && str_eq(text, ours))
-		file_remove_tree(c, path);
-	else
-		rmdir(arena_cstr(&c->mem, path));
+	if (repo_worktree_is_own(c, path)) {
+		if (!file_own_read(c, path_join(&c->mem, path, STR(".git")), &text) &&
+		    str_eq(text, ours))
+			file_remove_tree(c, path);
+		else
+			rmdir(arena_cstr(&c->mem, path));
+	}
 	file_remove_tree(c, at);
 	call_restore(c, &before);
 }
@@ -119,6 +129,8 @@ static enum err repo_branch_worktree(struct call *c, struct repo *r,
 		return call_step(c, "Switch to another branch there, then run the command again: "
 				    "git switch -");
 	}
+	if ((e = repo_layout_check(c, r, ref)))
+		return e;
 	name = repo_worktree_name(c, r, path, &at);
 	git_worktree_add_options_init(&options, GIT_WORKTREE_ADD_OPTIONS_VERSION);
 	options.ref = ref;

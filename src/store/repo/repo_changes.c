@@ -16,8 +16,18 @@ struct repo_differ {
 	struct arena mem; /* paths of the present commit */
 	struct str *file;
 	size_t count, most;
+	size_t entries, bytes; /* files and folders that differ; the length of their paths */
 	int depth;
 };
+
+/* Too much differs: more files than asked for, or folders without files, or names beyond reason. */
+static bool repo_differ_is_full(const struct repo_differ *d)
+{
+	enum { ENTRIES = 16, PATH_BYTES = 256 }; /* for each file that is asked for */
+
+	return d->count > d->most || d->entries / ENTRIES > d->most ||
+	       d->bytes / PATH_BYTES > d->most;
+}
 
 /* An entry of a tree, as Git stores it: "100644 name", a NUL, the bytes of the hash. */
 struct repo_entry {
@@ -60,23 +70,25 @@ static int repo_diff_entry(struct repo_differ *d, const struct repo_entry *old,
 
 	path = path.n ? arena_fmt(&d->mem, STR_FMT "/" STR_FMT, STR_ARG(path), STR_ARG(name)) :
 			arena_copy(&d->mem, name);
+	d->entries++;
+	d->bytes += path.n;
 	if ((old->oid && !was_tree) || (new->oid && !is_tree)) {
 		d->file = arena_room(&d->mem, d->file, d->count, sizeof *d->file);
 		d->file[d->count++] = path;
 	}
-	if ((!was_tree && !is_tree) || d->count > d->most)
+	if ((!was_tree && !is_tree) || repo_differ_is_full(d))
 		return 0;
 	return repo_diff_trees(d, was_tree ? old->oid : NULL, is_tree ? new->oid : NULL, path);
 }
 
-/* Both trees are sorted in Git's order. Stops after more than `most` files. */
+/* Both trees are sorted in Git's order. Stops when too much differs. */
 static int repo_diff_walk(struct repo_differ *d, struct str old, struct str new, struct str path)
 {
 	static const struct repo_entry none;
 	struct repo_entry a = repo_entry_next(&old), b = repo_entry_next(&new);
 	int code = 0;
 
-	while (!code && (a.oid || b.oid) && d->count <= d->most) {
+	while (!code && (a.oid || b.oid) && !repo_differ_is_full(d)) {
 		int order = !a.oid ? 1 :
 			    !b.oid ? -1 :
 				     repo_tree_cmp(a.name, repo_entry_is_tree(&a), b.name,
@@ -137,14 +149,14 @@ static void repo_diff_commit(struct repo_differ *d, git_commit *commit)
 
 	arena_reset(&d->mem);
 	d->file = NULL;
-	d->count = 0;
+	d->count = d->entries = d->bytes = 0;
 	if (parents == 1)
 		code = git_commit_parent(&parent, commit, 0);
 	if (!code && parents < 2)
 		code = repo_diff_trees(d, parent ? git_commit_tree_id(parent)->id : NULL,
 				       git_commit_tree_id(commit)->id, STR(""));
 	git_commit_free(parent);
-	if (code || d->count > d->most)
+	if (code || repo_differ_is_full(d))
 		d->count = 0;
 }
 
@@ -249,7 +261,7 @@ enum err repo_each_change(struct call *c, struct repo *r, struct repo_changes *c
 /* --- all files --- */
 
 enum err repo_list_files(struct call *c, struct repo *r, struct str commit, size_t most,
-			 struct str **out, size_t *count)
+			 struct str **out, size_t *count, bool *more)
 {
 	struct repo_differ d = { .odb = r->odb, .most = most };
 	git_commit *at = NULL;
@@ -262,8 +274,9 @@ enum err repo_list_files(struct call *c, struct repo *r, struct str commit, size
 		code = repo_diff_trees(&d, NULL, git_commit_tree_id(at)->id, STR(""));
 	git_commit_free(at);
 	*out = arena_array(&c->mem, d.count, sizeof **out);
-	*count = d.count;
-	for (size_t i = 0; i < d.count; i++)
+	*more = repo_differ_is_full(&d);
+	*count = d.count > most ? most : d.count;
+	for (size_t i = 0; i < *count; i++)
 		(*out)[i] = arena_copy(&c->mem, d.file[i]);
 	arena_release(&d.mem);
 	return code ? repo_fail(c, ERR_DAMAGED, "read the files of", commit) : ERR_OK;

@@ -19,7 +19,7 @@ enum {
 /* Git's commit-graph has 34 bits for the seconds of a date, and `git fsck` compares the two. */
 static const int64_t DATE_LAST = ((int64_t)1 << 34) - 1;
 
-static const size_t COMMIT_MOST = (size_t)16 << 20, TREE_MOST = (size_t)16 << 20;
+static const size_t COMMIT_MOST = (size_t)16 << 20;
 
 /* Commits that are still to be visited. */
 struct todo {
@@ -40,6 +40,10 @@ struct check {
 	struct todo new, known;
 	const git_oid *commit; /* the commit being checked */
 	size_t large;          /* bytes of large commits and trees */
+	struct repo_beside beside;
+	size_t fetched;           /* bytes of fetched files beside the store */
+	const char *fetched_name; /* the last of these files */
+	bool lacks;               /* the fetch left one of them out */
 	struct repo_fault *fault;
 	enum err failed; /* I/O error: says nothing about the history */
 };
@@ -130,7 +134,7 @@ static bool repo_check_too_many_names(struct check *k)
 static bool check_object(struct check *k, const git_oid *oid, git_object_t wanted)
 {
 	const char *kind = git_object_type2string(wanted);
-	size_t size, most = wanted == GIT_OBJECT_TREE ? TREE_MOST : COMMIT_MOST;
+	size_t size, most = wanted == GIT_OBJECT_TREE ? REPO_TREE_MOST : COMMIT_MOST;
 	git_object_t type;
 	int code;
 
@@ -148,8 +152,8 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 	return k->large <= REPO_LARGE_MOST || repo_check_too_many_names(k);
 }
 
-/* Like check_object(), for a file. */
-static bool check_file(struct check *k, const git_tree_entry *entry)
+/* Like check_object(), for a file; `beside`: it is none of the store's. */
+static bool check_file(struct check *k, const git_tree_entry *entry, bool beside)
 {
 	const git_oid *oid = git_tree_entry_id(entry);
 	void **left_out = map_find(&k->repo->left_out, repo_check_key_of(oid));
@@ -162,8 +166,14 @@ static bool check_file(struct check *k, const git_tree_entry *entry)
 	if (type != GIT_OBJECT_BLOB)
 		return repo_check_blame(k, "%s is a %s", repo_check_naming(k, "blob", oid),
 					git_object_type2string(type));
-	if ((int64_t)size <= k->repo->file_most)
+	if ((int64_t)size <= k->repo->file_most) {
+		if (beside && repo_was_fetched(k->repo, oid)) {
+			k->fetched = repo_size_add(k->fetched, size);
+			k->fetched_name = arena_cstr(&k->mem, str_of(git_tree_entry_name(entry)));
+			k->lacks = k->lacks || left_out;
+		}
 		return true;
+	}
 	k->fault->size = size;
 	return repo_check_blame(k,
 				"the file '%s' of commit %s has %zu bytes; at most %lld are read",
@@ -243,7 +253,7 @@ static git_tree *read_tree(struct check *k, const git_oid *oid)
 	git_object_t type;
 	size_t size;
 
-	return !repo_check_header(k, oid, &size, &type) && size <= TREE_MOST &&
+	return !repo_check_header(k, oid, &size, &type) && size <= REPO_TREE_MOST &&
 			       !git_tree_lookup(&tree, k->git, oid) ?
 		       tree :
 		       NULL;
@@ -264,7 +274,8 @@ static bool check_entry(struct check *k, const git_tree_entry *entry, const git_
 		return true;
 	if (type == GIT_OBJECT_TREE)
 		return check_tree(k, oid, before ? git_tree_entry_id(before) : NULL, depth + 1);
-	return !repo_check_mark(k, &k->files, oid) || check_file(k, entry);
+	return !repo_check_mark(k, &k->files, oid) ||
+	       check_file(k, entry, repo_is_beside(k->repo, entry, depth));
 }
 
 /* Was this tree already checked at this depth or deeper? */
@@ -316,6 +327,44 @@ static bool check_tree(struct check *k, const git_oid *oid, const git_oid *befor
 	git_tree_free(tree);
 	git_tree_free(old);
 	return sound;
+}
+
+/* --- files beside the store --- */
+
+static bool repo_check_blame_fetched(struct check *k)
+{
+	size_t sum = k->fetched > k->repo->beside ? k->fetched : k->repo->beside;
+
+	k->fault->size = sum / 2 + 1; /* what the limit has to be */
+	return repo_check_blame(k,
+				"the files beside the store that were fetched, with '%s' of commit "
+				"%s, have %zu bytes together; at most %zu are read",
+				k->fetched_name, repo_hex(&k->c->mem, k->commit).p, sum,
+				repo_fetch_most(k->repo));
+}
+
+/*
+ * Every file that was fetched is inflated and hashed, in all commits together. But a file that is
+ * in the tree of a commit costs the same again in every new clone, and later commits keep it.
+ */
+static bool check_beside(struct check *k, const git_oid *oid)
+{
+	size_t most = (size_t)k->repo->file_most, sum;
+	git_tree *tree = read_tree(k, oid);
+	struct str name;
+
+	if (!tree)
+		return repo_check_unreadable(k, -1, "tree", oid);
+	if ((sum = repo_beside_sum(&k->beside, tree, &name)) > most) {
+		k->fault->size = sum;
+		repo_check_blame(k,
+				 "the files of commit %s beside the store have %zu bytes together, "
+				 "'" STR_FMT "' the most of them; at most %zu are read",
+				 repo_hex(&k->c->mem, k->commit).p, sum, STR_ARG(name), most);
+	}
+	git_tree_free(tree);
+	return sum <= most &&
+	       (k->fetched <= repo_fetch_most(k->repo) || repo_check_blame_fetched(k));
 }
 
 /* --- commits --- */
@@ -400,7 +449,8 @@ static bool repo_check_check_commit(struct check *k, const git_oid *oid)
 		before = repo_check_read_commit(k, git_commit_parent_id(commit, 0));
 	sound = check_strictly(k, oid, GIT_OBJECT_COMMIT) &&
 		check_tree(k, git_commit_tree_id(commit),
-			   before ? git_commit_tree_id(before) : NULL, 0);
+			   before ? git_commit_tree_id(before) : NULL, 0) &&
+		check_beside(k, git_commit_tree_id(commit));
 	if (sound)
 		add_parents(k, &k->new, commit);
 	git_commit_free(before);
@@ -441,7 +491,7 @@ static bool repo_check_check_line(struct check *k, const git_oid *tip)
 		if (repo_check_mark(k, &k->commits, &oid))
 			sound = repo_check_check_commit(k, &oid);
 	}
-	return sound;
+	return sound && k->lacks ? repo_check_blame_fetched(k) : sound;
 }
 
 /* --- interface --- */
@@ -469,6 +519,7 @@ static enum err repo_check_begin(struct call *c, struct repo *r, struct repo_fau
 	*fault = (struct repo_fault){ 0 };
 	*k = (struct check){ .c = c, .repo = r, .git = repo_git(r), .fault = fault };
 	k->commits.mem = k->files.mem = k->trees.mem = k->shallow.mem = &k->mem;
+	k->beside = (struct repo_beside){ .repo = r, .names = r, .sizes.mem = &k->mem };
 	if (git_repository_odb(&k->odb, k->git))
 		return repo_fail(c, ERR_INTERNAL_ERROR, "open the objects of",
 				 str_of(git_repository_commondir(k->git)));

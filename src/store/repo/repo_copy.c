@@ -19,8 +19,12 @@ struct fetching {
 	struct map seen;
 	git_oid *todo; /* commits to visit */
 	size_t count;
+	git_oid *trees; /* of the visited commits */
+	size_t tree_count;
 	size_t large; /* bytes of large trees */
-	bool checked; /* objects may be missing: 'git fetch --depth' leaves some out */
+	struct repo_beside beside;
+	bool overfull; /* the files beside the store in this commit are too large together */
+	bool checked;  /* objects may be missing: 'git fetch --depth' leaves some out */
 };
 
 static bool first_time(struct fetching *f, const git_oid *oid)
@@ -77,15 +81,29 @@ static void repo_copy_leave_out(struct fetching *f, const git_oid *oid, size_t s
 	*map_put(left_out, arena_copy(left_out->mem, key)) = kept;
 }
 
-/* A few bytes of a pack can inflate to gigabytes, and the pack builder holds them in memory. */
-static int take_file(struct fetching *f, const git_oid *oid, const char *name)
+/* Whether the file is small enough, also together with all others that are beside the store. */
+static bool repo_copy_fits(struct fetching *f, const git_tree_entry *entry, int depth, size_t size)
 {
+	if (size > (size_t)f->into->file_most)
+		return false;
+	if (!repo_is_beside(f->into, entry, depth))
+		return true;
+	if (f->overfull)
+		return false;
+	f->into->beside = repo_size_add(f->into->beside, size);
+	return f->into->beside <= repo_fetch_most(f->into);
+}
+
+/* A few bytes of a pack can inflate to gigabytes, and the pack builder holds them in memory. */
+static int take_file(struct fetching *f, const git_tree_entry *entry, int depth)
+{
+	const git_oid *oid = git_tree_entry_id(entry);
 	size_t size;
 
 	if (!first_time(f, oid))
 		return 0;
-	if (!repo_copy_size(f, oid, &size) || (int64_t)size <= f->into->file_most)
-		return repo_copy_take(f, oid, name);
+	if (!repo_copy_size(f, oid, &size) || repo_copy_fits(f, entry, depth, size))
+		return repo_copy_take(f, oid, git_tree_entry_name(entry));
 	repo_copy_leave_out(f, oid, size);
 	return 0;
 }
@@ -121,16 +139,35 @@ static int take_tree(struct fetching *f, const git_oid *oid, const char *name, i
 		if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
 			code = take_tree(f, id, name, depth + 1);
 		else if (git_tree_entry_type(entry) == GIT_OBJECT_BLOB)
-			code = take_file(f, id, name);
+			code = take_file(f, entry, depth);
 	}
 	git_tree_free(tree);
 	return code;
+}
+
+/* The tree of a commit; `overfull` makes the fetch leave its files out before any is inflated. */
+static int repo_copy_take_root(struct fetching *f, const git_oid *oid)
+{
+	git_tree *tree = NULL;
+	struct str name;
+
+	f->overfull = false;
+	if (f->into && !git_tree_lookup(&tree, f->from, oid))
+		f->overfull = repo_beside_sum(&f->beside, tree, &name) > (size_t)f->into->file_most;
+	git_tree_free(tree);
+	return take_tree(f, oid, "", 0);
 }
 
 static void add_commit(struct fetching *f, const git_oid *oid)
 {
 	f->todo = arena_room(&f->mem, f->todo, f->count, sizeof *f->todo);
 	f->todo[f->count++] = *oid;
+}
+
+static void repo_copy_add_tree(struct fetching *f, const git_oid *oid)
+{
+	f->trees = arena_room(&f->mem, f->trees, f->tree_count, sizeof *f->trees);
+	f->trees[f->tree_count++] = *oid;
 }
 
 /* Parses the header itself, because libgit2 refuses some commits that Git accepts. */
@@ -155,7 +192,7 @@ static int take_commit(struct fetching *f, const git_oid *oid)
 		if (line.n != GIT_OID_HEXSZ || git_oid_fromstrn(&other, line.p, line.n))
 			break;
 		if (tree)
-			code = take_tree(f, &other, "", 0);
+			repo_copy_add_tree(f, &other);
 		else
 			add_commit(f, &other);
 	}
@@ -210,6 +247,9 @@ static int repo_copy_collect(struct fetching *f, struct str commit, const struct
 		if (first_time(f, &oid))
 			code = take_commit(f, &oid);
 	}
+	/* the oldest first: what a later commit has too much leaves no older file out */
+	while (!code && f->tree_count)
+		code = repo_copy_take_root(f, &f->trees[--f->tree_count]);
 	return code;
 }
 
@@ -237,7 +277,10 @@ int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 		   const struct str *known, size_t count)
 {
 	struct fetching f = { .from = repo_git(there), .here = here->odb, .into = here };
-	int code = repo_copy_collect(&f, commit, known, count);
+	int code;
+
+	f.beside = (struct repo_beside){ .repo = there, .names = here, .sizes.mem = &f.mem };
+	code = repo_copy_collect(&f, commit, known, count);
 
 	if (!code)
 		code = write_pack(&f);

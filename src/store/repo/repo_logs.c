@@ -1,8 +1,10 @@
 /* The logs of machines: their objects, and their refs at the remote. */
 #include "store/repo/repo_logs.h"
 
+#include <git2/sys/odb_backend.h>
 #include <git2/sys/repository.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/system/fault.h"
 #include "base/system/file.h"
@@ -10,18 +12,57 @@
 #include "store/folder.h"
 #include "store/repo/repo_remote_parts.h"
 
+struct logs_checking {
+	struct call *c;
+	struct str folder;
+	enum err e;
+};
+
+static void logs_check_one(void *arg, struct str name)
+{
+	struct logs_checking *k = arg;
+
+	if (!k->e)
+		k->e = folder_check(k->c, path_join(&k->c->mem, k->folder, name), FOLDER_READ);
+}
+
+/* A folder of objects that leads elsewhere would be written to, and its files removed. */
+static enum err logs_check(struct call *c, struct str folder)
+{
+	struct logs_checking k = { .c = c, .folder = folder };
+	enum err e = folder_check(c, folder, FOLDER_READ);
+
+	if (e || (e = file_each(c, folder, logs_check_one, &k)))
+		return e;
+	return k.e;
+}
+
+/* Unlike git_odb_open(), without objects of the folders that `info/alternates` names. */
+static int logs_objects(struct call *c, struct str folder, git_odb **out)
+{
+	enum { LEVEL_DEFAULT = -1, FIRST = 2, SECOND = 1 };
+	const char *path = arena_cstr(&c->mem, folder);
+	git_odb_backend *loose = NULL, *packs = NULL;
+	int code = git_odb_new(out);
+
+	if (!code && !(code = git_odb_backend_loose(&loose, path, LEVEL_DEFAULT, 0, 0, 0)))
+		code = git_odb_add_backend(*out, loose, FIRST);
+	if (!code && !(code = git_odb_backend_pack(&packs, path)))
+		code = git_odb_add_backend(*out, packs, SECOND);
+	return code;
+}
+
 enum err logs_open(struct call *c, struct str gitdir, struct str folder, struct repo **out)
 {
-	struct str pack = path_join(&c->mem, folder, STR("pack"));
 	git_odb *apart = NULL;
 	enum err e;
 
-	if ((e = folder_check(c, folder, FOLDER_READ)) ||
-	    (e = folder_check(c, pack, FOLDER_READ)) || (e = file_make_dir(c, pack, 0700)) ||
+	umask(077); /* unlike the objects of a repository, these are never shared */
+	if ((e = logs_check(c, folder)) ||
+	    (e = file_make_dir(c, path_join(&c->mem, folder, STR("pack")), 0700)) ||
 	    (e = repo_open(c, gitdir, out)))
 		return e;
-	if (git_odb_open(&apart, arena_cstr(&c->mem, folder)) ||
-	    git_repository_set_odb((*out)->git, apart)) {
+	if (logs_objects(c, folder, &apart) || git_repository_set_odb((*out)->git, apart)) {
 		git_odb_free(apart);
 		repo_close(*out);
 		*out = NULL;
@@ -360,7 +401,7 @@ enum err logs_tidy(struct call *c, struct repo *r, struct str folder, const stru
 	if ((e = file_remove_tree(c, fresh)) ||
 	    (e = file_make_dir(c, path_join(&c->mem, fresh, STR("pack")), 0700)))
 		return e;
-	code = git_odb_open(&to, arena_cstr(&c->mem, fresh));
+	code = logs_objects(c, fresh, &to);
 	for (size_t i = 0; !code && i < count; i++)
 		if (repo_has(r, commits[i]))
 			code = repo_copy_objects(r->git, to, commits[i], NULL, 0, 0, &all);

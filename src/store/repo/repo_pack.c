@@ -1,3 +1,4 @@
+#include <git2/sys/odb_backend.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,50 +53,85 @@ struct str repo_objects(struct call *c, struct repo *r)
 	return path_join(&c->mem, str_of(git_repository_commondir(repo_git(r))), STR("objects"));
 }
 
-static void remove_loose(struct call *c, struct str dir, const git_oid *oid)
+/* The objects of one pack alone; close them with git_odb_free(). */
+static enum err pack_objects(struct call *c, struct repo *r, struct str pack, git_odb **out)
+{
+	struct str index = arena_fmt(&c->mem, STR_FMT "/pack/pack-" STR_FMT ".idx",
+				     STR_ARG(repo_objects(c, r)), STR_ARG(pack));
+	git_odb_backend *backend = NULL;
+
+	*out = NULL;
+	if (!git_odb_new(out) && !git_odb_backend_one_pack(&backend, arena_cstr(&c->mem, index)) &&
+	    !git_odb_add_backend(*out, backend, 1))
+		return ERR_OK;
+	git_odb_free(*out);
+	*out = NULL;
+	return repo_fail(c, ERR_INTERNAL_ERROR, "read", index);
+}
+
+/* Where loose objects are removed from, because a pack has them. */
+struct tidying {
+	struct call *c;
+	struct repo *r;
+	struct str dir;
+	git_odb *packed;
+};
+
+static void remove_loose(const struct tidying *t, const git_oid *oid)
 {
 	char name[GIT_OID_HEXSZ + 1];
 
+	if (!git_odb_exists(t->packed, oid))
+		return;
 	git_oid_tostr(name, sizeof name, oid);
 	fault_point();
-	file_remove(c, arena_fmt(&c->mem, STR_FMT "/%.2s/%s", STR_ARG(dir), name, name + 2));
-	call_forgive(c); /* a leftover object only takes up space */
+	file_remove(t->c,
+		    arena_fmt(&t->c->mem, STR_FMT "/%.2s/%s", STR_ARG(t->dir), name, name + 2));
+	call_forgive(t->c); /* a leftover object only takes up space */
 }
 
-static int tidy_commit(struct call *c, struct repo *r, struct str dir, const git_oid *oid)
+static int tidy_commit(const struct tidying *t, const git_oid *oid)
 {
 	git_commit *commit = NULL;
 	git_tree *tree = NULL;
-	int code = git_commit_lookup(&commit, repo_git(r), oid);
+	int code = git_commit_lookup(&commit, repo_git(t->r), oid);
 
 	if (!code)
 		code = git_commit_tree(&tree, commit);
 	for (size_t i = 0; !code && i < git_tree_entrycount(tree); i++)
-		remove_loose(c, dir, git_tree_entry_id(git_tree_entry_byindex(tree, i)));
+		remove_loose(t, git_tree_entry_id(git_tree_entry_byindex(tree, i)));
 	if (!code) {
-		remove_loose(c, dir, git_tree_id(tree));
-		remove_loose(c, dir, oid);
+		remove_loose(t, git_tree_id(tree));
+		remove_loose(t, oid);
 	}
 	git_tree_free(tree);
 	git_commit_free(commit);
 	return code;
 }
 
-/* Removes only objects that a pack has: the caller has just packed the same commits. */
-enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before)
+enum err repo_tidy(struct call *c, struct repo *r, struct str commit, struct str before,
+		   struct str pack)
 {
-	struct str dir = repo_objects(c, r);
+	struct tidying t = { .c = c, .r = r, .dir = repo_objects(c, r) };
 	git_revwalk *walk = NULL;
 	git_oid oid;
-	int code = repo_pack_walk_from(r, commit, before, &walk);
+	enum err e = pack_objects(c, r, pack, &t.packed);
+	int code = e ? 0 : repo_pack_walk_from(r, commit, before, &walk);
 
-	while (!code && !git_revwalk_next(&oid, walk))
-		code = tidy_commit(c, r, dir, &oid);
+	while (!e && !code && !git_revwalk_next(&oid, walk))
+		code = tidy_commit(&t, &oid);
 	git_revwalk_free(walk);
-	return code ? repo_pack_fail(c, commit) : ERR_OK;
+	git_odb_free(t.packed);
+	return code ? repo_pack_fail(c, commit) : e;
 }
 
-enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
+/* Stops at the first object that is not among the others. */
+static int is_elsewhere(const git_oid *oid, void *others)
+{
+	return git_odb_exists(others, oid) ? 0 : -1;
+}
+
+static enum err remove_pack(struct call *c, struct repo *r, struct str pack)
 {
 	/* the index first: without it, Git ignores the pack */
 	static const char *const parts[] = { "idx", "rev", "pack" };
@@ -108,6 +144,25 @@ enum err repo_drop_pack(struct call *c, struct repo *r, struct str pack)
 					     STR_ARG(dir), STR_ARG(pack), parts[i]));
 	}
 	return e;
+}
+
+enum err repo_replace_pack(struct call *c, struct repo *r, struct str old, struct str pack)
+{
+	git_odb *was = NULL, *is = NULL;
+	git_oid name;
+	bool whole = false;
+	enum err e;
+
+	if (!repo_oid_of(old, &name) || str_eq(old, pack))
+		return ERR_OK;
+	e = pack_objects(c, r, pack, &is);
+	if (!e && pack_objects(c, r, old, &was))
+		call_forgive(c); /* it is gone already */
+	else if (!e)
+		whole = !git_odb_foreach(was, is_elsewhere, is);
+	git_odb_free(was);
+	git_odb_free(is);
+	return whole ? remove_pack(c, r, old) : e;
 }
 
 /* --- temporary files of dead processes --- */

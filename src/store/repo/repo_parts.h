@@ -17,16 +17,21 @@ enum { REPO_HAVES = 2 };
  */
 static const size_t REPO_LARGE = (size_t)8 << 10, REPO_LARGE_MOST = (size_t)64 << 20;
 
+static const size_t REPO_TREE_MOST = (size_t)16 << 20;
+
 struct repo {
 	git_repository *git;
 	git_odb *odb;
 	int64_t file_most;
+	const char *const *known; /* names of the store's files */
+	size_t known_count;
 	git_odb_object **held; /* objects whose content is in use */
 	size_t held_count;
 	git_odb *own;                 /* the user's objects, while there is a quarantine; or NULL */
 	struct call *call;            /* the call that opened the quarantine */
 	struct str haves[REPO_HAVES]; /* commits that existed before the fetch; or absent */
 	struct map left_out; /* files and folders that a fetch did not copy; value: size_t */
+	size_t beside; /* bytes of the files beside the store that were found by a fetch from a folder */
 };
 
 struct str repo_hex(struct arena *mem, const git_oid *oid);
@@ -34,6 +39,42 @@ bool repo_oid_of(struct str name, git_oid *out); /* false: not a whole object id
 
 /* Git's objects folder. */
 struct str repo_objects(struct call *c, struct repo *r);
+
+/*
+ * Refuses a branch that libgit2 could not check out without writing through one of its links: trees
+ * that break the rules of Git, and names that are equal where case is ignored. Each tree is read
+ * once.
+ */
+enum err repo_layout_check(struct call *c, struct repo *r, const git_reference *branch);
+
+/* --- files beside the store --- */
+
+/* Is this entry of a commit something else than a file of the store? 0: it is not in a folder. */
+bool repo_is_beside(const struct repo *r, const git_tree_entry *entry, int depth);
+
+/*
+ * The limit for the files beside the store that one fetch brings. It is twice that of one commit: if
+ * two clones put files there, the history has those of both.
+ */
+size_t repo_fetch_most(const struct repo *r);
+
+/* Is the object in the quarantine, or left out by the fetch? */
+bool repo_was_fetched(const struct repo *r, const git_oid *oid);
+
+/* Measures files and folders, each object once. */
+struct repo_beside {
+	struct repo *repo;        /* has the objects */
+	const struct repo *names; /* has the names of the store's files */
+	struct map sizes;         /* value: size_t */
+	size_t large; /* bytes of large folders; those beyond the limit count as empty */
+};
+
+/* The size of a file, or of all files in a folder. */
+size_t repo_beside_size(struct repo_beside *b, const git_tree_entry *entry);
+
+/* The size of all files beside the store in the tree of a commit; `name`: the largest entry. */
+size_t repo_beside_sum(struct repo_beside *b, const git_tree *tree, struct str *name);
+size_t repo_size_add(size_t a, size_t b); /* at most SIZE_MAX */
 
 /* Opens the quarantine: objects are written there until repo_quarantine_admit() or repo_quarantine_drop(). */
 enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES]);
@@ -48,8 +89,8 @@ void repo_show_all(git_repository *git, git_refdb *before);
 
 /*
  * Copies the objects of a commit in another folder that are missing here. Stops at the commits in
- * `known`, which are complete here. Files and folders that are too large are left out;
- * repo_check() reports them.
+ * `known`, which are complete here. Files and folders that are too large, alone or together, are
+ * left out; repo_check() reports them.
  */
 int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 		   const struct str *known, size_t count);

@@ -53,6 +53,7 @@ enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str 
 	for (size_t i = 0; i < REPO_HAVES; i++)
 		r->haves[i] = haves[i];
 	r->left_out = (struct map){ .mem = &c->mem };
+	r->beside = 0;
 	r->own = r->odb;
 	r->odb = apart;
 	r->call = c;

@@ -65,6 +65,14 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	return ERR_OK;
 }
 
+enum err remote_missing(struct call *c, const struct remote *m, const char *advice)
+{
+	call_fail(c, ERR_SYNC_FAILED, "this repository has no Git remote '" STR_FMT "'",
+		  STR_ARG(m->name));
+	return call_step(c, "%s: git remote add " STR_FMT " URL", advice,
+			 STR_ARG(spawn_word(&c->mem, m->name)));
+}
+
 bool remote_is_folder(struct call *c, const struct remote *m)
 {
 	const char *address = arena_cstr(&c->mem, m->address);
@@ -186,7 +194,7 @@ static enum err repo_remote_too_large(struct call *c, struct remote *m, struct s
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url),
 		  STR_ARG(remote_shown(c, m, fault->why)));
 	return call_step(c,
-			 "Your own work is safe. If a file of that size is expected, run 'bd "
+			 "Your own work is safe. If that size is expected, run 'bd "
 			 "config set sync.max_file " STR_FMT
 			 "'. If not, run 'bd repair --apply' to leave that commit out.",
 			 STR_ARG(number_size(&c->mem, (int64_t)fault->size)));

@@ -36,6 +36,9 @@ struct remote {
 /* `url` is absent if there is no such remote. */
 enum err remote_open(struct call *c, struct repo *r, struct str name, struct remote *out);
 
+/* SYNC_FAILED: there is no such remote. The hint is `advice`, and the command that adds it. */
+enum err remote_missing(struct call *c, const struct remote *m, const char *advice);
+
 /* Is the remote's address a local path, whether or not it exists? */
 bool remote_is_folder(struct call *c, const struct remote *m);
 

@@ -1,0 +1,190 @@
+/*
+ * Whether a tree can be checked out with libgit2, which follows the links that it has made: where a
+ * link and a folder have the same name, it writes the links of that folder through the first one,
+ * to any place. Git itself does not, so a clone of such a tree succeeds.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/system/path.h"
+#include "store/repo/repo_fsck.h"
+#include "store/repo/repo_parts.h"
+
+struct repo_layout {
+	struct call *c;
+	struct repo *repo;
+	struct map trees; /* those already checked; value: NULL if there is no link below */
+};
+
+/* A folder, and the way to it. */
+struct repo_layout_folder {
+	const struct repo_layout_folder *up;
+	const char *name;
+	int depth;
+	size_t bytes; /* of its tree and of those above it, which are in memory */
+};
+
+enum repo_layout_kind { LAYOUT_FILE = 0, LAYOUT_FOLDER = 1, LAYOUT_LINKS = 2 };
+
+struct repo_layout_name {
+	const char *name;
+	unsigned kind; /* several of enum repo_layout_kind */
+};
+
+/* The end of the path, if it is longer than any that could be opened. */
+static struct str repo_layout_path(struct arena *mem, const struct repo_layout_folder *f)
+{
+	struct str path = str_of(f->name);
+
+	for (; f->depth > 1 && path.n < PATH_MAX; f = f->up)
+		path = path_join(mem, str_of(f->up->name), path);
+	return path;
+}
+
+static enum err repo_layout_refuse(struct repo_layout *l, const struct repo_layout_folder *f,
+				   const char *why)
+{
+	call_fail(l->c, ERR_UNSAFE_PATH, "the folder '" STR_FMT "' of the commit %s",
+		  STR_ARG(repo_layout_path(&l->c->mem, f)), why);
+	return call_step(l->c, "List the faults of the repository with 'git fsck'. Git can make a "
+			       "worktree of it: git worktree add FOLDER");
+}
+
+/* libgit2 accepts trees that break the rules of Git, so their bytes are checked, too. */
+static enum err repo_layout_read(struct repo_layout *l, const git_oid *oid,
+				 struct repo_layout_folder *f, git_tree **out)
+{
+	git_odb_object *object = NULL;
+	struct arena scratch = { 0 };
+	const char *fault = NULL;
+	git_object_t type;
+	size_t size = 0;
+	int code = git_odb_read_header(&size, &type, l->repo->odb, oid);
+
+	f->bytes += size;
+	if (f->depth > REPO_DEPTH)
+		return repo_layout_refuse(l, f, "is nested too deep");
+	if (f->bytes > REPO_TREE_MOST)
+		return repo_layout_refuse(l, f, "has too many names");
+	if (!code && !(code = git_odb_read(&object, l->repo->odb, oid)))
+		fault = repo_fsck_tree(&scratch, (struct str){ git_odb_object_data(object),
+							       git_odb_object_size(object) });
+	git_odb_object_free(object);
+	arena_release(&scratch);
+	if (fault)
+		return repo_layout_refuse(l, f, fault);
+	return code || git_tree_lookup(out, l->repo->git, oid) ?
+		       repo_fail(l->c, ERR_DAMAGED, "read the folder",
+				 repo_layout_path(&l->c->mem, f)) :
+		       ERR_OK;
+}
+
+static struct str repo_layout_key(const git_oid *oid)
+{
+	return (struct str){ (const char *)oid->id, GIT_OID_RAWSZ };
+}
+
+/* A folder has been checked already. */
+static unsigned repo_layout_kind(const struct repo_layout *l, const git_tree_entry *entry)
+{
+	void **at;
+
+	if (git_tree_entry_type(entry) != GIT_OBJECT_TREE)
+		return S_ISLNK(git_tree_entry_filemode_raw(entry)) ? LAYOUT_LINKS : LAYOUT_FILE;
+	at = map_find(&l->trees, repo_layout_key(git_tree_entry_id(entry)));
+	return LAYOUT_FOLDER | (at && *at ? LAYOUT_LINKS : 0);
+}
+
+static int repo_layout_cmp(const void *a, const void *b)
+{
+	return strcasecmp(((const struct repo_layout_name *)a)->name,
+			  ((const struct repo_layout_name *)b)->name);
+}
+
+/*
+ * Many file systems take names for the same that differ only in case. That matters where one of
+ * them is a folder, and one a link or a folder with links.
+ */
+static enum err repo_layout_check_names(struct repo_layout *l, const struct repo_layout_folder *f,
+					const git_tree *tree)
+{
+	size_t most = git_tree_entrycount(tree), count = 0;
+	struct arena scratch = { 0 };
+	struct repo_layout_name *names = arena_array(&scratch, most, sizeof *names);
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; i < most; i++) {
+		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
+		unsigned kind = repo_layout_kind(l, entry);
+
+		if (kind)
+			names[count++] =
+				(struct repo_layout_name){ git_tree_entry_name(entry), kind };
+	}
+	qsort(names, count, sizeof *names, repo_layout_cmp);
+	for (size_t i = 1; !e && i < count; i++) {
+		if (repo_layout_cmp(&names[i - 1], &names[i]))
+			continue;
+		names[i].kind |= names[i - 1].kind;
+		if (names[i].kind == (LAYOUT_FOLDER | LAYOUT_LINKS))
+			e = repo_layout_refuse(
+				l, f,
+				arena_fmt(&scratch,
+					  "has a link and a folder that are one where "
+					  "case is ignored, '%s' and '%s'",
+					  names[i - 1].name, names[i].name)
+					.p);
+	}
+	arena_release(&scratch);
+	return e;
+}
+
+/* `links`: is there a link in the folder, or below? */
+static enum err repo_layout_walk(struct repo_layout *l, const git_oid *oid,
+				 struct repo_layout_folder f, bool *links)
+{
+	void **known = map_find(&l->trees, repo_layout_key(oid));
+	git_tree *tree = NULL;
+	enum err e = ERR_OK;
+
+	*links = known && *known;
+	if (known || (e = repo_layout_read(l, oid, &f, &tree)))
+		return e;
+	for (size_t i = 0; !e && i < git_tree_entrycount(tree); i++) {
+		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
+		const char *name = git_tree_entry_name(entry);
+		struct repo_layout_folder inner = { &f, name, f.depth + 1, f.bytes };
+		bool below = repo_layout_kind(l, entry) & LAYOUT_LINKS;
+
+		if (strchr(name, '/'))
+			e = repo_layout_refuse(l, &f, "has a name that contains a slash");
+		else if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
+			e = repo_layout_walk(l, git_tree_entry_id(entry), inner, &below);
+		*links = *links || below;
+	}
+	if (!e && *links)
+		e = repo_layout_check_names(l, &f, tree);
+	git_tree_free(tree);
+	*map_put(&l->trees, arena_copy(l->trees.mem, repo_layout_key(oid))) = *links ? l : NULL;
+	return e;
+}
+
+enum err repo_layout_check(struct call *c, struct repo *r, const git_reference *branch)
+{
+	struct arena mem = { 0 };
+	struct repo_layout l = { c, r, { .mem = &mem } };
+	struct repo_layout_folder root = { .name = "." };
+	git_object *commit = NULL;
+	bool links;
+	enum err e = git_reference_peel(&commit, branch, GIT_OBJECT_COMMIT) ?
+			     repo_fail(c, ERR_DAMAGED, "read the branch",
+				       str_of(git_reference_shorthand(branch))) :
+			     repo_layout_walk(&l, git_commit_tree_id((git_commit *)commit), root,
+					      &links);
+
+	git_object_free(commit);
+	arena_release(&mem);
+	return e;
+}
