@@ -11,6 +11,7 @@
 #include "beads/graph.h"
 #include "beads/model/limits.h"
 #include "beads/model/line.h"
+#include "beads/model/snapshot.h"
 #include "beads/model/state.h"
 #include "beads/model/visits.h"
 #include "beads/public.h"
@@ -167,12 +168,14 @@ struct meeting {
 	struct call *c;
 	struct cache *cache;
 	struct state *state;
-	struct map before;  /* by id: struct before */
-	struct map edges;   /* by key: struct edge_row */
-	struct map recount; /* ids */
+	struct map before;   /* by id: struct before */
+	struct map edges;    /* by key: struct edge_row */
+	struct map recount;  /* ids */
+	struct map climbers; /* ids of beads with a parent edge that appears or disappears */
 	struct visits visits;
 	bool writes; /* the change is not in the journal yet, so it may still be refused */
 	enum apply_writer writer;
+	struct arena scratch; /* for one line or one bead */
 };
 
 static enum err apply_refuse_line(struct call *c, struct str why)
@@ -180,13 +183,16 @@ static enum err apply_refuse_line(struct call *c, struct str why)
 	return call_fail(c, ERR_DAMAGED, "the cache has an invalid line: " STR_FMT, STR_ARG(why));
 }
 
-static enum err apply_read_line(struct meeting *m, struct str line,
-				bool (*read)(struct state *, const struct value *, struct str *))
+static enum err apply_read_line(struct meeting *m, enum snapshot_file file, struct str line)
 {
-	const struct value *v = value_read(&m->c->mem, line);
 	struct str why = STR("not JSON");
+	const struct value *v;
 
-	return v && read(m->state, v, &why) ? ERR_OK : apply_refuse_line(m->c, why);
+	arena_reset(&m->scratch);
+	v = value_read(&m->scratch, line);
+	return v && snapshot_keep(m->state, &m->scratch, file, v, &why) ?
+		       ERR_OK :
+		       apply_refuse_line(m->c, why);
 }
 
 static enum err apply_load_edges_of(struct meeting *m, struct str id)
@@ -202,7 +208,7 @@ static enum err apply_load_edges_of(struct meeting *m, struct str id)
 		if (*at)
 			continue;
 		*at = row;
-		e = apply_read_line(m, row->line, state_read_edge);
+		e = apply_read_line(m, FILE_DEPS, row->line);
 	}
 	return e;
 }
@@ -216,10 +222,9 @@ static enum err apply_load_id(struct meeting *m, struct str id)
 	if ((e = cache_find_bead(m->c, m->cache, id, &before->row)) ||
 	    (e = cache_find_tombstone(m->c, m->cache, id, &before->tombstone)))
 		return e;
-	if (before->tombstone.p &&
-	    (e = apply_read_line(m, before->tombstone, state_read_tombstone)))
+	if (before->tombstone.p && (e = apply_read_line(m, FILE_TOMBSTONES, before->tombstone)))
 		return e;
-	return before->row ? apply_read_line(m, before->row->line, state_read_bead) : ERR_OK;
+	return before->row ? apply_read_line(m, FILE_STATE, before->row->line) : ERR_OK;
 }
 
 /* Loads the bead of an id. If another lineage takes that id, the id to which one of the two has to
@@ -298,7 +303,7 @@ static enum err apply_load_joined_edges(struct meeting *m)
 			continue;
 		e = cache_find_edge(m->c, m->cache, edge->from, edge->to, edge->kind, &line);
 		if (!e && line.p)
-			e = apply_read_line(m, line, state_read_edge);
+			e = apply_read_line(m, FILE_DEPS, line);
 	}
 	return e;
 }
@@ -311,7 +316,7 @@ static void apply_touch(struct meeting *m, struct str id)
 /* The row before the change, with the labels and the search text, which are not columns. */
 static struct bead_row *apply_old_row(struct meeting *m, struct bead_row *row)
 {
-	struct arena *mem = &m->c->mem;
+	struct arena *mem = &m->scratch;
 	struct bead old;
 	struct str why;
 
@@ -322,36 +327,86 @@ static struct bead_row *apply_old_row(struct meeting *m, struct bead_row *row)
 	return row;
 }
 
-/* If a bead is its own ancestor, all beads of that cycle have to be counted again. */
-static enum err apply_touch_circle(struct meeting *m, struct str id)
-{
-	struct map ancestors = { .mem = &m->c->mem };
-	enum err e = graph_reach(m->c, m->cache, id, EDGE_PARENT, &ancestors);
-
-	for (size_t i = 0; !e && map_find(&ancestors, id) && i < ancestors.count; i++)
-		apply_touch(m, ancestors.entry[i].key);
-	return e;
-}
-
-/* The other ends of its edges have to be counted again. If the bead appears or disappears, so does
- * every cycle that it is in. */
-static enum err apply_touch_around(struct meeting *m, struct str id, bool circles)
+/* The other ends of its edges have to be counted again. */
+static enum err apply_touch_around(struct meeting *m, struct str id)
 {
 	struct edge_row *row;
-	bool parents = false;
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
 
 	for (; !e && row; row = row->next) {
 		apply_touch(m, row->from);
 		apply_touch(m, row->to);
-		parents = parents || (str_eq(row->from, id) && edge_is(row->kind, EDGE_PARENT));
 	}
-	return !e && circles && parents ? apply_touch_circle(m, id) : e;
+	return e;
+}
+
+/* --- cycles of parents --- */
+
+static void apply_find_climber(struct meeting *m, struct str from, struct str kind)
+{
+	if (edge_is(kind, EDGE_PARENT))
+		map_put(&m->climbers, from);
+}
+
+/*
+ * Every cycle that appears or disappears with this change goes through a bead that does, or from
+ * which a parent edge does.
+ */
+static void apply_find_climbers(struct meeting *m)
+{
+	const struct map *slots = &m->state->slots, *edges = &m->state->edges;
+
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct slot *slot = slots->entry[i].value;
+		void **at = map_find(&m->before, slot->id);
+		const struct before *before = at ? *at : NULL;
+
+		if (slot_visible(slot) != (before && before->row))
+			map_put(&m->climbers, slot->id);
+	}
+	for (size_t i = 0; i < m->edges.count; i++) {
+		const struct edge_row *old = m->edges.entry[i].value;
+
+		apply_find_climber(m, old->from, old->kind);
+	}
+	for (size_t i = 0; i < edges->count; i++) {
+		const struct edge *now = edges->entry[i].value;
+
+		apply_find_climber(m, now->from, now->kind);
+	}
+}
+
+/*
+ * Finds the cycles of parents as the cache has them, before and after the change: their beads have
+ * to be counted again. A bead that is nobody's parent is in none, so most changes read no ancestor.
+ */
+static enum err apply_touch_circles(struct meeting *m)
+{
+	struct call part = call_part(m->c);
+	struct map seen = { .mem = &part.mem };
+	struct edge_row *edges = NULL;
+	struct str *ids;
+	size_t count;
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < m->climbers.count; i++) {
+		struct str id = m->climbers.entry[i].key;
+		bool parent;
+
+		if (!(e = query_is_target(&part, m->cache, id, EDGE_PARENT, &parent)) && parent)
+			map_put(&seen, id);
+	}
+	if (!e && !(e = graph_climb(&part, m->cache, &seen, &edges))) {
+		ids = graph_circles(&part.mem, edges, &count);
+		for (size_t i = 0; i < count; i++)
+			apply_touch(m, arena_copy(&m->c->mem, ids[i]));
+	}
+	return call_part_end(m->c, &part, e);
 }
 
 static enum err apply_put_tombstone(struct meeting *m, const struct slot *slot, struct str before)
 {
-	struct str line = slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) : STR_NONE;
+	struct str line = slot_has_tombstone(slot) ? tombstone_text(&m->scratch, slot) : STR_NONE;
 
 	if (str_eq(line, before))
 		return ERR_OK;
@@ -386,7 +441,7 @@ static enum err apply_check_growth(struct meeting *m, const struct slot *slot,
 				 .copied = m->writer == APPLY_REPAIR };
 	struct excess excess;
 
-	return !m->writes || limits_allow(&m->c->mem, &growth, &excess) ?
+	return !m->writes || limits_allow(&m->scratch, &growth, &excess) ?
 		       ERR_OK :
 		       apply_refuse_growth(m->c, slot->id, &growth, &excess);
 }
@@ -396,34 +451,34 @@ static enum err apply_put_slot(struct meeting *m, const struct slot *slot, int64
 	static const struct before nothing;
 	void **at = map_find(&m->before, slot->id);
 	const struct before *before = at ? *at : &nothing;
-	struct bead_row *old = apply_old_row(m, before->row);
+	struct bead_row *old;
 	enum err e = ERR_OK;
+
+	arena_reset(&m->scratch);
+	old = apply_old_row(m, before->row);
 
 	*added += !old && !before->tombstone.p;
 	if (slot_visible(slot)) {
-		struct bead_row row = apply_row(&m->c->mem, slot->bead);
+		struct bead_row row = apply_row(&m->scratch, slot->bead);
 
-		row.hash = public_hash(&m->c->mem, row.line);
+		row.hash = public_hash(&m->scratch, row.line);
 		if ((!old || !str_eq(row.line, old->line)) &&
 		    !(e = apply_check_growth(m, slot, before, row.line)))
 			e = cache_put_bead(m->c, m->cache, &row, old);
 		if (!e && (!old || (old->status == BEAD_CLOSED) != (row.status == BEAD_CLOSED)))
-			e = apply_touch_around(m, slot->id, !old);
-	} else if (old && !(e = apply_touch_around(m, slot->id, true))) {
+			e = apply_touch_around(m, slot->id);
+	} else if (old && !(e = apply_touch_around(m, slot->id))) {
 		e = cache_drop_bead(m->c, m->cache, old);
 	}
 	return e ? e : apply_put_tombstone(m, slot, before->tombstone);
 }
 
-static enum err apply_touch_ends(struct meeting *m, const struct edge_row *row)
+static void apply_touch_ends(struct meeting *m, const struct edge_row *row)
 {
 	apply_touch(m, row->from);
 	apply_touch(m, row->to);
-	return edge_is(row->kind, EDGE_PARENT) ? apply_touch_circle(m, row->from) : ERR_OK;
 }
 
-/* A cycle can only be found while it exists: before an edge is removed, and after an edge was
- * added. */
 static enum err apply_put_edges(struct meeting *m)
 {
 	enum err e = ERR_OK;
@@ -431,15 +486,18 @@ static enum err apply_put_edges(struct meeting *m)
 	for (size_t i = 0; !e && i < m->edges.count; i++) {
 		struct edge_row *old = m->edges.entry[i].value;
 
-		if (!map_find(&m->state->edges, m->edges.entry[i].key) &&
-		    !(e = apply_touch_ends(m, old)))
-			e = cache_drop_edge(m->c, m->cache, old);
+		if (map_find(&m->state->edges, m->edges.entry[i].key))
+			continue;
+		apply_touch_ends(m, old);
+		e = cache_drop_edge(m->c, m->cache, old);
 	}
 	for (size_t i = 0; !e && i < m->state->edges.count; i++) {
-		struct edge_row row = apply_edge_row(&m->c->mem, m->state->edges.entry[i].value);
+		struct edge_row row;
 
-		if (!(e = apply_touch_ends(m, &row)) && !(e = cache_put_edge(m->c, m->cache, &row)))
-			e = apply_touch_ends(m, &row);
+		arena_reset(&m->scratch);
+		row = apply_edge_row(&m->scratch, m->state->edges.entry[i].value);
+		apply_touch_ends(m, &row);
+		e = cache_put_edge(m->c, m->cache, &row);
 	}
 	return e;
 }
@@ -450,16 +508,19 @@ static enum err apply_join(struct meeting *m, const struct state *change, int64_
 	enum err e;
 
 	m->state = state_new(mem);
-	m->before.mem = m->edges.mem = m->recount.mem = mem;
+	m->before.mem = m->edges.mem = m->recount.mem = m->climbers.mem = mem;
 	m->visits = visits_new(mem);
 	if ((e = apply_load_change(m, change)))
 		return e;
 	state_add(m->state, change);
-	e = apply_load_joined_edges(m);
+	if ((e = apply_load_joined_edges(m)))
+		return e;
+	apply_find_climbers(m);
+	e = apply_touch_circles(m);
 	for (size_t i = 0; !e && i < m->state->slots.count; i++)
 		e = apply_put_slot(m, m->state->slots.entry[i].value, added);
-	if (!e)
-		e = apply_put_edges(m);
+	if (!e && !(e = apply_put_edges(m)))
+		e = apply_touch_circles(m);
 	return e ? e : counts_update(m->c, m->cache, &m->recount);
 }
 
@@ -467,14 +528,18 @@ enum err apply_change(struct call *c, struct cache *cache, const struct state *c
 		      int64_t *added)
 {
 	struct meeting m = { .c = c, .cache = cache };
+	enum err e = apply_join(&m, change, added);
 
-	return apply_join(&m, change, added);
+	arena_release(&m.scratch);
+	return e;
 }
 
 enum err apply_write(struct call *c, struct cache *cache, const struct state *change,
 		     enum apply_writer writer, int64_t *added)
 {
 	struct meeting m = { .c = c, .cache = cache, .writes = true, .writer = writer };
+	enum err e = apply_join(&m, change, added);
 
-	return apply_join(&m, change, added);
+	arena_release(&m.scratch);
+	return e;
 }

@@ -50,11 +50,12 @@ static void autosync_note(struct call *c, struct str home, enum err e, bool push
 		s.not_before_ms = now + autosync_pause(s.failures++);
 		s.code = str_of(err_code(e, DIALECT_BEADS));
 		s.message = failed.message;
+		s.step = failed.step;
 	} else {
 		s.failures = s.not_before_ms = 0;
 		s.succeeded_ms = now;
 		s.pushed_ms = pushes ? now : s.pushed_ms;
-		s.code = s.message = STR_NONE;
+		s.code = s.message = s.step = STR_NONE;
 	}
 	sync_state_write(c, home, &s);
 	call_restore(c, &failed); /* an unwritten sync.json must not hide the sync's error */

@@ -13,14 +13,17 @@
 
 enum err beads_encode_record(struct call *c, const struct record *r, struct str *json)
 {
-	struct record again = { .change = state_new(&c->mem) };
+	struct arena scratch = { 0 };
+	struct record again = { .change = state_new(&scratch) };
 	struct str why;
+	enum err e = ERR_OK;
 
 	*json = record_encode(c, r);
-	return record_decode(*json, &again, &why) ?
-		       ERR_OK :
-		       call_fail(c, ERR_INVALID_INPUT,
-				 "this change could not be read back: " STR_FMT, STR_ARG(why));
+	if (!record_decode(*json, &again, &why))
+		e = call_fail(c, ERR_INVALID_INPUT, "this change could not be read back: " STR_FMT,
+			      STR_ARG(why));
+	arena_release(&scratch);
+	return e;
 }
 
 /* --- receipts --- */

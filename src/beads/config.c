@@ -92,12 +92,13 @@ static bool config_is_ref(struct str value)
 	       value.p[value.n - 1] != '.' && !str_ends(value, STR(".lock"));
 }
 
-/* The name of a remote, not a URL: a URL may have a password, which belongs into Git's
- * configuration. */
+/* The name of a remote, without what Git refuses in names, or a shell does not take literally. Not a
+ * URL: a URL may have a password, which belongs into Git's configuration. */
 static bool config_is_remote(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++)
-		if ((unsigned char)value.p[i] <= ' ' || value.p[i] == ':')
+		if ((unsigned char)value.p[i] <= ' ' ||
+		    strchr(":~^?*[\\\x7f$`\"'(){}<>|&;!#", value.p[i]))
 			return false;
 	return value.n && value.p[0] != '-';
 }

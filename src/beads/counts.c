@@ -91,59 +91,42 @@ struct map counts_of_state(struct arena *mem, const struct state *s)
 
 /* --- some beads --- */
 
-static enum err counts_read(struct call *c, struct cache *cache, struct bead_row *row)
+/* `parent`: it is the parent of a bead. */
+static enum err counts_read(struct call *c, struct cache *cache, struct bead_row *row, bool *parent)
 {
 	struct buf waits = { .mem = &c->mem };
 	struct edge_end *out, *in;
 	enum err e;
 
+	*parent = false;
 	if ((e = query_ends(c, cache, row->id, SIDE_OUT, &out)) ||
 	    (e = query_ends(c, cache, row->id, SIDE_IN, &in)))
 		return e;
 	for (; out; out = out->next)
 		counts_add_out(row, &waits, out);
-	for (; in; in = in->next)
+	for (; in; in = in->next) {
 		counts_add_in(row, in);
-	return ERR_OK;
-}
-
-/* Reads each edge once, however many of the beads have the same ancestors. */
-static enum err counts_read_ancestors(struct call *c, struct cache *cache, struct map *seen,
-				      struct edge_row **parents)
-{
-	for (size_t i = 0; i < seen->count; i++) {
-		struct str *to, from = seen->entry[i].key;
-		size_t count;
-		enum err e = query_targets(c, cache, from, EDGE_PARENT, &to, &count);
-
-		if (e)
-			return e;
-		for (size_t k = 0; k < count; k++) {
-			struct edge_row *row = arena_new(&c->mem, struct edge_row);
-
-			*row = (struct edge_row){ .from = from, .to = to[k], .next = *parents };
-			*parents = row;
-			map_put(seen, to[k]);
-		}
+		*parent = *parent || edge_is(in->kind, EDGE_PARENT);
 	}
 	return ERR_OK;
 }
 
 enum err counts_update(struct call *c, struct cache *cache, const struct map *ids)
 {
-	struct map counts = { .mem = &c->mem }, with_parent = { .mem = &c->mem };
+	struct map counts = { .mem = &c->mem }, between = { .mem = &c->mem };
 	struct edge_row *parents = NULL;
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < ids->count; i++) {
 		struct bead_row *row = counts_row(&counts, ids->entry[i].key);
+		bool parent;
 
 		row->id = ids->entry[i].key;
-		e = counts_read(c, cache, row);
-		if (row->parent.p)
-			map_put(&with_parent, row->id);
+		e = counts_read(c, cache, row, &parent);
+		if (row->parent.p && parent) /* no other bead can be in a cycle */
+			map_put(&between, row->id);
 	}
-	if (e || (e = counts_read_ancestors(c, cache, &with_parent, &parents)))
+	if (e || (e = graph_climb(c, cache, &between, &parents)))
 		return e;
 	counts_add_circles(&counts, parents);
 	for (size_t i = 0; !e && i < ids->count; i++)

@@ -9,8 +9,7 @@
 
 void draft_need(struct call *c, struct draft *d, struct str kind, struct str id)
 {
-	d->needs = arena_grow(&c->mem, d->needs, d->need_count * sizeof *d->needs,
-			      (d->need_count + 1) * sizeof *d->needs);
+	d->needs = arena_room(&c->mem, d->needs, d->need_count, sizeof *d->needs);
 	d->needs[d->need_count++] = (struct need){ kind, id };
 }
 

@@ -192,6 +192,7 @@ void edit_unbury(struct edit *e, struct state *change, struct mark deleted)
 {
 	edit_after(e, deleted);
 	edit_touch(e, REG_STATUS);
+	state_put_bead(change, &e->now); /* the store may have removed the tombstone */
 	state_put_bead(change, &e->change);
 }
 

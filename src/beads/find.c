@@ -5,6 +5,8 @@
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "beads/config.h"
+#include "beads/git_process.h"
 #include "beads/model/state.h"
 #include "store/db/bead_query.h"
 
@@ -147,6 +149,30 @@ static enum err find_refuse_present(struct call *c, struct str id)
 	return call_step(c, "Run 'bd deleted' to list the deleted beads.");
 }
 
+/* A bead whose tombstone was removed because it was old: published commits still have it. */
+static enum err find_removed(struct call *c, struct beads *b, struct str id, struct str *line)
+{
+	struct git_process h = { .words = { "tombstone", arena_cstr(&c->mem, b->repo.common),
+					    "--ref", NULL, "--id", arena_cstr(&c->mem, id) } };
+	struct str ref;
+	enum err e = config_get(c, b->home, CONFIG_SYNC_REF, &ref);
+
+	if (e)
+		return e;
+	h.words[3] = arena_cstr(&c->mem, ref);
+	if ((e = git_process_run(c, &h)) == ERR_NOT_FOUND) {
+		call_fail(c, ERR_NOT_FOUND, "there is no deleted bead '" STR_FMT "'", STR_ARG(id));
+		return call_step(c, "Run 'bd deleted' to list the deleted beads.");
+	}
+	*line = h.reply;
+	if (!e)
+		call_warn(c,
+			  "the deletion of '" STR_FMT "' was old and had been removed, with the "
+			  "bead's dependencies; 'bd history " STR_FMT "' shows what is known",
+			  STR_ARG(id), STR_ARG(id));
+	return e;
+}
+
 enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
 		     struct str *line)
 {
@@ -164,11 +190,8 @@ enum err find_buried(struct call *c, struct beads *b, struct str text, struct st
 		return e;
 	if (count > 1)
 		return find_ambiguous(c, text, ids, count);
-	if (!count) {
-		call_fail(c, ERR_NOT_FOUND, "there is no deleted bead '" STR_FMT "'",
-			  STR_ARG(text));
-		return call_step(c, "Run 'bd deleted' to list the deleted beads.");
-	}
+	if (!count)
+		return find_removed(c, b, text, line);
 	*id = ids[0];
 	return cache_find_tombstone(c, &b->cache, ids[0], line);
 }

@@ -16,7 +16,8 @@ struct str find_brief(struct str prefix, struct str id);
 enum err find_beads(struct call *c, struct beads *b, const struct str *texts, size_t count,
 		    struct bead_row **out);
 
-/* A bead that was deleted, with its tombstone's line. */
+/* A bead that was deleted, with its tombstone's line; if the tombstone was removed because it was
+ * old, that of the last commit that had it, and a warning. */
 enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
 		     struct str *line);
 

@@ -7,8 +7,13 @@
 
 /* --- the beads that a bead leads to --- */
 
-enum err graph_reach(struct call *c, struct cache *cache, struct str from, enum edge_kind kind,
-		     struct map *seen)
+/*
+ * The beads that `from` leads to along edges of one kind, however indirectly; `from` is among them
+ * only if it leads to itself. The value of an id is the number of the entry that led to it, plus
+ * one; NULL is `from`.
+ */
+static enum err graph_reach(struct call *c, struct cache *cache, struct str from,
+			    enum edge_kind kind, struct map *seen)
 {
 	for (size_t i = 0; i <= seen->count; i++) {
 		struct str *ids, at = i ? seen->entry[i - 1].key : from;
@@ -63,6 +68,7 @@ enum err graph_check(struct call *c, struct beads *b, struct str from, struct st
 {
 	struct map seen = { .mem = &c->mem };
 	int known = names_exact(&edge_kinds, kind);
+	bool entered;
 	enum err e;
 
 	if (str_eq(from, to))
@@ -70,6 +76,9 @@ enum err graph_check(struct call *c, struct beads *b, struct str from, struct st
 				 STR_ARG(from));
 	if (known != EDGE_BLOCKS && known != EDGE_PARENT)
 		return ERR_OK;
+	/* most beads that get a dependency have no dependents yet, so no way leads back to them */
+	if ((e = query_is_target(c, &b->cache, from, (enum edge_kind)known, &entered)) || !entered)
+		return e;
 	if ((e = graph_reach(c, &b->cache, to, (enum edge_kind)known, &seen)))
 		return e;
 	return map_find(&seen, from) ? graph_refuse_cycle(c, &seen, from, to) : ERR_OK;
@@ -286,6 +295,26 @@ enum err graph_cycles_of(struct call *c, struct cache *cache, struct cycle **out
 }
 
 /* --- which beads are part of themselves --- */
+
+enum err graph_climb(struct call *c, struct cache *cache, struct map *seen, struct edge_row **edges)
+{
+	for (size_t i = 0; i < seen->count; i++) {
+		struct str *to, from = seen->entry[i].key;
+		size_t count;
+		enum err e = query_targets(c, cache, from, EDGE_PARENT, &to, &count);
+
+		if (e)
+			return e;
+		for (size_t k = 0; k < count; k++) {
+			struct edge_row *row = arena_new(&c->mem, struct edge_row);
+
+			*row = (struct edge_row){ .from = from, .to = to[k], .next = *edges };
+			*edges = row;
+			map_put(seen, to[k]);
+		}
+	}
+	return ERR_OK;
+}
 
 /* Tarjan's strongly connected components, without recursion, because chains can be long. */
 struct graph_walk {

@@ -6,19 +6,12 @@
 #include "store/db/bead_query.h"
 
 /*
- * Cycles are found in three ways, because the questions differ. graph_reach() answers for one bead
- * by index reads, so that refusing a cycle costs no more in a large store. graph_circles() answers
- * for all beads at once, when the cache is built. graph_cycles() lists the cycles for people. For
- * all of them an edge counts while both of its beads are live.
+ * Cycles are found in three ways, because the questions differ. graph_check() answers for one new
+ * edge by index reads, so that refusing a cycle costs no more in a large store. graph_circles()
+ * answers for many beads at once: those of a change, or all when the cache is built.
+ * graph_cycles() lists the cycles for people. For all of them an edge counts while both of its beads
+ * are live.
  */
-
-/*
- * The beads that `from` leads to along edges of one kind, however indirectly; `from` is among them
- * only if it leads to itself. The value of an id is the number of the entry that led to it, plus
- * one; NULL is `from`.
- */
-enum err graph_reach(struct call *c, struct cache *cache, struct str from, enum edge_kind kind,
-		     struct map *seen);
 
 /* May `from` depend on `to`? SELF_DEPENDENCY; CYCLE, with the way back. */
 enum err graph_check(struct call *c, struct beads *b, struct str from, struct str to,
@@ -31,6 +24,13 @@ struct cycle {
 	size_t count;
 	struct cycle *next;
 };
+/*
+ * The parent edges of the beads in `seen` and of all their ancestors, who are added to `seen`. Each
+ * bead is read once, however many of the beads have the same ancestors.
+ */
+enum err graph_climb(struct call *c, struct cache *cache, struct map *seen,
+		     struct edge_row **edges);
+
 /* The ids of all beads that are in a cycle of these edges, each once. */
 struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_t *count);
 

@@ -30,6 +30,7 @@ static struct str lost_path(struct call *c, struct str home, struct str actor)
 /* A claim as this clone knows it. */
 struct claim_note {
 	struct str id, holder;
+	struct mark created; /* of the bead, which may get another id; absent in older files */
 	struct stamp epoch;
 	int64_t until_ms; /* 0: there is no live lease */
 };
@@ -41,6 +42,10 @@ static void note_encode(struct buf *out, const struct claim_note *n)
 	json_object(&j);
 	json_put_str(&j, "id", n->id);
 	json_put_str(&j, "holder", n->holder);
+	if (n->created.by.p) {
+		json_key(&j, STR("created"));
+		mark_encode(&j, n->created);
+	}
 	json_key(&j, STR("epoch"));
 	stamp_encode(&j, n->epoch);
 	json_put_int(&j, "until_ms", n->until_ms);
@@ -54,6 +59,8 @@ static bool note_decode(struct arena *mem, struct str line, struct claim_note *o
 	const struct value *v = value_read(mem, line);
 
 	*out = (struct claim_note){ .id = value_str(v, "id"), .holder = value_str(v, "holder") };
+	if (!mark_decode(value_find(v, "created"), &out->created))
+		out->created = (struct mark){ 0 };
 	return out->id.p && out->holder.p && stamp_decode(value_find(v, "epoch"), &out->epoch) &&
 	       value_int(v, "until_ms", &out->until_ms);
 }
@@ -63,6 +70,7 @@ static void add_note(struct call *c, const struct bead *b, struct buf *out)
 {
 	struct claim_note note = { .id = b->id,
 				   .holder = bead_text(&c->mem, b, MEMBER_ASSIGNEE),
+				   .created = b->created,
 				   .epoch = bead_stamp(b, MEMBER_ASSIGNEE_AT),
 				   .until_ms = bead_int(b, MEMBER_ASSIGNEE_EXPIRES, 0) };
 
@@ -72,7 +80,9 @@ static void add_note(struct call *c, const struct bead *b, struct buf *out)
 	if (!note.holder.p && !stamp_cmp(b->mark[REG_ASSIGNEE].at, b->created.at))
 		return;
 	if (!note.holder.p)
-		note = (struct claim_note){ .id = b->id, .holder = c->actor };
+		note = (struct claim_note){ .id = b->id,
+					    .holder = c->actor,
+					    .created = b->created };
 	note_encode(out, &note);
 }
 
@@ -89,7 +99,11 @@ void lost_note_claim(struct call *c, struct beads *b, const struct bead_row *row
 	struct claim_note note = {
 		.id = row->id, .holder = row->assignee, .epoch = epoch, .until_ms = row->lease
 	};
+	struct bead now;
+	struct str why;
 
+	if (line_decode(&c->mem, value_read(&c->mem, row->line), &now, &why))
+		note.created = now.created;
 	if (row->assignee.p && row->lease)
 		note_encode(&lines, &note);
 	lost_put_notes(c, b, &lines);
@@ -110,6 +124,54 @@ void lost_note(struct call *c, struct beads *b)
 
 /* --- what became of them --- */
 
+/* The id that a bead of this lineage got when it had to leave an id; absent: it did not. */
+static enum err lost_find_moved(struct call *c, struct beads *b, const struct claim_note *n,
+				struct str *to)
+{
+	struct str line;
+	enum err e = cache_find_tombstone(c, &b->cache, n->id, &line);
+
+	*to = STR_NONE;
+	if (e || !line.p)
+		return e;
+	VALUE_EACH(one, value_find(value_read(&c->mem, line), "remap")) {
+		struct mark created = { .by = value_str(one, "created_by") };
+
+		if (stamp_decode(value_find(one, "created_at"), &created.at) &&
+		    !mark_cmp(created, n->created))
+			*to = value_str(one, "to");
+	}
+	return ERR_OK;
+}
+
+/*
+ * Finds the claimed bead, under the id that it has now, which the note gets. NULL: it was deleted.
+ * There may be another bead under the old id, and anybody can make a bead move any number of times.
+ */
+static enum err lost_find_bead(struct call *c, struct beads *b, struct claim_note *n,
+			       struct bead_row **row, struct bead *now)
+{
+	struct map seen = { .mem = &c->mem };
+	struct str why, to;
+	enum err e;
+
+	for (;;) {
+		if ((e = cache_find_bead(c, &b->cache, n->id, row)))
+			return e;
+		if (*row && !line_decode(&c->mem, value_read(&c->mem, (*row)->line), now, &why))
+			*row = NULL;
+		if (*row && !n->created.by.p)
+			n->created = now->created;
+		if (!n->created.by.p || (*row && !mark_cmp(now->created, n->created)))
+			return ERR_OK;
+		*row = NULL;
+		map_put(&seen, n->id);
+		if ((e = lost_find_moved(c, b, n, &to)) || !to.p || map_find(&seen, to))
+			return e;
+		n->id = to;
+	}
+}
+
 /*
  * Whose write ended a claim, and when. The assignee decides, not the epoch: another clone chooses
  * its epochs, and may repeat that of the claim.
@@ -129,28 +191,32 @@ static bool still_held(struct call *c, const struct bead *b, const struct claim_
 }
 
 /*
- * Does the lease end earlier than the holder was told? Without a lease, a bead in progress stays
- * claimed, but an open bead does not.
+ * Does the lease end earlier than the holder was told, or has the claim another epoch? Without a
+ * lease, a bead in progress stays claimed, but an open bead does not.
  */
-static bool lost_is_cut(const struct bead *b, const struct claim_note *n)
+static enum lease_cut lost_cut(const struct bead *b, const struct claim_note *n)
 {
 	int64_t end = bead_int(b, MEMBER_ASSIGNEE_EXPIRES, 0);
 
-	return end ? end < n->until_ms : bead_status(b) == BEAD_OPEN;
+	if (end ? end < n->until_ms : bead_status(b) == BEAD_OPEN)
+		return end ? LEASE_SHORTENED : LEASE_ENDED;
+	return stamp_cmp(bead_stamp(b, MEMBER_ASSIGNEE_AT), n->epoch) ? LEASE_NEW_EPOCH :
+									LEASE_WHOLE;
 }
 
 /*
  * A write by the holder is no loss, unless it gives the bead to another agent (`to`): then it was
  * made in another clone, perhaps in the holder's name. Nor is a write after the lease, or before
  * the claim, which was then noted but never made. Other clones choose their stamps, so a stamp
- * after the lease counts only once the lease is over by the local clock.
+ * after the lease counts only once the lease is over by the local clock, and of two writes with the
+ * stamp of the claim the other one may have won.
  */
 static bool is_loss(const struct call *c, const struct claim_note *n, struct mark by, struct str to)
 {
 	bool during = by.at.ms < n->until_ms || c->now_ms < n->until_ms;
 	bool others = !str_eq(by.by, n->holder) || (to.p && !str_eq(to, n->holder));
 
-	return by.by.p && others && during && stamp_cmp(by.at, n->epoch) > 0;
+	return by.by.p && others && during && stamp_cmp(by.at, n->epoch) >= 0;
 }
 
 static enum err look_deleted(struct call *c, struct beads *b, const struct claim_note *n,
@@ -161,41 +227,44 @@ static enum err look_deleted(struct call *c, struct beads *b, const struct claim
 	struct str line;
 	enum err e = cache_find_tombstone(c, &b->cache, n->id, &line);
 
-	if (e || !line.p)
+	if (e)
 		return e;
+	lost->status = "deleted";
+	if (!line.p) { /* old deletions are removed; its date may be false */
+		lost->by = STR("somebody");
+		*is = c->now_ms < n->until_ms;
+		return ERR_OK;
+	}
 	v = value_read(&c->mem, line);
 	by.by = value_str(v, "deleted_by");
 	*is = stamp_decode_deletion(value_find(v, "deleted_at"), &by.at) &&
 	      is_loss(c, n, by, STR_NONE);
 	lost->by = by.by;
-	lost->status = "deleted";
 	lost->title = value_str(value_find(v, "bead"), "title");
 	return ERR_OK;
 }
 
 /* `is`: the claim is lost; `holds`: it still holds; neither: it ended properly. */
-static enum err lost_look_at(struct call *c, struct beads *b, const struct claim_note *n,
+static enum err lost_look_at(struct call *c, struct beads *b, struct claim_note *n,
 			     struct lost_claim *lost, bool *is, bool *holds)
 {
 	struct bead_row *row;
 	struct bead now;
 	struct mark by;
-	struct str why;
-	enum err e = cache_find_bead(c, &b->cache, n->id, &row);
+	enum err e = lost_find_bead(c, b, n, &row, &now);
 
 	*is = *holds = false;
 	*lost = (struct lost_claim){ .id = n->id, .holder = n->holder, .epoch = n->epoch };
 	if (e || !row)
 		return e ? e : look_deleted(c, b, n, lost, is);
-	if (!line_decode(&c->mem, value_read(&c->mem, row->line), &now, &why))
-		return ERR_OK;
 	by = ended_by(c, &now, n);
 	lost->title = row->title;
 	lost->by = by.by;
 	lost->to = row->status == BEAD_CLOSED ? STR_NONE : row->assignee;
 	*is = is_loss(c, n, by, lost->to);
 	if (still_held(c, &now, n)) {
-		lost->cut = *is = *is && lost_is_cut(&now, n);
+		lost->cut = *is ? lost_cut(&now, n) : LEASE_WHOLE;
+		*is = lost->cut != LEASE_WHOLE;
 		*holds = !*is;
 		if (row->lease <= c->now_ms)
 			lost->to = STR_NONE;
@@ -235,7 +304,20 @@ void lost_keep_scope(struct call *c, struct str home, struct str actor, struct s
 	lost_append(c, home, actor, &j);
 }
 
-/* The last line of each bead, in the order of the beads' first lines. */
+/* The notes of one bead under one id have the same key. */
+static struct str note_key(struct arena *mem, const struct claim_note *n)
+{
+	if (!n->created.by.p)
+		return n->id;
+	return arena_fmt(mem, STR_FMT " %lld.%lld " STR_FMT, STR_ARG(n->id),
+			 (long long)n->created.at.ms, (long long)n->created.at.n,
+			 STR_ARG(n->created.by));
+}
+
+/*
+ * The last line of each bead, in the order of the beads' first lines. A line without the lineage of
+ * its bead is replaced by any later line of that id.
+ */
 static struct map lost_read_notes(struct call *c, struct str text)
 {
 	struct map notes = { .mem = &c->mem };
@@ -243,9 +325,13 @@ static struct map lost_read_notes(struct call *c, struct str text)
 
 	while (str_next(&text, '\n', &line)) {
 		struct claim_note *n = arena_new(&c->mem, struct claim_note);
+		void **older;
 
-		if (note_decode(&c->mem, line, n))
-			*map_put(&notes, n->id) = n;
+		if (!note_decode(&c->mem, line, n))
+			continue;
+		if ((older = map_find(&notes, n->id)))
+			((struct claim_note *)*older)->until_ms = 0;
+		*map_put(&notes, note_key(&c->mem, n)) = n;
 	}
 	return notes;
 }
@@ -258,7 +344,8 @@ static enum err lost_check_all(struct call *c, struct beads *b, struct str text,
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < notes.count; i++) {
-		const struct claim_note *n = notes.entry[i].value;
+		struct claim_note *n = notes.entry[i].value;
+		struct str id = n->id;
 		struct lost_claim *lost = arena_new(&c->mem, struct lost_claim);
 		bool is, holds;
 
@@ -266,6 +353,8 @@ static enum err lost_check_all(struct call *c, struct beads *b, struct str text,
 			continue;
 		if ((e = lost_look_at(c, b, n, lost, &is, &holds)))
 			return e;
+		if (!str_eq(id, n->id) && map_find(&notes, note_key(&c->mem, n)))
+			continue; /* there is a later note, with the new id */
 		if (holds)
 			note_encode(&left, n);
 		if (!is)
@@ -276,7 +365,7 @@ static enum err lost_check_all(struct call *c, struct beads *b, struct str text,
 		*out = lost;
 		out = &lost->next;
 	}
-	if (left.n == text.n)
+	if (str_eq(buf_str(&left), text))
 		return ERR_OK;
 	return left.n ? file_swap(c, claims_path(c, b->home),
 				  path_join(&c->mem, b->home, STR("claims.new")),
@@ -318,7 +407,7 @@ static void lost_put_lines(struct call *c, struct json *list, struct str text)
 	while (text.p && str_next(&text, '\n', &line)) {
 		const struct value *v = value_read(&c->mem, line);
 
-		if (v && v->type == VALUE_OBJECT)
+		if (value_str(v, "message").n)
 			json_value(list, v);
 	}
 }
@@ -389,8 +478,10 @@ struct str lost_text(struct arena *mem, const struct lost_claim *lost)
 
 	if (lost->cut)
 		return arena_fmt(mem, STR_FMT STR_FMT " %s%s", STR_ARG(head), STR_ARG(lost->by),
-				 lost->until_ms ? "shortened its lease, which ends at " :
-						  "ended its lease",
+				 !lost->until_ms ? "ended its lease" :
+				 lost->cut == LEASE_NEW_EPOCH ?
+						   "changed its epoch; its lease ends at " :
+						   "shortened its lease, which ends at ",
 				 lost->until_ms ? moment_format(mem, lost->until_ms).p : "");
 	if (lost->to.p && lost->until_ms)
 		return arena_fmt(mem, STR_FMT STR_FMT " has claimed it until %s", STR_ARG(head),

@@ -51,6 +51,7 @@ struct sync_state sync_state_read(struct call *c, struct str home)
 	value_int(v, "not_before_ms", &s.not_before_ms);
 	s.code = value_str(v, "code");
 	s.message = value_str(v, "message");
+	s.step = value_str(v, "step");
 	s.warning = value_str(v, "warning");
 	s.made = value_str(v, "made");
 	s.made_upto = sync_state_read_place(value_find(v, "made_upto"));
@@ -73,6 +74,7 @@ enum err sync_state_write(struct call *c, struct str home, const struct sync_sta
 	json_put_int(&j, "not_before_ms", s->not_before_ms);
 	json_put_str(&j, "code", s->code);
 	json_put_str(&j, "message", s->message);
+	json_put_str(&j, "step", s->step);
 	json_put_str(&j, "warning", s->warning);
 	json_put_str(&j, "made", s->made);
 	sync_state_put_place(&j, "made_upto", s->made_upto);

@@ -9,7 +9,7 @@ struct sync_state {
 	int64_t tried_ms, succeeded_ms, pushed_ms; /* 0: never */
 	int64_t failures;                          /* failures since the last success */
 	int64_t not_before_ms;                     /* time of the next attempt of autosync */
-	struct str code, message;                  /* message of the last failure; or absent */
+	struct str code, message, step;            /* of the last failure; or absent */
 	struct str warning;                        /* warning of the last success; or absent */
 	struct str made;                /* the last commit of this clone, perhaps not published */
 	struct journal_place made_upto; /* that commit has every record before this place */

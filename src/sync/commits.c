@@ -12,6 +12,7 @@ static const int64_t BESIDE_FILES = INT64_C(512) << 20;
 
 enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
 {
+	static const char *known[SNAPSHOT_FILES + 1];
 	struct str home = home_find(c, gitdir);
 	int64_t most;
 	enum err e = config_size(c, home, CONFIG_SYNC_MAX_FILE, &most);
@@ -19,7 +20,10 @@ enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
 	if (e || (e = repo_open(c, gitdir, out)))
 		return e;
 	repo_set_umask(*out);
-	repo_limit_files(*out, most);
+	for (int i = 0; i < SNAPSHOT_FILES; i++)
+		known[i] = snapshot_name((enum snapshot_file)i);
+	known[SNAPSHOT_FILES] = FOREIGN_NOTES;
+	repo_limit_files(*out, most, known, SNAPSHOT_FILES + 1);
 	/* libgit2 decompresses into memory this program cannot count, so limit the process */
 	platform_limit_memory(4 * most + BESIDE_FILES);
 	return ERR_OK;
@@ -42,7 +46,7 @@ static enum err commits_render(struct call *c, struct repo *r, struct snapshot *
 	struct state *all = state_new(&c->mem);
 	struct snapshot ours;
 	struct str notes, blob;
-	enum err e = repo_file(c, r, files->commit, "notes.jsonl", &notes, &blob);
+	enum err e = repo_file(c, r, files->commit, FOREIGN_NOTES, &notes, &blob);
 
 	if (e || (e = foreign_read(c, files, notes, all)))
 		return e;

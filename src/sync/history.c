@@ -12,7 +12,9 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/model/lines.h"
+#include "beads/model/snapshot.h"
 #include "beads/model/stamp.h"
+#include "beads/model/state.h"
 #include "store/repo/repo.h"
 #include "sync/commits.h"
 
@@ -248,16 +250,64 @@ static void forget_before(struct past *p)
 	p->at += p->broken;
 }
 
-static enum err history_look_back(struct call *c, struct repo *r, struct str ref, struct str id,
-				  int64_t limit, struct past *p)
+/*
+ * The tombstone of an old deletion is removed. The history of such a bead ends with the last commit
+ * that has its tombstone; the commits after it are dropped. Tombstones are few, so each version of
+ * their file is read until one has it.
+ */
+static enum err forget_after_removal(struct past *p)
+{
+	size_t last = p->commits.count - 1;
+	struct str seen = { 0 };
+	enum err e = history_look(p, last);
+
+	if (e || p->at[last].line.p || p->at[last].tombstone.p)
+		return ERR_OK; /* search_all() reports a damaged commit */
+	for (size_t i = last; !e && i-- > 0;) {
+		struct str text, blob;
+
+		e = repo_file(p->c, p->repo, p->commits.name[i], snapshot_name(FILE_TOMBSTONES),
+			      &text, &blob);
+		if (!e && text.p && !str_eq(blob, seen) &&
+		    lines_find(&p->c->mem, FILE_TOMBSTONES, text, p->id).n) {
+			p->commits.count = i + 1;
+			i = 0;
+		}
+		seen = blob;
+		repo_forget(p->repo);
+	}
+	return e == ERR_DAMAGED ? call_forgive(p->c) : e;
+}
+
+/* The commits that may have the bead. */
+static enum err history_begin(struct call *c, struct repo *r, struct str ref, struct str id,
+			      struct past *p)
 {
 	enum err e;
 
-	*p = (struct past){ .c = c, .repo = r, .id = id };
+	*p = (struct past){ .c = c, .repo = r, .id = id, .limit = SIZE_MAX };
 	if ((e = list_commits(c, r, ref, &p->commits)))
 		return e;
-	p->limit = limit > 0 ? (size_t)limit : SIZE_MAX;
 	p->at = arena_array(&c->mem, p->commits.count, sizeof *p->at);
+	return forget_after_removal(p);
+}
+
+static enum err history_no_commit(struct past *p, struct str ref)
+{
+	call_fail(p->c, ERR_NOT_FOUND, "no commit of '" STR_FMT "' has '" STR_FMT "'", STR_ARG(ref),
+		  STR_ARG(p->id));
+	return call_step(p->c, "If it is new, run 'bd sync' to put it into a commit.");
+}
+
+static enum err history_look_back(struct call *c, struct repo *r, struct str ref, struct str id,
+				  int64_t limit, struct past *p)
+{
+	enum err e = history_begin(c, r, ref, id, p);
+
+	if (e)
+		return e;
+	if (limit > 0)
+		p->limit = (size_t)limit;
 	p->changed = arena_array(&c->mem, p->commits.count + 1, sizeof *p->changed);
 	while ((e = search_all(p)) == ERR_DAMAGED && p->broken && p->broken < p->commits.count)
 		forget_before(p);
@@ -265,18 +315,32 @@ static enum err history_look_back(struct call *c, struct repo *r, struct str ref
 		return e;
 	if (p->changes < p->limit && (p->at[0].line.p || p->at[0].tombstone.p))
 		p->changed[p->changes++] = 0;
-	if (p->changes)
-		return ERR_OK;
-	call_fail(c, ERR_NOT_FOUND, "no commit of '" STR_FMT "' has '" STR_FMT "'", STR_ARG(ref),
-		  STR_ARG(id));
-	return call_step(c, "If it is new, run 'bd sync' to put it into a commit.");
+	return p->changes ? ERR_OK : history_no_commit(p, ref);
+}
+
+enum err history_tombstone(struct call *c, struct repo *r, struct str ref, struct str id,
+			   struct json *reply)
+{
+	struct state *read = state_new(&c->mem);
+	struct str line, why;
+	struct past p;
+	enum err e = history_begin(c, r, ref, id, &p);
+
+	if (e || (e = history_look(&p, p.commits.count - 1)))
+		return e;
+	line = p.at[p.commits.count - 1].tombstone;
+	/* a sync reads only the last of the commits that it fetches, so this line may be malformed */
+	if (!line.p || !snapshot_take_text(read, FILE_TOMBSTONES, line, false, &why))
+		return history_no_commit(&p, ref);
+	json_raw(reply, line);
+	return ERR_OK;
 }
 
 /* --- comparing two lines --- */
 
-static const struct value *history_parse(struct call *c, struct str line)
+static const struct value *history_parse(struct arena *mem, struct str line)
 {
-	return line.p ? value_read(&c->mem, line) : NULL;
+	return line.p ? value_read(mem, line) : NULL;
 }
 
 static bool is_inner(struct str key)
@@ -284,17 +348,32 @@ static bool is_inner(struct str key)
 	return str_is(key, "_at") || str_is(key, "_by") || str_is(key, "_v") || str_is(key, "id");
 }
 
-static struct str history_text_of(struct call *c, const struct value *v)
+static struct str history_text_of(struct arena *mem, const struct value *v)
 {
-	return v ? json_canonical_text(&c->mem, v) : STR("null");
+	return v ? json_canonical_text(mem, v) : STR("null");
 }
 
-static void put_field(struct call *c, struct json *j, struct str key, const struct value *old,
-		      const struct value *new)
+/* The members of an object by name: a pushed bead may have thousands of them. */
+static struct map history_members(struct arena *mem, const struct value *object)
 {
-	const char *name = arena_cstr(&c->mem, key);
-	struct str before = history_text_of(c, value_find(old, name)),
-		   now = history_text_of(c, value_find(new, name));
+	struct map members = { .mem = mem };
+
+	VALUE_EACH(one, object)
+		*map_put(&members, one->key) = (void *)one;
+	return members;
+}
+
+/* The canonical text of a member; a missing one counts as null. */
+static struct str history_member_text(const struct map *members, struct str key)
+{
+	void **at = map_find(members, key);
+
+	return history_text_of(members->mem, at ? *at : NULL);
+}
+
+static void put_field(struct json *j, struct str key, const struct map *old, const struct map *new)
+{
+	struct str before = history_member_text(old, key), now = history_member_text(new, key);
 
 	if (is_inner(key) || str_eq(before, now))
 		return;
@@ -306,16 +385,19 @@ static void put_field(struct call *c, struct json *j, struct str key, const stru
 }
 
 /* Writes the members that differ, each with its old and new value. */
-static void put_fields(struct call *c, struct json *j, const struct value *old,
-		       const struct value *new)
+static void put_fields(struct json *j, const struct value *old, const struct value *new)
 {
+	struct arena scratch = { 0 };
+	struct map before = history_members(&scratch, old), now = history_members(&scratch, new);
+
 	json_put_array(j, "fields");
-	for (size_t i = 0; new &&i < new->count; i++)
-		put_field(c, j, new->item[i].key, old, new);
-	for (size_t i = 0; old && new &&i < old->count; i++)
-		if (!value_find(new, arena_cstr(&c->mem, old->item[i].key)))
-			put_field(c, j, old->item[i].key, old, new);
+	for (size_t i = 0; i < now.count; i++)
+		put_field(j, now.entry[i].key, &before, &now);
+	for (size_t i = 0; new &&i < before.count; i++)
+		if (!map_find(&now, before.entry[i].key))
+			put_field(j, before.entry[i].key, &before, &now);
 	json_end(j);
+	arena_release(&scratch);
 }
 
 static const char *history_act_of(const struct value *old, const struct value *new, bool was_buried)
@@ -350,15 +432,15 @@ static void put_writer(struct json *j, const struct value *line, const struct va
 	json_put_str(j, "by", value_str(line ? line : tombstone, who));
 }
 
-static enum err put_version(struct past *p, size_t i, struct json *reply)
+/* `scratch` is for the parsed lines. */
+static enum err put_version(struct past *p, size_t i, struct arena *scratch, struct json *reply)
 {
 	static const struct version nothing;
-	struct call *c = p->c;
 	const struct version *now = &p->at[i], *before = i ? &p->at[i - 1] : &nothing;
-	const struct value *new = history_parse(c, now->line),
-			   *old = history_parse(c, before->line);
+	const struct value *new = history_parse(scratch, now->line),
+			   *old = history_parse(scratch, before->line);
 	struct commit commit;
-	enum err e = repo_commit(c, p->repo, p->commits.name[i], &commit);
+	enum err e = repo_commit(p->c, p->repo, p->commits.name[i], &commit);
 
 	if (e)
 		return e;
@@ -366,8 +448,9 @@ static enum err put_version(struct past *p, size_t i, struct json *reply)
 	json_put_str(reply, "commit", commit.name);
 	json_put_moment(reply, "committed_at", commit.time_ms);
 	json_put_str(reply, "change", str_of(history_act_of(old, new, before->tombstone.p)));
-	put_writer(reply, new, history_parse(c, now->tombstone), !old && !before->tombstone.p);
-	put_fields(c, reply, old, new);
+	put_writer(reply, new, history_parse(scratch, now->tombstone),
+		   !old && !before->tombstone.p);
+	put_fields(reply, old, new);
 	json_end(reply);
 	return ERR_OK;
 }
@@ -375,73 +458,118 @@ static enum err put_version(struct past *p, size_t i, struct json *reply)
 enum err history_of(struct call *c, struct repo *r, struct str ref, struct str id, int64_t limit,
 		    struct json *reply)
 {
+	struct arena scratch = { 0 };
 	struct past p;
 	enum err e = history_look_back(c, r, ref, id, limit, &p);
 
 	if (e)
 		return e;
 	json_array(reply);
-	for (size_t i = 0; !e && i < p.changes; i++)
-		e = put_version(&p, p.changed[i], reply);
+	for (size_t i = 0; !e && i < p.changes; i++) {
+		e = put_version(&p, p.changed[i], &scratch, reply);
+		arena_reset(&scratch);
+	}
 	json_end(reply);
+	arena_release(&scratch);
 	return e;
 }
 
 /* --- blame --- */
 
-/* Finds the commit that gave a member its current value. */
-static struct str came_in(struct past *p, struct str key, struct str value)
+/* A member of the bead's last line, and the commit that gave it this value. */
+struct blamed {
+	struct str key, text, commit; /* commit absent: not found yet */
+};
+
+struct blame {
+	struct past *past;
+	struct blamed *member;
+	size_t count, found;
+	struct mark last, created; /* of the bead's last write, and of its creation */
+	struct map marks;          /* of registers: struct value */
+};
+
+/*
+ * A member that differs in the version before a commit has got its value in this commit. Commits
+ * come newest first, and each version is parsed once: then time is proportional to the versions'
+ * size, and memory to the size of one of them.
+ */
+static void blame_commit(struct blame *b, size_t at, struct arena *scratch)
 {
-	const char *name = arena_cstr(&p->c->mem, key);
+	const struct past *p = b->past;
+	const struct value *line = at ? history_parse(scratch, p->at[at - 1].line) : NULL;
+	struct map before = history_members(scratch, line);
 
-	for (size_t i = 0; i < p->changes; i++) {
-		size_t at = p->changed[i];
-		const struct value *before = at ? history_parse(p->c, p->at[at - 1].line) : NULL;
+	for (size_t i = 0; i < b->count; i++) {
+		struct blamed *one = &b->member[i];
 
-		if (!before || !str_eq(history_text_of(p->c, value_find(before, name)), value))
-			return p->commits.name[at];
+		if (one->commit.p ||
+		    (line && str_eq(history_member_text(&before, one->key), one->text)))
+			continue;
+		one->commit = p->commits.name[at];
+		b->found++;
 	}
-	return STR_NONE;
+}
+
+static void blame_find_commits(struct blame *b)
+{
+	struct arena scratch = { 0 };
+
+	for (size_t i = 0; i < b->past->changes && b->found < b->count; i++) {
+		blame_commit(b, b->past->changed[i], &scratch);
+		arena_reset(&scratch);
+	}
+	arena_release(&scratch);
 }
 
 /* The mark of a member's register; without one, the mark of the bead's last write. */
-static struct mark history_mark_of(const struct value *line, struct str key)
+static struct mark blame_mark(const struct blame *b, struct str key)
 {
 	static const char *const registers[][2] = {
 		{ "closed_", "status" },
 		{ "assignee", "assignee" },
 	};
-	struct mark mark = { .by = value_str(line, "_by") };
+	struct mark mark = b->last;
 	struct str name = key;
+	void **at;
 
-	if (str_starts(key, STR("created_"))) {
-		mark.by = value_str(line, "created_by");
-		stamp_decode(value_find(line, "created_at"), &mark.at);
-		return mark;
-	}
-	stamp_decode(value_find(line, "_at"), &mark.at);
+	if (str_starts(key, STR("created_")))
+		return b->created;
 	for (size_t i = 0; i < sizeof registers / sizeof *registers; i++)
 		if (str_starts(key, str_of(registers[i][0])))
 			name = str_of(registers[i][1]);
-	VALUE_EACH(item, value_find(line, "_v"))
-		if (str_eq(item->key, name))
-			mark_decode(item, &mark);
+	if ((at = map_find(&b->marks, name)))
+		mark_decode(*at, &mark);
 	return mark;
 }
 
-static void put_blame(struct past *p, struct json *reply, const struct value *line,
-		      const struct value *member)
+static void blame_read(struct blame *b, const struct value *line)
 {
-	struct mark mark = history_mark_of(line, member->key);
+	struct arena *mem = &b->past->c->mem;
 
-	if (is_inner(member->key) || str_is(member->key, "notes"))
-		return;
+	b->last.by = value_str(line, "_by");
+	stamp_decode(value_find(line, "_at"), &b->last.at);
+	b->created.by = value_str(line, "created_by");
+	stamp_decode(value_find(line, "created_at"), &b->created.at);
+	b->marks = history_members(mem, value_find(line, "_v"));
+	b->member = arena_array(mem, line->count, sizeof *b->member);
+	VALUE_EACH(one, line)
+		if (!is_inner(one->key) && !str_is(one->key, "notes"))
+			b->member[b->count++] =
+				(struct blamed){ .key = one->key,
+						 .text = history_text_of(mem, one) };
+}
+
+static void blame_put(const struct blame *b, const struct blamed *one, struct json *reply)
+{
+	struct mark mark = blame_mark(b, one->key);
+
 	json_object(reply);
-	json_put_str(reply, "field", member->key);
-	json_put_raw(reply, "value", history_text_of(p->c, member));
+	json_put_str(reply, "field", one->key);
+	json_put_raw(reply, "value", one->text);
 	json_put_moment(reply, "at", mark.at.ms);
 	json_put_str(reply, "by", mark.by);
-	json_put_str(reply, "commit", came_in(p, member->key, history_text_of(p->c, member)));
+	json_put_str(reply, "commit", one->commit);
 	json_end(reply);
 }
 
@@ -449,20 +577,23 @@ enum err history_blame(struct call *c, struct repo *r, struct str ref, struct st
 		       struct json *reply)
 {
 	struct past p;
+	struct blame b = { .past = &p };
 	const struct value *line;
 	enum err e = history_look_back(c, r, ref, id, 0, &p);
 
 	if (e)
 		return e;
-	line = history_parse(c, p.at[p.commits.count - 1].line);
+	line = history_parse(&c->mem, p.at[p.commits.count - 1].line);
 	if (!line) {
 		call_fail(c, ERR_DELETED, "'" STR_FMT "' was deleted", STR_ARG(id));
 		return call_step(c, "'bd history " STR_FMT "' shows when.",
 				 STR_ARG(spawn_word(&c->mem, id)));
 	}
+	blame_read(&b, line);
+	blame_find_commits(&b);
 	json_array(reply);
-	VALUE_EACH(one, line)
-		put_blame(&p, reply, line, one);
+	for (size_t i = 0; i < b.count; i++)
+		blame_put(&b, &b.member[i], reply);
 	json_end(reply);
 	return ERR_OK;
 }
@@ -488,8 +619,8 @@ static enum err note_buried(void *arg, const struct line_pair *pair)
 static enum err history_parse_pair(struct call *c, const struct line_pair *pair,
 				   const struct value **old, const struct value **new)
 {
-	*old = history_parse(c, pair->a);
-	*new = history_parse(c, pair->b);
+	*old = history_parse(&c->mem, pair->a);
+	*new = history_parse(&c->mem, pair->b);
 	if ((pair->a.p && !*old) || (pair->b.p && !*new))
 		return call_fail(c, ERR_REMOTE_DAMAGED,
 				 "the line of '" STR_FMT "' in one of the commits is not JSON",
@@ -510,7 +641,7 @@ static enum err history_put_bead(void *arg, const struct line_pair *pair)
 	json_put_str(k->j, "change",
 		     str_of(history_act_of(old, new, map_find(&k->buried, pair->key))));
 	json_put_str(k->j, "title", value_str(new ? new : old, "title"));
-	put_fields(k->c, k->j, old, new);
+	put_fields(k->j, old, new);
 	json_end(k->j);
 	return ERR_OK;
 }

@@ -24,6 +24,11 @@ enum err history_read(struct call *c, struct repo *r, struct str commit, struct 
 enum err history_of(struct call *c, struct repo *r, struct str ref, struct str id, int64_t limit,
 		    struct json *reply);
 
+/* Writes the tombstone that the last commit had of a deleted bead. NOT_FOUND: no commit has one, or
+ * the bead exists in the last commit. */
+enum err history_tombstone(struct call *c, struct repo *r, struct str ref, struct str id,
+			   struct json *reply);
+
 /* Writes for each member of a bead who wrote it, when, and which commit brought it. */
 enum err history_blame(struct call *c, struct repo *r, struct str ref, struct str id,
 		       struct json *reply);

@@ -56,15 +56,9 @@ static enum err lease_open(struct lease_file *f)
 		return e;
 	if (f->remote.url.p)
 		return ERR_OK;
-	call_fail(c, ERR_SYNC_FAILED,
-		  "an exclusive reservation needs a Git remote, and this repository has no "
-		  "'" STR_FMT "'",
-		  STR_ARG(name));
-	return call_step(
-		c,
-		"Nothing was reserved. Reserve without --exclusive, or add the remote: git "
-		"remote add " STR_FMT " URL",
-		STR_ARG(name));
+	return remote_missing(
+		c, &f->remote,
+		"Nothing was reserved. Reserve without --exclusive, or add the remote");
 }
 
 static void lease_close(struct lease_file *f)

@@ -156,6 +156,15 @@ static enum err tell_history(struct sync_main_request *r)
 			      sync_main_after(r, "--id"), number_after(r, "--limit", 0), &r->reply);
 }
 
+static enum err tell_tombstone(struct sync_main_request *r)
+{
+	enum err e = open_repo(r);
+
+	return e ? e :
+		   history_tombstone(r->c, r->repo, sync_main_after(r, "--ref"),
+				     sync_main_after(r, "--id"), &r->reply);
+}
+
 static enum err tell_commits(struct sync_main_request *r)
 {
 	enum err e = open_repo(r);
@@ -399,6 +408,7 @@ static const struct {
 } acts[] = {
 	{ "read", 1, sync_main_read_commit },
 	{ "history", 1, tell_history },
+	{ "tombstone", 1, tell_tombstone },
 	{ "commits", 1, tell_commits },
 	{ "blame", 1, tell_blame },
 	{ "diff", 1, tell_diff },

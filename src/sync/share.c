@@ -6,6 +6,7 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/platform.h"
+#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "beads/config.h"
 #include "machines/log.h"
@@ -81,11 +82,7 @@ static enum err share_open_remote(struct share_rounds *s)
 	platform_limit_memory(MEMORY_MOST);
 	if (s->remote.url.p)
 		return ERR_OK;
-	call_fail(c, ERR_SYNC_FAILED, "this repository has no Git remote '" STR_FMT "'",
-		  STR_ARG(name));
-	return call_step(
-		c, "Machines share through the Git remote. Add it: git remote add " STR_FMT " URL",
-		STR_ARG(name));
+	return remote_missing(c, &s->remote, "Machines share through the Git remote. Add it");
 }
 
 /*
@@ -217,11 +214,14 @@ static void share_keep_row(struct call *c, struct machine_row *row)
 	row->problem = arena_copy(&c->mem, row->problem);
 }
 
-static enum err share_put_row(struct call *c, struct machines *m, const struct machine_row *row)
+static enum err share_put_row(struct call *c, struct machines *m, const struct machine_row *row,
+			      struct str named)
 {
+	bool renamed = named.p && !str_eq(named, row->name);
 	enum err e = machine_db_begin(c, &m->db);
 
-	if (e || (e = machine_row_put(c, &m->db, row)))
+	if (e || (renamed && (e = identity_reserve(c, &m->db, row, named))) ||
+	    (e = machine_row_put(c, &m->db, row)))
 		return e;
 	return machine_db_commit(c, &m->db);
 }
@@ -249,7 +249,7 @@ static enum err share_take_one(struct share_rounds *s, const struct log_head *he
 {
 	struct machine_row *row = share_row(s, str_skip(head->ref, sizeof LOG_REFS - 1));
 	struct share_source from = { s, head->commit };
-	struct str told = row->problem;
+	struct str told = row->problem, named = row->name;
 	struct call part = call_part(s->c);
 	int64_t taken = 0;
 	enum err e = ERR_OK;
@@ -261,7 +261,7 @@ static enum err share_take_one(struct share_rounds *s, const struct log_head *he
 		row->seen_ms = s->c->now_ms;
 		e = log_take(&part, &s->m.db, &s->m.me.self, row, share_read_file, &from, &taken);
 		if (!e && !row->problem.p)
-			row->name = identity_claimed(&part, s->rows, row, row->name);
+			e = identity_claim(&part, &s->m.db, s->rows, row, row->name, &row->name);
 	}
 	share_keep_row(s->c, row);
 	row->bad = row->problem.p ? head->commit : STR_NONE;
@@ -271,7 +271,7 @@ static enum err share_take_one(struct share_rounds *s, const struct log_head *he
 	e = call_part_end(s->c, &part, e);
 	s->received += taken;
 	if (!e)
-		e = share_put_row(s->c, &s->m, row);
+		e = share_put_row(s->c, &s->m, row, named);
 	if (!e && row->problem.p && !str_eq(row->problem, told))
 		share_say_problem(s, row);
 	return e;
@@ -328,7 +328,7 @@ static enum err share_say_unheard(struct share_rounds *s)
 					"your team, with 'git push --delete'. To list all: git "
 					"ls-remote " STR_FMT " '" LOG_REFS "*'",
 					(long long)s->unheard, LOG_MACHINES_MOST,
-					STR_ARG(s->remote.name)));
+					STR_ARG(spawn_word(&c->mem, s->remote.name))));
 	if ((e = machine_db_begin(c, &s->m.db)) || (e = place_row_put(c, &s->m.db, source, now)))
 		return e;
 	return machine_db_commit(c, &s->m.db);

@@ -10,7 +10,6 @@
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/platform.h"
-#include "base/text/url.h"
 #include "beads/autosync.h"
 #include "beads/config.h"
 #include "beads/model/record.h"
@@ -60,7 +59,8 @@ void sync_report_remaps(struct sync *s, const struct state *now, const struct st
 				  *old = known ? state_find(known, slot->id) : NULL;
 
 		for (size_t k = 0; k < slot->remaps; k++) {
-			bool new = true;
+			const struct slot *moved = state_find(now, slot->remap[k].to);
+			bool new = moved && moved->bead;
 
 			for (size_t n = 0; old && n < old->remaps; n++)
 				new = new && !str_eq(old->remap[n].to, slot->remap[k].to);
@@ -408,12 +408,10 @@ enum err sync_open(struct sync *s)
 	    (e = commits_open(c, s->b.repo.common, &s->repo)) ||
 	    (e = remote_open(c, s->repo, name, &s->remote)))
 		return e;
-	if (chosen.p && !s->remote.url.p) {
-		call_fail(c, ERR_SYNC_FAILED, "this repository has no Git remote '" STR_FMT "'",
-			  STR_ARG(url_hide(&c->mem, name)));
-		return call_step(c, "Run 'git remote' to list the remotes, and 'bd config set "
-				    "sync.remote NAME' to choose one.");
-	}
+	if (chosen.p && !s->remote.url.p)
+		return remote_missing(c, &s->remote,
+				      "Run 'git remote' to list the remotes, and 'bd config set "
+				      "sync.remote NAME' to choose one. To add this one");
 	if (s->wants->begin && (e = find_ref(s)))
 		return e;
 	s->tracking = arena_fmt(&c->mem, SYNC_TRACKING STR_FMT, STR_ARG(name));

@@ -11,10 +11,8 @@
  * moved, the push may still arrive, and a new push that expects the same value decides.
  */
 #include "base/moment.h"
-#include "base/system/spawn.h"
 #include "base/text/value.h"
 #include "beads/claim.h"
-#include "beads/config.h"
 #include "beads/model/record.h"
 #include "sync/attempts.h"
 #include "sync/sync_parts.h"
@@ -362,22 +360,6 @@ static enum err exclusive_attempt(struct exclusive_sync *x, bool *lost)
 	return exclusive_push(x, a, lost);
 }
 
-static enum err exclusive_no_remote(struct sync *s)
-{
-	struct str name;
-	enum err e = config_get(s->c, s->b.home, CONFIG_SYNC_REMOTE, &name);
-
-	if (e)
-		return e;
-	call_fail(s->c, ERR_SYNC_FAILED,
-		  "an exclusive claim needs a Git remote, and this repository has no '" STR_FMT "'",
-		  STR_ARG(name));
-	return call_step(s->c,
-			 "Nothing was claimed. Add the remote with 'git remote add " STR_FMT
-			 " URL', or claim without --exclusive.",
-			 STR_ARG(spawn_word(&s->c->mem, name)));
-}
-
 /* Says whether something may have been claimed, after a failure of the remote. */
 static enum err exclusive_failed(struct exclusive_sync *x, enum err e)
 {
@@ -412,7 +394,9 @@ static enum err exclusive_steps(struct sync *s, void *arg)
 	enum err e;
 
 	if (!s->remote.url.p)
-		return exclusive_no_remote(s);
+		return remote_missing(
+			s->c, &s->remote,
+			"Nothing was claimed. Claim without --exclusive, or add the remote");
 	if ((e = exclusive_read_attempts(&x)))
 		return e;
 	while (!e && lost)

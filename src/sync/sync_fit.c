@@ -159,14 +159,20 @@ enum err sync_fits(struct sync *s, const struct merge *m)
 enum err sync_fits_change(struct sync *s, const struct snapshot *commit,
 			  const struct snapshot *known, const struct state *change)
 {
-	struct merge m = { .c = s->c, .side = { *commit }, .sides = 1, .change = change };
+	struct arena mem = { 0 };
+	struct merge m = {
+		.c = s->c, .mem = &mem, .side = { *commit }, .sides = 1, .change = change
+	};
 	enum err e;
 
 	if (record_empty(change))
 		return ERR_OK;
 	if (known)
 		m.side[m.sides++] = *known;
-	return (e = merge_run(&m)) ? e : sync_fits(s, &m);
+	if (!(e = merge_run(&m)))
+		e = sync_fits(s, &m);
+	arena_release(&mem);
+	return e;
 }
 
 enum err sync_fits_itself(struct sync *s, const struct snapshot *files)

@@ -25,11 +25,12 @@ struct losing {
 	struct merge *m;
 	struct map gone;    /* ids whose deletion was collected */
 	struct map missing; /* by key: struct missing */
+	struct arena line;  /* for one change */
 };
 
 static bool sync_lost_collected(struct losing *l, struct str line)
 {
-	const struct value *v = value_read(&l->s->c->mem, line);
+	const struct value *v = value_read(&l->line, line);
 	struct stamp at;
 
 	return v && !value_find(v, "remap") && stamp_decode(value_find(v, "deleted_at"), &at) &&
@@ -46,26 +47,33 @@ static void find_missing(struct losing *l)
 
 		if (change->file == FILE_TOMBSTONES || change->old.p || !change->new.p)
 			continue;
-		missing = arena_new(&l->s->c->mem, struct missing);
+		missing = arena_new(l->m->mem, struct missing);
 		missing->file = change->file == FILE_STATE ? FILE_TOMBSTONES : FILE_DEPS;
 		*map_put(&l->missing, change->key) = missing;
 	}
 }
 
+/* Reads each line once, because a pusher chooses how many lines and how many commits there are. */
 static void find_deletions(struct losing *l, enum snapshot_file file, struct str text)
 {
-	struct arena *mem = &l->s->c->mem;
+	struct arena *mem = l->m->mem, scratch = { 0 };
+	struct str line;
 
-	for (size_t i = 0; text.p && i < l->missing.count; i++) {
-		struct missing *missing = l->missing.entry[i].value;
-		struct str line;
+	while (text.n && str_next(&text, '\n', &line)) {
+		struct missing *missing;
+		struct str key;
+		void **at;
 
-		if (missing->file != file || missing->deletion.p)
+		arena_reset(&scratch);
+		if (!str_has(line, STR("\"deleted_at\":")))
 			continue;
-		line = lines_find(mem, file, text, l->missing.entry[i].key);
-		if (str_has(line, STR("\"deleted_at\":")))
+		key = lines_key(&scratch, file, line);
+		at = key.p ? map_find(&l->missing, key) : NULL;
+		missing = at ? *at : NULL;
+		if (missing && missing->file == file && !missing->deletion.p)
 			missing->deletion = arena_copy(mem, line);
 	}
+	arena_release(&scratch);
 }
 
 /* Walks from the commit back to our base, and finds the latest deletion of each missing line. */
@@ -108,7 +116,7 @@ static bool was_deleted(struct losing *l, const struct line_change *change)
 {
 	void **at = map_find(&l->missing, change->key);
 	const struct missing *missing = at ? *at : NULL;
-	struct state *both = state_new(&l->s->c->mem);
+	struct state *both = state_new(&l->line);
 	struct str why;
 
 	return missing && missing->deletion.p && sync_lost_collected(l, missing->deletion) &&
@@ -136,11 +144,10 @@ static bool is_collected(struct losing *l, const struct line_change *change)
 /* Whether the two lines mean the same and differ only in formatting. */
 static bool is_respelled(struct losing *l, const struct line_change *change)
 {
-	struct arena *mem = &l->s->c->mem;
 	const struct value *v =
-		change->old.p && change->new.p ? value_read(mem, change->old) : NULL;
+		change->old.p && change->new.p ? value_read(&l->line, change->old) : NULL;
 
-	return v && str_eq(snapshot_spelled(mem, change->file, v), change->new);
+	return v && str_eq(snapshot_spelled(&l->line, change->file, v), change->new);
 }
 
 /*
@@ -151,15 +158,18 @@ static void drop_collected(struct losing *l)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < l->m->count; i++)
+	for (size_t i = 0; i < l->m->count; i++) {
+		arena_reset(&l->line);
 		if (!is_collected(l, &l->m->changes[i]) && !is_respelled(l, &l->m->changes[i]))
 			l->m->changes[count++] = l->m->changes[i];
+	}
 	l->m->count = count;
+	arena_release(&l->line);
 }
 
 enum err sync_lost(struct sync *s, struct merge *m, bool *lost)
 {
-	struct losing l = { .s = s, .m = m, .gone.mem = &s->c->mem, .missing.mem = &s->c->mem };
+	struct losing l = { .s = s, .m = m, .gone.mem = m->mem, .missing.mem = m->mem };
 	enum err e = merge_run(m);
 
 	*lost = false;

@@ -1,7 +1,8 @@
 /*
  * Packs the objects that syncs have written, because each commit adds loose objects. Most runs pack
  * only the commits since the last pack; a full pack replaces the small ones whenever the history
- * has doubled.
+ * has doubled. Which packs those are stands in a file of the store, which a program in a sandbox may
+ * have written: so nothing is removed that is not in the pack just written.
  */
 #include "base/system/path.h"
 #include "base/system/spawn.h"
@@ -24,14 +25,13 @@ static enum err pack_some(struct sync *s, struct sync_state *known, int64_t new)
 	enum err e;
 
 	if ((e = repo_pack(c, s->repo, s->here, before, &pack)) ||
-	    (e = repo_tidy(c, s->repo, s->here, ours ? known->packed : STR_NONE)))
+	    (e = repo_tidy(c, s->repo, s->here, ours ? known->packed : STR_NONE, pack)))
 		return e;
 	if (all) {
 		struct str rest = known->packs;
 
 		while (!e && ours && rest.n && str_next(&rest, ' ', &old))
-			if (!str_eq(old, pack))
-				e = repo_drop_pack(c, s->repo, old);
+			e = repo_replace_pack(c, s->repo, old, pack);
 		known->packs = pack;
 		known->packed_commits = repo_distance(s->repo, STR_NONE, s->here, INT64_MAX);
 	} else {

@@ -251,6 +251,7 @@ static bool copy_known(struct parting *p, const struct slot *known, const struct
 		outline = outline_of(there);
 		bead_join(mem, &outline, known->bead, out);
 	}
+	bead_own(mem, out); /* the state shares its lists with others */
 	out->id = bead_other_id(mem, known->id, (struct mark){ out->created.at, STR("parted") });
 	drop_request(out);
 	return bead_whole(out);

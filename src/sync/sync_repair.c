@@ -392,18 +392,27 @@ static struct str message_for(struct repair *r)
 			 fault->commit.p);
 }
 
+/*
+ * Finds the commits whose other files are kept. If files beside the store are too large, only those
+ * of the last sound commit are: every file that came later may be one of them.
+ */
+static void find_kept(const struct repair *r, struct str parent, struct str keep[REPO_KEEP])
+{
+	keep[0] = r->there.size || r->here.size ? parent : r->s->there;
+	keep[1] = usable_here(r) && !r->there.size && !r->here.size ? r->s->here : STR_NONE;
+}
+
 static enum err write_repaired(struct repair *r)
 {
 	struct sync *s = r->s;
 	struct call *c = s->c;
 	struct repo_file files[SNAPSHOT_FILES];
-	struct str tree, parent, keep[REPO_KEEP] = { s->there };
+	struct str tree, parent, keep[REPO_KEEP];
 	enum err e;
 
-	if (usable_here(r))
-		keep[1] = s->here;
 	if ((e = sync_repair_join_all(r)) || (e = find_parent(r, &parent)))
 		return e;
+	find_kept(r, parent, keep);
 	for (int f = 0; f < SNAPSHOT_FILES; f++)
 		files[f] = (struct repo_file){
 			snapshot_name((enum snapshot_file)f), &r->all.file[f], 1, { 0 }

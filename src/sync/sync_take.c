@@ -154,33 +154,40 @@ static enum err take_check(struct sync *s, const struct snapshot *new)
 	return validate_usable(s->c, new, state_new(&s->c->mem));
 }
 
+/* Compares a commit that contains our base with it. What the commit has lost is in the merge. */
+static enum err take_news(struct sync *s, struct merge *m, struct news *news, bool *lost)
+{
+	const struct snapshot *new = &m->side[0];
+	enum err e;
+
+	if ((e = news_between(s->c, &m->side[1], new, true, news)) || (e = sync_lost(s, m, lost)) ||
+	    !*lost || (e = take_check(s, new)))
+		return e;
+	say_lost(s, m);
+	return ERR_OK;
+}
+
 /* Takes over a commit if there is a base: merges the two, unless the commit contains the base. */
 static enum err take_more(struct sync *s, struct str commit, const struct snapshot *new)
 {
-	struct merge m = { .c = s->c, .side = { *new }, .sides = 2 };
-	bool apart = !repo_reaches(s->repo, commit, s->base), lost;
+	struct arena mem = { 0 };
+	struct merge m = { .c = s->c, .mem = &mem, .side = { *new }, .sides = 2 };
+	bool lost = true;
+	struct news news;
 	enum err e = commit_read(s->c, s->repo, s->base, &m.side[1]);
 
-	if (e || (apart && (e = take_check(s, new))))
+	if (!e && repo_reaches(s->repo, commit, s->base))
+		e = take_news(s, &m, &news, &lost);
+	else if (!e && !(e = take_check(s, new)))
+		e = merge_run(&m);
+	if (!e && lost)
+		e = take_other(s, &m);
+	arena_release(&mem);
+	if (e || lost)
 		return e;
-	if (!apart) {
-		struct news news;
-
-		if ((e = news_between(s->c, &m.side[1], new, true, &news)) ||
-		    (e = sync_lost(s, &m, &lost)))
-			return e;
-		if (!lost) {
-			keep_to_rewrite(s, news.rewritten);
-			e = sync_fits_change(s, new, NULL, s->pending.change);
-			return e ? e : take_next(s, commit, &news);
-		}
-		if ((e = take_check(s, new)))
-			return e;
-		say_lost(s, &m);
-	} else if ((e = merge_run(&m))) {
-		return e;
-	}
-	return take_other(s, &m);
+	keep_to_rewrite(s, news.rewritten);
+	e = sync_fits_change(s, new, NULL, s->pending.change);
+	return e ? e : take_next(s, commit, &news);
 }
 
 static enum err take_first(struct sync *s, struct str commit, const struct snapshot *new)

@@ -54,11 +54,9 @@ enum err tree_put(struct call *c, struct repo *r, struct json *reply)
 	if ((e = repo_find_tips(c, r, &changes)) || (e = repo_each_change(c, r, &changes)))
 		return e;
 	if (changes.head.p)
-		e = repo_list_files(c, r, changes.head, FILES_MOST, &file, &count);
+		e = repo_list_files(c, r, changes.head, FILES_MOST, &file, &count, &more);
 	if (e)
 		return e;
-	if ((more = count > FILES_MOST))
-		count = FILES_MOST;
 	json_object(reply);
 	json_put_strs(reply, "files", file, count);
 	json_put_bool(reply, "more", more);

@@ -16,6 +16,7 @@ from harness import patience
 from hints import command_of, run_command
 from remotes import (FILES, REF, at, bare, clone, commit, copy_world, http_remote, is_sync_error, point, published, same_everywhere, summed, sync,
                      titles)
+from service import SANITIZED
 from vybe import Vybe
 
 MB = 1 << 20
@@ -230,7 +231,7 @@ def test_many_notes_of_another_program_are_linear(world):
     foreign(world, notes)
     done, seconds, memory = usage(world.anna, "sync", "--json")
     assert done.code == 0, done.out
-    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    assert memory < 300 * MB and seconds < patience(20), (seconds, memory)
     assert len(world.anna.show(world.first)["notes"]) == 19001
 
 
@@ -384,10 +385,49 @@ def test_the_cost_of_a_large_bead_is_proportional_to_its_size(world, what):
     world.push_bead(lambda line: later(line) or ALLOWED[what](line), title="second")
     done, seconds, memory = usage(world.anna, "sync", "--json")
     assert done.code == 0, done.out
-    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    assert memory < 300 * MB and seconds < patience(20), (seconds, memory)
     drop_cache(world.anna)
     done, seconds, memory = usage(world.anna, "update", world.second, "--priority", "0")
-    assert done.code == 0 and memory < 300 * MB and seconds < 20, (done.out, seconds, memory)
+    assert done.code == 0 and memory < 300 * MB and seconds < patience(20), (done.out, seconds, memory)
+
+
+def test_a_change_of_many_members_in_many_beads_costs_memory_in_proportion_to_them(world):
+    """Such a change took 3 KB for each member, so that 5 MB of them stopped the sync of every clone for good."""
+    beads, members = 30, 9000
+
+    def version(number):
+        def edit(files):
+            rows = [json.loads(line) for line in files["state.jsonl"].splitlines() if '"id":"bd-z' not in line]
+            one = {**rows[0], "_at": [rows[0]["_at"][0] + number, 0], **{f"z{i:04}": number for i in range(members)}}
+            rows += [{**one, "id": f"bd-z{i:02}"} for i in range(beads)]
+            return {**files, "state.jsonl": "".join(spelled(line) for line in rows)}
+        return edit
+
+    for number in range(2):
+        world.push(version(number))
+        done, _, memory = usage(world.anna, "sync", "--json")
+        assert done.code == 0 and done.json["pulled"] == beads, done.out
+        assert SANITIZED or memory < beads * members * 600 + 16 * MB, memory // MB
+    world.usable(world.anna)
+
+
+def test_the_blame_and_history_of_many_members_cost_memory_in_proportion_to_them(world):
+    """Each member has a mark of its own, and there are two later versions of the bead."""
+    def blame(count):
+        made = world.push_bead(lambda line: line.update(
+            {f"x{i:05}": i for i in range(count)}, _v={f"x{i:05}": [[1, i], "mallory"] for i in range(count)}), title="second")
+        sync(world.anna)
+        for priority in "01":
+            world.anna.json("update", world.second, "--priority", priority)
+            sync(world.anna)
+        done, _, memory = usage(world.anna, "blame", world.second, "--json")
+        fields = {one["field"]: one for one in json.loads(done.out)}
+        assert fields[f"x{count - 1:05}"]["commit"] == made and fields[f"x{count - 1:05}"]["by"] == "mallory"
+        assert fields["priority"]["commit"] == at(world.remote)
+        assert sum(field.startswith("x") for field in fields) == count
+        return memory, usage(world.anna, "history", world.second, "--json")[2]
+    few, many = blame(1000), blame(4000)
+    assert SANITIZED or all(b - a < 16 * MB for a, b in zip(few, many)), (few, many)
 
 
 REFUSED = {"20,000 labels": (lambda line: line.update(labels=sorted(f"l{i:05}" for i in range(20000))), "labels"),
@@ -410,7 +450,7 @@ def test_lines_over_a_limit_are_refused_with_file_and_line(world, what):
     error = is_sync_error(done, "corrupt")
     assert error["details"]["file"] == "state.jsonl" and error["details"]["line"] > 0, error
     assert word in error["message"], error
-    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    assert memory < 300 * MB and seconds < patience(20), (seconds, memory)
     world.usable(world.anna)
 
 
@@ -460,6 +500,119 @@ def test_a_file_beside_the_store_that_is_too_large_is_refused_and_repair_leaves_
     assert git(world.anna.path, "fsck") == ""
     point(world.anna, str(world.remote))
     world.converges()
+
+
+def push_files(world, files, parent=None):
+    """A commit with these files beside those of the store: name or path, and number of zeros."""
+    index = world.remote / "index-of-files"
+    index.unlink(missing_ok=True)
+    env = {**environment(), "GIT_INDEX_FILE": str(index)}
+    with (world.remote / "zeros").open("wb") as file:
+        listed = ""
+        for name, size in files.items():
+            file.truncate(size)
+            blob = git(world.remote, "-c", "core.bigFileThreshold=1m", "hash-object", "-w", file.name).strip()
+            listed += f"100644 {blob}\t{name}\n"
+    subprocess.run(["git", "-C", world.remote, "read-tree", parent or REF], env=env, check=True)
+    subprocess.run(["git", "-C", world.remote, "update-index", "--index-info"], env=env, input=listed, text=True, check=True)
+    tree = subprocess.run(["git", "-C", world.remote, "write-tree"], env=env, capture_output=True, text=True, check=True).stdout.strip()
+    git(world.remote, "update-ref", REF, git(world.remote, "commit-tree", tree, "-p", REF, "-m", "files").strip())
+    return at(world.remote)
+
+
+def limited(world, most):
+    for repo in (world.anna, world.ben):
+        repo.bd("config", "set", "sync.max_file", most).ok()
+    world.anna.create("acknowledged")
+
+
+def is_repaired(world, *left):
+    """The command in the hint leaves the files out, and every clone can work as before."""
+    world.anna.bd("repair", "--apply").ok()
+    sync(world.anna)
+    assert {"first", "second", "acknowledged"} <= set(titles(world.anna))
+    assert set(git(world.remote, "ls-tree", "-r", "--name-only", REF).split()) == {*FILES, *left}
+    assert git(world.anna.path, "fsck") == ""
+    point(world.anna, str(world.remote))
+    world.converges()
+
+
+@pytest.mark.parametrize("transport", ["folder", "http"])
+@pytest.mark.parametrize("name", ["x{}", "a/b/x{}"])
+def test_files_beside_the_store_that_are_too_large_together_are_refused_and_repair_leaves_them_out(world, name, transport):
+    """Each of them is smaller than the limit. Of a folder's files, none is inflated: all would take 72 MB."""
+    bad = push_files(world, {name.format(i): 12 * MB + i for i in range(6)})
+    limited(world, "16m")
+    with http_remote(world.remote.parent) as server:
+        if transport == "http":
+            point(world.anna, f"{server.url}/{world.remote.name}")
+        done, _, memory = usage(world.anna, "sync", "--json")
+        error = is_sync_error(done, "corrupt")
+        assert f"the files of commit {bad} beside the store have {72 * MB + 15} bytes together" in error["message"], error
+        assert f"'{name.format(5).split('/')[0]}' the most of them; at most {16 * MB} are read" in error["message"], error
+        assert "sync.max_file 128m" in error["hint"] and error["hint"].endswith("run 'bd repair --apply' to leave that commit out."), error
+        assert SANITIZED or memory < 60 * MB, memory
+        assert not list((world.anna.path / ".git" / "objects" / "tmp_objdir-abacus").glob("pack/*.pack")) or transport == "http"
+        is_repaired(world)
+
+
+@pytest.mark.parametrize("transport", ["folder", "http"])
+def test_files_of_many_commits_that_are_too_large_together_are_refused_and_repair_leaves_them_out(world, transport):
+    """Each commit has one large file, which replaces the one before it. A small older file stays."""
+    first = push_files(world, {"honest": 10})
+    for i in range(6):
+        push_files(world, {"x": 6 * MB + i}, parent=first)
+    limited(world, "16m")
+    with http_remote(world.remote.parent) as server:
+        if transport == "http":
+            point(world.anna, f"{server.url}/{world.remote.name}")
+        done, _, memory = usage(world.anna, "sync", "--json")
+        error = is_sync_error(done, "corrupt")
+        assert "the files beside the store that were fetched, with 'x' of commit " in error["message"], error
+        assert f"bytes together; at most {32 * MB} are read" in error["message"] and "bd repair --apply" in error["hint"], error
+        assert SANITIZED or memory < 60 * MB, memory
+        world.anna.bd("repair", "--apply").ok()
+        sync(world.anna)
+    assert {"first", "second", "acknowledged"} <= set(titles(world.anna))
+    assert "honest" in git(world.remote, "ls-tree", "--name-only", REF).split()
+    point(world.anna, str(world.remote))
+    world.converges()
+
+
+def test_files_that_come_one_after_the_other_are_refused_once_they_are_too_large_together(world):
+    """Otherwise a new clone could not fetch what the older clones have fetched in parts."""
+    limited(world, "16m")
+    push_files(world, {"x0": 12 * MB})
+    world.converges()
+    push_files(world, {"x1": 12 * MB + 1})
+    for repo in (world.anna, world.ben):
+        error = is_sync_error(repo.run("sync", "--json"), "corrupt")
+        assert f"have {24 * MB + 1} bytes together, 'x1' the most of them" in error["message"], error
+    is_repaired(world, "x0")
+
+
+def test_files_of_two_clones_that_are_too_large_together_are_not_published(world):
+    """Both were within the limit. A commit with both would be refused by everybody."""
+    before = at(world.remote)
+    push_files(world, {"x0": 12 * MB})
+    limited(world, "16m")
+    sync(world.anna)
+    git(world.remote, "update-ref", REF, before)
+    push_files(world, {"x1": 12 * MB + 1})
+    world.converges()
+    assert {"x0", "x1"} & set(git(world.remote, "ls-tree", "--name-only", REF).split()) in ({"x0"}, {"x1"})
+
+
+def test_many_versions_of_the_files_of_a_store_count_one_by_one(world, tmp_path):
+    """The history of a store may be much larger than a file of it."""
+    for i in range(6):
+        world.push_bead(lambda line: later(line) or line.update(description=f"{i}" * (3 * MB)))
+    limited(world, "8m")
+    sync(world.anna)
+    new = clone(tmp_path / "new", world.remote)
+    new.bd("config", "set", "sync.max_file", "8m").ok()
+    sync(new)
+    assert "first" in titles(new)
 
 
 def test_many_large_folders_are_refused_early_and_repair_leaves_them_out(world):
@@ -528,12 +681,12 @@ def test_many_edges_at_one_bead_and_long_chains_are_linear(world):
     world.push(edit)
     done, seconds, memory = usage(world.anna, "sync", "--json")
     assert done.code == 0, done.out
-    assert memory < 300 * MB and seconds < 20, (seconds, memory)
+    assert memory < 300 * MB and seconds < patience(20), (seconds, memory)
     for view in ("validate", "graph", "graph bd-n00000", "graph bd-n19999", "graph --all --format dot",
                  "dep tree bd-n00000", "dep tree bd-n00000 --format mermaid", "dep tree bd-n15000 --direction up",
                  "dep cycles", "why bd-n00000", "blocked -n 0", "epic status", "list --tree -n 0"):
         done, seconds, memory = usage(world.anna, *view.split())
-        assert memory < 300 * MB and seconds < 5, (view, seconds, memory)
+        assert memory < 300 * MB and seconds < patience(5), (view, seconds, memory)
     ready = world.anna.ids("ready", "-n", "0")
     assert "bd-n00001" in ready and "bd-n00000" not in ready and "bd-n15000" not in ready
 
@@ -642,6 +795,32 @@ def test_a_dense_graph_of_parents_costs_a_writer_as_much_as_it_has_edges(world):
     assert_sound(world.anna)
 
 
+def test_parents_below_a_long_chain_read_the_chain_once(world):
+    """Each of these edges used to read all ancestors, in memory that was kept: 500 of them stopped the sync for good. These took 332 MB."""
+    def below(heads):
+        edge = {"_at": [5, 0], "_by": "m", "created_at": [5, 0], "created_by": "m", "kind": "parent"}
+        edges = [{**edge, "from": f"zz-{n:07}", "to": f"zz-{n + 1:07}"} for n in range(6000 - 1)]
+        edges += [{**edge, "from": f"zy-{n:07}", "to": "zz-0000000"} for n in range(heads)]
+        edges += [{**edge, "from": f"zx-{n:07}", "to": f"zy-{n:07}"} for n in range(heads)]
+        names = [f"z{x}-{n:07}" for x in "xy" for n in range(heads)] + [f"zz-{n:07}" for n in range(6000)]
+
+        def edit(files):
+            mine = [line for line in files["deps.jsonl"].splitlines(True) if '"from":"z' not in line]
+            old = [line for line in files["state.jsonl"].splitlines(True) if '"id":"z' not in line]
+            return {**with_lines([plain(name) for name in names])({**files, "state.jsonl": "".join(old)}),
+                    "deps.jsonl": "".join(sorted(mine + [canonical(e) + "\n" for e in edges],
+                                                 key=lambda line: [json.loads(line)[k] for k in ("from", "to", "kind")]))}
+        return edit
+    world.push(below(0))
+    sync(world.anna)
+    world.push(below(400))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done, _, memory = usage(world.anna, "sync")
+    assert done.code == 0 and memory < 160 * MB, (memory // MB, done.err)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 5, "processor time"
+    assert_sound(world.anna)
+
+
 def test_the_text_of_neighbours_is_not_held_in_memory(world):
     """Eight edges to each of ten beads with a description of 2 MB; none of it is shown."""
     kinds = ("blocks", "parent", "related", "discovered_from")
@@ -671,16 +850,34 @@ def test_a_sync_of_many_large_lines_takes_a_small_multiple_of_the_file(world):
     world.converges()
 
 
+def in_32_mb(repo, *args, **env):
+    script = ("import os, resource, sys\n"
+              "resource.setrlimit(resource.RLIMIT_AS, (32 << 20, 32 << 20))\n"
+              "os.execv(sys.argv[1], sys.argv[1:])\n")
+    return subprocess.run([sys.executable, "-c", script, str(BIN / "bd"), *args], timeout=60, cwd=repo.path,
+                          capture_output=True, env=environment(**repo.env, **env))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
 def test_a_command_without_memory_reports_it_and_exits_normally(world):
     world.push(chain(30_000))
     sync(world.anna)
-    script = ("import os, resource, sys\n"
-              "resource.setrlimit(resource.RLIMIT_AS, (32 << 20, 32 << 20))\n"
-              "os.execv(sys.argv[1], sys.argv[1:])\n")
-    done = subprocess.run([sys.executable, "-c", script, str(BIN / "bd"), "list", "--limit", "0", "--json"], timeout=60,
-                          cwd=world.anna.path, capture_output=True, env=environment(**world.anna.env))
+    done = in_32_mb(world.anna, "list", "--limit", "0")
     assert done.returncode == 71 and b"error: out of memory" in done.stderr and not done.stdout, done
+
+
+@pytest.mark.skipif(sys.platform != "linux" or "asan" in str(BIN), reason="the limit is one of Linux, and of ASan's")
+@pytest.mark.parametrize("command", ["list", "ready", "search", "export"])
+def test_a_list_for_programs_needs_no_memory_for_its_length(world, command):
+    """It is complete before its first byte is printed, so it is kept in a file. Without one, it is kept in memory."""
+    world.push(with_lines([plain(f"zz-{n:07}") for n in range(30_000)]))
+    sync(world.anna)
+    words = {"search": ["search", "zz", "--limit", "0", "--json"], "export": ["export"]}.get(
+        command, [command, "--limit", "0", "--json"])
+    whole = world.anna.run(*words, env={"TMPDIR": "/nonexistent"})
+    done = in_32_mb(world.anna, *words)
+    assert done.returncode == 0 and done.stdout.decode() == whole.out, done.stderr
+    assert len(json.loads(done.stdout) if command != "export" else done.stdout.splitlines()) >= 30_000
 
 
 @pytest.mark.skipif(sys.platform != "linux" or "asan" in str(BIN), reason="the limit is one of Linux, and of ASan's")
@@ -704,7 +901,7 @@ def test_repair_of_a_million_damaged_lines_costs_little_and_lists_some(world):
     done, seconds, memory = usage(world.anna, "sync", "--json")
     assert is_sync_error(done, "corrupt")["details"]["file"] == "deps.jsonl" and memory < 300 * MB, memory
     done, seconds, memory = usage(world.anna, "repair", "--apply", "--json")
-    assert done.code == 0 and memory < 300 * MB and seconds < 20, (done.out[:200], seconds, memory)
+    assert done.code == 0 and memory < 300 * MB and seconds < patience(20), (done.out[:200], seconds, memory)
     told = done.json
     assert told["set_aside"] == 1_000_000 and sum(len(c["lines"]) for c in told["commits"]) == 1000
     world.converges()
@@ -879,6 +1076,73 @@ def test_a_newer_format_is_named_with_a_way_back(world):
     assert acked in [b["id"] for b in world.anna.json("list")] and acked in published(world.remote)["state.jsonl"].decode()
 
 
+def push_chain(world, parent, files, count):
+    """That many commits, each with another reason of the one deletion."""
+    dead = json.loads(files["tombstones.jsonl"].splitlines()[0])
+    importer = subprocess.Popen(["git", "fast-import", "--quiet", "--force"], cwd=world.remote, stdin=subprocess.PIPE)
+    for n in range(count):
+        importer.stdin.write(f"commit {REF}\ncommitter x <x@x> {1700000000 + n} +0000\ndata 1\nx\n".encode())
+        importer.stdin.write(f"from {parent}\n".encode() if not n else b"")
+        tombstones = canonical({**dead, "reason": f"r{n}"}) + "\n"
+        for name, text in summed({**{name: text.encode() for name, text in files.items()}, "tombstones.jsonl": tombstones.encode()}).items():
+            importer.stdin.write(f"M 100644 inline {name}\ndata {len(text)}\n".encode() + text + b"\n")
+    importer.stdin.close()
+    assert importer.wait() == 0
+
+
+def test_looking_for_lost_beads_costs_as_much_as_the_commits_have_text(tmp_path):
+    """Not commits times beads: small commits that lack all beads are cheap to push."""
+    def processor_time(count):
+        world = copy_world(World, tmp_path / str(count))
+        small = {name: text.decode() for name, text in published(world.remote).items()}
+        one = {key: value for key, value in json.loads(small["state.jsonl"].splitlines()[0]).items() if key not in ("notes", "_v")}
+        world.push(lambda files: {**files, "state.jsonl": files["state.jsonl"] + "".join(
+            canonical({**one, "id": f"bd-z{n:06}", "title": "t"}) + "\n" for n in range(20000))})
+        sync(world.anna)
+        push_chain(world, at(world.remote), small, count)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        world.anna.bd("sync", "--timeout", "10m", timeout=600).ok()
+        took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        assert published(world.remote)["state.jsonl"].decode().count('"id":"bd-z0') == 20000
+        return took
+
+    assert processor_time(600) < 4 * processor_time(6)
+
+
+def without(files, bead):
+    return {**files, "state.jsonl": "".join(line + "\n" for line in files["state.jsonl"].splitlines() if f'"id":"{bead}"' not in line)}
+
+
+@pytest.mark.parametrize("between", [False, True], ids=["at once", "one commit at a time"])
+def test_a_bead_is_restored_even_if_its_deletion_was_dated_back_and_then_removed(world, between):
+    """Old deletions are removed, and the date of a deletion is whatever its author wrote."""
+    long_ago = str(int(time.time() * 1000) - 30 * 86400000)
+    bead = world.anna.json("create", "old", "--description", "important", env={"ABACUS_NOW": long_ago})["id"]
+    world.anna.bd("comment", bead, "a note", env={"ABACUS_NOW": long_ago}).ok()
+    sync(world.anna)
+    sync(world.ben)
+    (line,) = [one for one in map(json.loads, published(world.remote)["state.jsonl"].decode().splitlines()) if one["id"] == bead]
+    tombstone = {"bead": line, "deleted_at": [line["_at"][0] + 1, 0], "deleted_by": "eve", "id": bead}
+    before = published(world.remote)["tombstones.jsonl"].decode()
+    world.push(lambda files: {**without(files, bead), "tombstones.jsonl": "".join(
+        canonical(one) + "\n" for one in sorted([*map(json.loads, before.splitlines()), tombstone], key=lambda n: n["id"]))})
+    if between:
+        sync(world.anna)
+        sync(world.ben)
+    world.push(lambda files: {**files, "tombstones.jsonl": before})
+    sync(world.anna)
+    sync(world.ben)
+    for repo in (world.anna, world.ben):
+        assert [one["change"] for one in repo.json("history", bead)] == ["deleted", "created"]
+        assert repo.fails("undelete", "bd-nothing")["code"] == "not_found"
+    restored = world.anna.bd("undelete", bead, "--json").ok()
+    assert "had been removed" in restored.err
+    world.converges()
+    shown = world.ben.json("show", bead)
+    shown = shown[0] if isinstance(shown, list) else shown
+    assert (shown["title"], shown["description"]) == ("old", "important") and shown["notes"][0]["content"] == "a note"
+
+
 def test_a_bead_that_is_restored_is_not_deleted_any_more(world):
     stamp = [int(time.time() * 1000), 0]
     world.push(lambda files: {**files, "state.jsonl": "", "tombstones.jsonl": canonical(
@@ -979,3 +1243,54 @@ def test_a_chain_of_ids_does_not_need_a_large_stack(world, tmp_path):
         done = subprocess.run([*small, *args], cwd=repo.path, env=environment(**repo.env), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert world.anna.show(end)["title"] == new.show(end)["title"] == "first"
+
+
+def give_away(world, bead, at_ms):
+    """A later write by Mallory gives the bead to Eve."""
+    def change(line):
+        if line["id"] == bead:
+            line.update(assignee="eve", assignee_at=[at_ms, 0], assignee_expires=at_ms + 3600_000)
+            line["_v"] = {**line.get("_v", {}), "assignee": [[at_ms, 0], "mallory"]}
+            for register in REGISTERS:
+                line["_v"].setdefault(register, [line["_at"], line["_by"]])
+    world.push(each(change))
+
+
+@pytest.mark.parametrize("moves", [1, 100])
+@pytest.mark.parametrize("flags", [[], ["--exclusive"]], ids=["ordinary", "exclusive"])
+def test_the_loss_of_a_claim_is_reported_although_its_bead_moved_to_another_id(world, flags, moves):
+    [claim] = world.anna.json("claim", world.first, *flags)
+    sync(world.anna)
+    end = plant_chain(world, moves)
+    assert "lost_claims" not in sync(world.anna)
+    assert world.anna.show(end)["assignee"] == "anna"
+    give_away(world, end, claim["epoch"][0] + 1000)
+    [lost] = sync(world.anna)["lost_claims"]
+    assert (lost["id"], lost["title"], lost["holder"], lost["epoch"], lost["to"]) == (end, "first", "anna", claim["epoch"], "eve")
+    assert f"the claim of anna on '{end}' is lost" in world.anna.bd("list").ok().err
+    assert "lost_claims" not in sync(world.anna)
+
+
+def test_a_claim_that_was_given_up_under_the_new_id_is_not_lost(world):
+    [claim] = world.anna.json("claim", world.first)
+    sync(world.anna)
+    end = plant_chain(world, 1)
+    sync(world.anna)
+    world.anna.json("unclaim", end)
+    sync(world.anna)
+    give_away(world, end, claim["epoch"][0] + 60_000)
+    assert "lost_claims" not in sync(world.anna)
+
+
+def test_a_claim_of_the_bead_that_took_the_id_is_a_claim_of_its_own(world):
+    """The agent has claimed both beads that were given one id."""
+    [claim] = world.anna.json("claim", world.first)
+    sync(world.anna)
+    end = plant_chain(world, 1)
+    sync(world.anna)
+    [other] = world.anna.json("claim", world.first)
+    sync(world.anna)
+    give_away(world, end, claim["epoch"][0] + 60_000)
+    give_away(world, world.first, other["epoch"][0] + 60_000)
+    assert sorted((lost["id"], lost["title"]) for lost in sync(world.anna)["lost_claims"]) == sorted(
+        [(end, "first"), (world.first, "planted")])

@@ -352,3 +352,11 @@ def test_repair_needs_no_name_and_the_copy_of_a_claimed_bead_is_open(world):
     copy = world.anna.json("repair", "--stamps", "--apply")["stamps"][0]["copy"]
     bead = world.anna.show(copy)
     assert (bead["status"], bead["assignee"], bead["updated_by"]) == ("open", None, "Anna")
+
+
+@pytest.mark.parametrize("now", ["0", "1970-01-01T00:00:00Z"])
+def test_what_is_written_at_the_beginning_of_1970_can_be_read(project, now):
+    """A clock that is wrong often begins there, and 0 means "no time" in the stores."""
+    early = {"ABACUS_NOW": now}
+    project.bb("agent", "register", "--name", "amber-otter", "--role", "ui", env=early).ok()
+    assert [a["agent_id"] for a in project.bb("agent", "list", "--json", env=early).ok().json["data"]] == ["amber-otter"]

@@ -90,6 +90,21 @@ def test_a_file_with_unreadable_lines_is_not_changed(mirror):
     assert not [check for check in mirror.json("doctor")["checks"] if check["code"] == "mirror"]
 
 
+def test_what_the_file_still_has_is_not_taken_for_a_change_of_others(mirror):
+    """Beads that were deleted, or undone, since the file was written."""
+    gone, kept = mirror.create("gone"), mirror.create("kept")
+    mirror.json("label", "add", kept, "x")
+    flush(mirror)
+    mirror.create("undone")
+    flush(mirror)
+    mirror.json("undo")
+    mirror.json("delete", gone, "--force")
+    mirror.json("label", "remove", kept, "x")
+    flush(mirror)
+    assert [bead["title"] for bead in mirror.json("list")] == ["kept"] and "x" not in mirror.show(kept).get("labels", [])
+    assert mirror.file.read_bytes() == mirror.bd("export").ok().bytes
+
+
 def test_the_file_can_be_deleted_or_damaged(mirror):
     mirror.create("one")
     flush(mirror)

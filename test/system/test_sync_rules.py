@@ -933,6 +933,26 @@ def test_a_claim_merged_with_a_reopening_is_shown_as_a_claim(clones):
     assert ann.json("status", program="abacus")["in_progress_total"] == 0
 
 
+@pytest.mark.parametrize("later, to, said", [(0, "mallory", "mallory has claimed it"), (5, "ann", "mallory changed its epoch")])
+def test_a_claim_that_is_taken_with_its_own_stamp_or_gets_another_epoch_is_lost(clones, later, to, said):
+    """Of two writes with one stamp, the one with the greater name wins."""
+    ann = clones[0]
+    [mine] = ann.at(10, "claim", "bd-one", "--lease", "1h")
+    ann.at(20, "sync")
+    remote = ann.path.parent / "remote.git"
+    files = published(remote)
+    lines = [json.loads(line) for line in files["state.jsonl"].splitlines()]
+    bead = next(line for line in lines if line["id"] == "bd-one")
+    stamp = [mine["epoch"][0] + later, mine["epoch"][1]]
+    bead["_v"] = {**bead["_v"], "status": [bead["_at"], bead["_by"]]}
+    bead.update({"_at": stamp, "_by": "mallory", "assignee": to, "assignee_at": stamp})
+    files["state.jsonl"] = "".join(json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+                                   for line in lines).encode()
+    git(remote, "update-ref", REF, commit(remote, summed(files), git(remote, "rev-parse", REF).strip()))
+    [lost] = ann.at(60, "sync")["lost_claims"]
+    assert (lost["id"], lost["holder"], lost["to"], lost["by"]) == ("bd-one", "ann", to, "mallory") and said in lost["message"]
+
+
 @pytest.mark.parametrize("end, to, said", [
     (50, None, "bob ended its lease"), (None, None, "bob ended its lease"),
     (90, "ann", "bob shortened its lease, which ends at 2026-01-01T00:01:30.000Z")])

@@ -22,26 +22,16 @@ static const struct synonym format_synonyms[] = { { "jsonl", EXPORT_BD },
 						  { NULL, 0 } };
 const struct names export_formats = { format_words, EXPORT_FORMATS, format_synonyms };
 
-/* One line of the result. */
-struct exported {
-	struct str id, text;
-};
-
 struct export_run {
 	struct call *c;
 	struct beads *b;
 	enum export_format format;
-	struct exported *line;
-	size_t count;
+	const struct buried *const *gone; /* deleted beads that are not written yet, sorted by id */
+	size_t gone_count;
+	struct buf *out;
+	struct export_counts counts;
 	enum err failed;
 };
-
-static void export_add(struct export_run *r, struct str id, struct str text)
-{
-	r->line = arena_room(&r->c->mem, r->line, r->count, sizeof *r->line);
-	r->line[r->count++] =
-		(struct exported){ arena_copy(&r->c->mem, id), arena_copy(&r->c->mem, text) };
-}
 
 /* The edges that lead from a bead, sorted by the id that they lead to, and by kind. */
 static enum err export_edges(struct call *c, struct beads *b, struct str id, struct edge **out,
@@ -83,28 +73,15 @@ static enum err export_bead(struct export_run *r, struct call *part, const struc
 		return e;
 	if (one.edges)
 		qsort(one.edge, one.edges, sizeof *one.edge, export_by_key);
-	export_add(r, bead->id,
-		   r->format == EXPORT_BD ? export_line(&part->mem, &one) :
-		   r->format == EXPORT_MD ? export_markdown(&part->mem, &one) :
-					    export_csv(&part->mem, &one));
+	buf_put(r->out, r->format == EXPORT_BD ? export_line(&part->mem, &one) :
+			r->format == EXPORT_MD ? export_markdown(&part->mem, &one) :
+						 export_csv(&part->mem, &one));
+	buf_char(r->out, '\n');
+	if (row)
+		r->counts.issues++;
+	else
+		r->counts.tombstones++;
 	return ERR_OK;
-}
-
-static bool export_see(void *arg, const struct bead_row *row)
-{
-	struct export_run *r = arg;
-	struct call part = call_part(r->c);
-	struct str why = { 0 };
-	struct bead bead;
-
-	if (!line_decode(&part.mem, value_read(&part.mem, row->line), &bead, &why))
-		r->failed = call_fail(&part, ERR_DAMAGED,
-				      "the cache has a wrong entry for '" STR_FMT "'",
-				      STR_ARG(row->id));
-	if (!r->failed)
-		r->failed = export_bead(r, &part, &bead, row);
-	r->failed = call_part_end(r->c, &part, r->failed);
-	return !r->failed;
 }
 
 /* A deleted bead, or only the deletion of an id. Ids that were remapped are no issues. */
@@ -132,43 +109,71 @@ static enum err export_buried(struct export_run *r, const struct buried *one)
 	return call_part_end(r->c, &part, e);
 }
 
-static int exported_by_id(const void *a, const void *b)
+/* Writes the deleted beads whose ids are before `id`; absent: all that are left. */
+static enum err export_gone_before(struct export_run *r, struct str id)
 {
-	return str_cmp(((const struct exported *)a)->id, ((const struct exported *)b)->id);
-}
+	enum err e = ERR_OK;
 
-static struct str export_joined(struct export_run *r)
-{
-	struct buf out = { .mem = &r->c->mem };
-
-	if (r->count)
-		qsort(r->line, r->count, sizeof *r->line, exported_by_id);
-	if (r->format == EXPORT_CSV)
-		buf_put(&out, export_csv_head());
-	for (size_t i = 0; i < r->count; i++) {
-		buf_put(&out, r->line[i].text);
-		buf_char(&out, '\n');
+	while (!e && r->gone_count && (!id.p || str_cmp((*r->gone)->id, id) < 0)) {
+		e = export_buried(r, *r->gone++);
+		r->gone_count--;
 	}
-	return buf_str(&out);
+	return e;
 }
 
-enum err export_all(struct call *c, struct beads *b, enum export_format format,
-		    struct export_result *out)
+static bool export_see(void *arg, const struct bead_row *row)
 {
-	struct export_run r = { .c = c, .b = b, .format = format };
+	struct export_run *r = arg;
+	struct call part = call_part(r->c);
+	struct str why = { 0 };
+	struct bead bead;
+
+	r->failed = export_gone_before(r, row->id);
+	if (!r->failed && !line_decode(&part.mem, value_read(&part.mem, row->line), &bead, &why))
+		r->failed = call_fail(&part, ERR_DAMAGED,
+				      "the cache has a wrong entry for '" STR_FMT "'",
+				      STR_ARG(row->id));
+	if (!r->failed)
+		r->failed = export_bead(r, &part, &bead, row);
+	r->failed = call_part_end(r->c, &part, r->failed);
+	return !r->failed;
+}
+
+static int buried_by_id(const void *a, const void *b)
+{
+	return str_cmp((*(const struct buried *const *)a)->id,
+		       (*(const struct buried *const *)b)->id);
+}
+
+static enum err export_find_gone(struct export_run *r)
+{
+	struct buried *one = NULL;
+	const struct buried **list = NULL;
+	enum err e = query_buried(r->c, &r->b->cache, 0, &one);
+
+	for (; !e && one; one = one->next) {
+		list = arena_room(&r->c->mem, list, r->gone_count, sizeof(struct buried *));
+		list[r->gone_count++] = one;
+	}
+	if (r->gone_count)
+		qsort(list, r->gone_count, sizeof(struct buried *), buried_by_id);
+	r->gone = list;
+	return e;
+}
+
+enum err export_all(struct call *c, struct beads *b, enum export_format format, struct buf *out,
+		    struct export_counts *counts)
+{
+	struct export_run r = { .c = c, .b = b, .format = format, .out = out };
 	struct bead_filter all = { .sort = SORT_ID, .visit = export_see, .arg = &r };
 	struct bead_row *none;
-	struct buried *gone = NULL;
-	enum err e = query_each(c, &b->cache, &all, &none);
+	enum err e = format == EXPORT_BD ? export_find_gone(&r) : ERR_OK;
 
-	if (!e)
-		e = r.failed;
-	out->issues = (int64_t)r.count;
-	if (!e && format == EXPORT_BD)
-		e = query_buried(c, &b->cache, 0, &gone);
-	for (; !e && gone; gone = gone->next)
-		e = export_buried(&r, gone);
-	out->tombstones = (int64_t)r.count - out->issues;
-	out->text = e ? STR_NONE : export_joined(&r);
+	if (format == EXPORT_CSV)
+		buf_put(out, export_csv_head());
+	if (e || (e = query_each(c, &b->cache, &all, &none)) || (e = r.failed))
+		return e;
+	e = export_gone_before(&r, STR_NONE);
+	*counts = r.counts;
 	return e;
 }

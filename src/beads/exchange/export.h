@@ -5,6 +5,7 @@
 #include "base/names.h"
 
 struct beads;
+struct buf;
 
 /*
  * Writes all beads for other programs. The same beads always give the same bytes, and importing the
@@ -18,11 +19,10 @@ enum export_format {
 };
 extern const struct names export_formats;
 
-struct export_result {
-	struct str text;
+struct export_counts {
 	int64_t issues, tombstones;
 };
-enum err export_all(struct call *c, struct beads *b, enum export_format format,
-		    struct export_result *out);
+enum err export_all(struct call *c, struct beads *b, enum export_format format, struct buf *out,
+		    struct export_counts *counts);
 
 #endif

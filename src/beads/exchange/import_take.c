@@ -229,21 +229,19 @@ static int64_t *import_join(struct import_batch *x, const struct slot *slot, str
 
 /* --- dependencies --- */
 
-/* Finds out why the store cannot have a dependency, if so; it is then kept as text of the issue. */
-static enum err import_why_not(struct import_batch *x, const struct intake *in, size_t i,
-			       const char **why)
+/*
+ * Finds out why the store cannot have a dependency, if so; it is then kept as text of the issue.
+ * `taken` has the keys of those that it can have.
+ */
+static enum err import_why_not(struct import_batch *x, const struct edge *e,
+			       const struct map *taken, const char **why)
 {
-	const struct edge *e = &in->edge[i];
 	bool from, to;
 	enum err err;
 
-	*why = NULL;
-	if (str_eq(e->from, e->to))
-		*why = "self_dependency";
-	for (size_t k = 0; k < i && !*why; k++)
-		if (str_eq(in->edge[k].to, e->to) && str_eq(in->edge[k].kind, e->kind) &&
-		    str_eq(in->edge[k].from, e->from))
-			*why = "duplicate_dependency";
+	*why = str_eq(e->from, e->to)                     ? "self_dependency" :
+	       map_find(taken, edge_key(&x->part.mem, e)) ? "duplicate_dependency" :
+							    NULL;
 	if (*why)
 		return ERR_OK;
 	if ((err = batch_knows(x, e->from, &from)) || (err = batch_knows(x, e->to, &to)))
@@ -267,12 +265,13 @@ static void import_add_to_graph(struct import_run *r, const struct edge *e)
 
 static enum err import_check_edges(struct import_batch *x, struct intake *in)
 {
-	size_t parents = 0;
+	struct map taken = { .mem = &x->part.mem };
+	size_t parents = 0, kept = 0;
 	const char *why;
 	enum err e;
 
-	for (size_t i = 0; i < in->edges;) {
-		if ((e = import_why_not(x, in, i, &why)))
+	for (size_t i = 0; i < in->edges; i++) {
+		if ((e = import_why_not(x, &in->edge[i], &taken, &why)))
 			return e;
 		if (why) {
 			import_find(in->findings, in->bead.id, why,
@@ -288,8 +287,10 @@ static enum err import_check_edges(struct import_batch *x, struct intake *in)
 		if (edge_is(in->edge[i].kind, EDGE_PARENT) ||
 		    edge_is(in->edge[i].kind, EDGE_BLOCKS))
 			import_add_to_graph(x->r, &in->edge[i]);
-		i++;
+		map_put(&taken, edge_key(&x->part.mem, &in->edge[i]));
+		in->edge[kept++] = in->edge[i];
 	}
+	in->edges = kept;
 	return ERR_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "base/moment.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "beads/draft.h"
 #include "beads/exchange/export_line.h"
 #include "beads/exchange/upstream.h"
 #include "beads/model/limits.h"
@@ -373,8 +374,8 @@ static bool intake_edge(struct intake_record *r, const struct value *v, struct s
 	if (!intake_moment(value_str(v, "created_at"), &made.at.ms) ||
 	    made.at.ms > in->now_ms + STAMP_FOLLOWED_MS)
 		made.at.ms = in->bead.created.at.ms;
-	if (!made.by.p)
-		made.by = in->bead.created.by;
+	if (!made.by.p) /* a longer name would be in each of thousands of dependencies */
+		made.by = in->bead.created.by.n <= NAME_MOST ? in->bead.created.by : STR("unknown");
 	from = from.n ? import_renamed(in->mem, in->rename, from) : in->bead.id;
 	to = import_renamed(in->mem, in->rename, to);
 	*out = (struct edge){ .from = from,
@@ -419,10 +420,6 @@ static void intake_put_edges(struct intake_record *r)
 void intake_keep_edge(struct intake *in, size_t edge)
 {
 	in->kept[in->kept_count++] = in->edge_text[edge];
-	in->edges--;
-	memmove(in->edge + edge, in->edge + edge + 1, (in->edges - edge) * sizeof *in->edge);
-	memmove(in->edge_text + edge, in->edge_text + edge + 1,
-		(in->edges - edge) * sizeof *in->edge_text);
 }
 
 /* --- other members --- */

@@ -6,48 +6,46 @@
 #include "base/names.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "beads/model/limits.h"
 
 enum { BASE, OURS, THEIRS, VERSIONS };
 
 /* A line in its versions; a version is absent if that file does not have the line. */
 struct jsonl_line {
+	struct str key;
 	struct str text[VERSIONS];
 };
 
 struct jsonl_merger {
-	struct arena *mem, scratch;
+	struct arena *mem, scratch; /* scratch: for one line, which takes many times its memory */
 	struct map lines; /* struct jsonl_line, by id, or by the text of a line without one */
 	bool sorted;      /* the issues of both sides are sorted by id */
 };
 
-/* The id of the issue; absent if the line is not an issue. Parsing takes many times the memory of the
- * line, so it has memory of its own. */
+/* The id of the issue; absent if the line is not an issue, or is larger than any that can be read. */
 static struct str jsonl_id(struct jsonl_merger *m, struct str text)
 {
-	struct str id;
+	struct value_error error;
 
-	arena_reset(&m->scratch);
-	id = value_str(value_read(&m->scratch, text), "id");
-	return id.p ? arena_copy(m->mem, id) : id;
+	if (text.n > LIMIT_LINE)
+		return STR_NONE;
+	return value_str(value_parse_bounded(&m->scratch, text, LIMIT_VALUES, &error), "id");
 }
 
 /* The line of an issue by its id, or a line without an id by its text; one of them may be the same
  * text as the other. */
-static struct jsonl_line *jsonl_at(struct jsonl_merger *m, char kind, struct str text)
+static struct jsonl_line *jsonl_at(struct jsonl_merger *m, struct str kind, struct str text)
 {
-	struct buf key = { .mem = m->mem };
-	void **at;
+	struct str key = arena_join(&m->scratch, kind, text);
+	void **at = map_find(&m->lines, key);
+	struct jsonl_line *line;
 
-	buf_char(&key, kind);
-	buf_put(&key, text);
-	at = map_put(&m->lines, buf_str(&key));
-	if (!*at) {
-		struct jsonl_line *line = arena_new(m->mem, struct jsonl_line);
-
-		*line = (struct jsonl_line){ 0 };
-		*at = line;
-	}
-	return *at;
+	if (at)
+		return *at;
+	line = arena_new(m->mem, struct jsonl_line);
+	line->key = arena_copy(m->mem, key);
+	*map_put(&m->lines, line->key) = line;
+	return line;
 }
 
 /* Adds the lines of a version. A second line with the same id counts as a line without an id, so
@@ -57,17 +55,19 @@ static void jsonl_add(struct jsonl_merger *m, struct str text, int version)
 	struct str line, last = STR("");
 
 	while (text.n && str_next(&text, '\n', &line)) {
-		struct str id = jsonl_id(m, line);
 		struct jsonl_line *at;
+		struct str id;
 
+		arena_reset(&m->scratch);
 		if (!str_trim(line).n)
 			continue;
-		at = id.p ? jsonl_at(m, 'i', id) : jsonl_at(m, 'l', line);
+		id = jsonl_id(m, line);
+		at = id.p ? jsonl_at(m, STR("i"), id) : jsonl_at(m, STR("l"), line);
+		m->sorted = m->sorted && id.p && str_cmp(last, at->key) <= 0;
+		last = at->key;
 		if (at->text[version].p)
-			at = jsonl_at(m, 'l', line);
+			at = jsonl_at(m, STR("l"), line);
 		at->text[version] = line;
-		m->sorted = m->sorted && id.p && str_cmp(last, id) <= 0;
-		last = id.p ? id : last;
 	}
 }
 
@@ -295,16 +295,18 @@ struct str jsonl_merge(struct arena *mem, const struct jsonl_sides *sides)
 	jsonl_add(&m, sides->theirs, THEIRS);
 	sorted = m.sorted;
 	jsonl_add(&m, sides->base, BASE);
-	arena_release(&m.scratch);
 	order = map_sorted(&m.lines, mem);
 	for (size_t i = 0; i < m.lines.count; i++) {
-		struct str line =
-			jsonl_line_merge(mem, sorted ? order[i]->value : m.lines.entry[i].value);
+		struct str line;
 
+		arena_reset(&m.scratch);
+		line = jsonl_line_merge(&m.scratch,
+					sorted ? order[i]->value : m.lines.entry[i].value);
 		if (!line.p)
 			continue;
 		buf_put(&out, line);
 		buf_char(&out, '\n');
 	}
+	arena_release(&m.scratch);
 	return buf_str(&out);
 }

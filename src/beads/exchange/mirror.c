@@ -1,6 +1,7 @@
 #include "beads/exchange/mirror.h"
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
@@ -116,20 +117,56 @@ static void mirror_note_problem(struct call *c, const struct beads *b)
 	call_restore(c, &failed);
 }
 
-/* Does issues.jsonl have the text that was written last? */
-static bool mirror_is_ours(struct mirror *m)
+static enum err mirror_import(struct mirror *m, struct str text, bool dry_run,
+			      struct import_report *report)
 {
-	return !m->now.n ||
-	       str_eq(mirror_state(m->c, m->b, "sha256"), sha256_hex(&m->c->mem, m->now));
+	struct import_source source = { .file = STR("issues.jsonl"), .text = text };
+	struct import_ask ask = { .sources = &source, .dry_run = dry_run };
+
+	return import_run(m->c, &ask, report);
+}
+
+/* The lines of issues.jsonl that its next text lacks. */
+static struct str mirror_lines_lost(struct mirror *m, struct str next)
+{
+	struct map there = { .mem = &m->c->mem };
+	struct buf out = { .mem = &m->c->mem };
+	struct str rest = next, line;
+
+	while (rest.n && str_next(&rest, '\n', &line))
+		map_put(&there, line);
+	rest = m->now;
+	while (rest.n && str_next(&rest, '\n', &line))
+		if (!map_find(&there, line)) {
+			buf_put(&out, line);
+			buf_char(&out, '\n');
+		}
+	return buf_str(&out);
+}
+
+/*
+ * Does issues.jsonl have the text that was written last? A program in a sandbox that may write to
+ * the store could have turned on the mirror and noted the hash, so a text with a bead that the
+ * store does not know, or with a line that cannot be read, counts as changed by others.
+ */
+static enum err mirror_is_ours(struct mirror *m, struct str next, bool *ours)
+{
+	struct import_report report;
+	enum err e;
+
+	*ours = str_eq(mirror_state(m->c, m->b, "sha256"), sha256_hex(&m->c->mem, m->now));
+	if (!*ours)
+		return ERR_OK;
+	e = mirror_import(m, mirror_lines_lost(m, next), true, &report);
+	*ours = !e && !report.created && !report.refused;
+	return e;
 }
 
 /* Imports what others have changed in the file, so that writing it loses nothing. */
 static enum err mirror_take_in(struct mirror *m)
 {
-	struct import_source source = { .file = STR("issues.jsonl"), .text = m->now };
-	struct import_ask ask = { .sources = &source };
 	struct import_report report;
-	enum err e = import_run(m->c, &ask, &report);
+	enum err e = mirror_import(m, m->now, false, &report);
 
 	if (!e)
 		e = m->others->keep(m->c, &report);
@@ -167,17 +204,20 @@ static enum err mirror_put_metadata(struct mirror *m)
 
 static enum err mirror_export(struct mirror *m, struct str *text)
 {
-	struct export_result made = { 0 };
+	struct buf out = { .mem = &m->c->mem };
+	struct export_counts counts;
 	struct beads b;
 	int64_t count;
 	enum err e = beads_open(m->c, BEADS_READ, &b);
 
 	if (e)
 		return e;
-	e = export_all(m->c, &b, EXPORT_BD, &made);
+	e = export_all(m->c, &b, EXPORT_BD, &out, &counts);
 	beads_close(&b);
-	*text = made.text;
-	return e ? e : m->others->add(m->c, text, &count);
+	if (!e)
+		e = m->others->add(m->c, &out, &count);
+	*text = buf_str(&out);
+	return e;
 }
 
 /* A repository may have a link in place of the folder: nothing is written through it. */
@@ -191,13 +231,24 @@ static enum err mirror_prepare(struct mirror *m)
 	return file_own_read(m->c, m->path, &m->now);
 }
 
+/* Makes the text of issues.jsonl, once everything of others in the file was imported. */
+static enum err mirror_compose(struct mirror *m, struct str *text)
+{
+	bool ours;
+	enum err e = mirror_export(m, text);
+
+	if (e || !m->now.n || str_eq(*text, m->now) || (e = mirror_is_ours(m, *text, &ours)) ||
+	    ours || (e = mirror_take_in(m)))
+		return e;
+	return mirror_export(m, text);
+}
+
 static enum err mirror_write(struct mirror *m)
 {
 	struct str text;
 	enum err e = mirror_prepare(m);
 
-	if (e || (!mirror_is_ours(m) && (e = mirror_take_in(m))) || (e = mirror_export(m, &text)) ||
-	    (e = file_make_dir(m->c, m->dir, 0755)))
+	if (e || (e = mirror_compose(m, &text)) || (e = file_make_dir(m->c, m->dir, 0755)))
 		return e;
 	if ((!m->now.p || !str_eq(text, m->now)) &&
 	    (e = file_replace_here(m->c, m->path, text, 0644)))

@@ -24,10 +24,11 @@ enum err mirror_wait(struct call *c, const struct beads *b);
 struct str mirror_problem(struct call *c, const struct beads *b);
 
 /* What is no bead, but in the file too: memories. */
+struct buf;
 struct import_report;
 struct mirror_others {
-	enum err (*add)(struct call *c, struct str *text, int64_t *count); /* to an export */
-	enum err (*keep)(struct call *c, struct import_report *report);    /* of an import */
+	enum err (*add)(struct call *c, struct buf *out, int64_t *count); /* to an export */
+	enum err (*keep)(struct call *c, struct import_report *report);   /* of an import */
 };
 
 /* The main function of the process; `wait_ms` is how long it waits for another one. */

@@ -207,7 +207,7 @@ static void backlog_put_edges(struct json *j, const struct yaml_entry *head, str
 	if (!item)
 		return;
 	json_put_array(j, "dependencies");
-	for (; item; item = item->next) {
+	for (; item && !reader_full(j); item = item->next) {
 		json_object(j);
 		json_put_str(j, "issue_id", id);
 		json_put_str(j, "depends_on_id", item->text);
@@ -273,7 +273,7 @@ static void backlog_put_head(struct arena *mem, struct json *j, const struct yam
 	if (str_is(status, "closed"))
 		json_put_str(j, "closed_at", updated);
 	backlog_put_labels(j, yaml_find(head, "labels"));
-	backlog_put_edges(j, head, id, created);
+	backlog_put_edges(j, head, reader_repeated(id), reader_repeated(created));
 	backlog_put_others(j, head);
 }
 
@@ -318,12 +318,16 @@ static enum err backlog_read_folder(struct call *c, struct str dir, struct issue
 
 	order = map_sorted(&names, &c->mem);
 	for (size_t i = 0; !e && i < names.count; i++) {
+		struct reader_lines lines = { .c = c, .file = order[i]->key, .text.mem = &c->mem };
 		struct str text, line;
 
 		if ((e = file_own_read(c, path_join(&c->mem, dir, order[i]->key), &text)))
 			break;
 		line = text.p ? backlog_line(&c->mem, text) : STR_NONE;
-		reader_add(c, out, order[i]->key, line.p ? line : STR(""), false);
+		lines.read = text.n;
+		if (line.p)
+			e = reader_put(&lines, line);
+		reader_add(c, out, lines.file, buf_str(&lines.text), false);
 		if (!line.p)
 			out->last->unfit = "the file has no front matter";
 	}

@@ -107,7 +107,7 @@ static void github_put_issue(struct json *j, const struct value *v, struct str i
 enum err reader_github(struct call *c, struct str path, struct issue_source *out)
 {
 	struct value_error error = { 0 };
-	struct buf lines = { .mem = &c->mem };
+	struct reader_lines lines = { .c = c, .text.mem = &c->mem };
 	const struct value *list;
 	struct str text;
 	enum err e = reader_text(c, path, &text);
@@ -117,7 +117,10 @@ enum err reader_github(struct call *c, struct str path, struct issue_source *out
 	list = value_parse_bounded(&c->mem, text, READER_VALUES, &error);
 	if (!list || list->type != VALUE_ARRAY)
 		return reader_refuse(c, path, "an array of issues", list ? NULL : &error);
-	VALUE_EACH(one, list) {
+	lines.file = path.p ? path : STR("-");
+	lines.read = text.n;
+	for (size_t i = 0; !e && i < list->count; i++) {
+		const struct value *one = &list->item[i];
 		struct json j = json_new(&c->mem);
 		int64_t number;
 
@@ -125,9 +128,8 @@ enum err reader_github(struct call *c, struct str path, struct issue_source *out
 			github_put_issue(&j, one, arena_fmt(&c->mem, "gh-%lld", (long long)number));
 		else
 			json_value(&j, one); /* to be reported */
-		buf_put(&lines, json_text(&j));
-		buf_char(&lines, '\n');
+		e = reader_put(&lines, json_text(&j));
 	}
-	reader_add(c, out, path.p ? path : STR("-"), buf_str(&lines), false);
-	return ERR_OK;
+	reader_add(c, out, lines.file, buf_str(&lines.text), false);
+	return e;
 }

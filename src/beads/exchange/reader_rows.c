@@ -4,6 +4,7 @@
  * comments have tables of their own, and are joined by `issue_id`.
  */
 #include "base/map.h"
+#include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
@@ -17,6 +18,8 @@ enum { ROWS_ISSUES, ROWS_DEPENDENCIES, ROWS_LABELS, ROWS_COMMENTS, ROWS_TABLES }
 /* The rows of the other tables that belong to an issue, each as JSON. */
 struct rows_of_issue {
 	struct buf items[ROWS_TABLES];
+	struct str newest; /* the row of `issues` that gets them, if several have this id */
+	int64_t ms;        /* when it was changed */
 };
 
 static const struct {
@@ -71,6 +74,28 @@ static void rows_gather(struct call *c, struct map *issues, int table, struct st
 	arena_release(&scratch);
 }
 
+/* Chooses the same row as the import does: of several rows, the one that was changed last. */
+static void rows_choose(struct map *issues, struct str text)
+{
+	struct arena scratch = { 0 };
+	struct str line;
+
+	while (text.n && str_next(&text, '\n', &line)) {
+		const struct value *v = rows_parse(&scratch, line = str_trim(line));
+		void **at = v ? map_find(issues, value_str(v, "id")) : NULL;
+		struct rows_of_issue *of = at ? *at : NULL;
+		int64_t ms = 0;
+
+		moment_parse(value_str(v, "updated_at"), &ms);
+		if (of && (!of->newest.p || of->ms <= ms)) {
+			of->newest = line;
+			of->ms = ms;
+		}
+		arena_reset(&scratch);
+	}
+	arena_release(&scratch);
+}
+
 static const struct names boolean_members =
 	NAMES_OF("crystallizes", "ephemeral", "is_template", "no_history", "pinned");
 
@@ -95,51 +120,50 @@ static void rows_put_member(struct json *j, struct arena *mem, const struct valu
 	json_value(j, inner ? inner : member);
 }
 
-/* Writes an issue as a line of issues.jsonl. A line that is no row stays as it is, to be reported. */
-static void rows_put_issue(struct call *c, struct buf *out, const struct map *issues,
-			   struct str line)
+/* An issue as a line of issues.jsonl. A line that is no row stays as it is, to be reported. */
+static struct str rows_line(struct arena *mem, const struct map *issues, struct str line)
 {
-	struct arena scratch = { 0 };
-	const struct value *v = rows_parse(&scratch, line);
+	const struct value *v = rows_parse(mem, line);
 	void **at = v ? map_find(issues, value_str(v, "id")) : NULL;
 	const struct rows_of_issue *of = at ? *at : NULL;
-	struct json j = json_new(&scratch);
+	struct json j = json_new(mem);
 
-	if (!v) {
-		buf_put(out, line);
-		arena_release(&scratch);
-		return;
-	}
-	(void)c;
+	if (!v)
+		return line;
 	json_object(&j);
 	VALUE_EACH(one, v)
-		rows_put_member(&j, &scratch, one);
-	for (int i = ROWS_DEPENDENCIES; of && i < ROWS_TABLES; i++)
+		rows_put_member(&j, mem, one);
+	for (int i = ROWS_DEPENDENCIES; of && of->newest.p == line.p && i < ROWS_TABLES; i++)
 		if (of->items[i].n && !value_find(v, rows_tables[i].key))
 			json_put_raw(&j, rows_tables[i].key,
-				     arena_fmt(&scratch, "[" STR_FMT "]",
+				     arena_fmt(mem, "[" STR_FMT "]",
 					       STR_ARG(((struct str){ of->items[i].p,
 								      of->items[i].n }))));
 	json_end(&j);
-	buf_put(out, json_text(&j));
-	arena_release(&scratch);
+	return json_text(&j);
 }
 
-static void rows_join(struct call *c, struct str text[ROWS_TABLES], struct issue_source *out,
-		      struct str file)
+static enum err rows_join(struct call *c, struct str text[ROWS_TABLES], struct issue_source *out,
+			  struct str file)
 {
+	struct reader_lines lines = { .c = c, .file = file, .text.mem = &c->mem };
 	struct map issues = { .mem = &c->mem };
-	struct buf lines = { .mem = &c->mem };
 	struct str rest = text[ROWS_ISSUES], line;
+	struct arena scratch = { 0 };
+	enum err e = ERR_OK;
 
+	for (int i = 0; i < ROWS_TABLES; i++)
+		lines.read += text[i].n;
 	for (int i = ROWS_DEPENDENCIES; i < ROWS_TABLES; i++)
 		rows_gather(c, &issues, i, text[i]);
-	while (rest.n && str_next(&rest, '\n', &line)) {
-		if (str_trim(line).n)
-			rows_put_issue(c, &lines, &issues, str_trim(line));
-		buf_char(&lines, '\n');
+	rows_choose(&issues, text[ROWS_ISSUES]);
+	while (!e && rest.n && str_next(&rest, '\n', &line)) {
+		e = reader_put(&lines, rows_line(&scratch, &issues, str_trim(line)));
+		arena_reset(&scratch);
 	}
-	reader_add(c, out, file, buf_str(&lines), false);
+	arena_release(&scratch);
+	reader_add(c, out, file, buf_str(&lines.text), false);
+	return e;
 }
 
 enum err reader_backup(struct call *c, struct str path, struct issue_source *out)
@@ -161,9 +185,7 @@ enum err reader_backup(struct call *c, struct str path, struct issue_source *out
 		e = i ? file_own_read(c, path_join(&c->mem, dir, file), &text[i]) :
 			reader_text(c, path, &text[i]);
 	}
-	if (!e)
-		rows_join(c, text, out, path_name(path));
-	return e;
+	return e ? e : rows_join(c, text, out, path_name(path));
 }
 
 enum err reader_sqlite(struct call *c, struct str path, struct issue_source *out)
@@ -183,6 +205,5 @@ enum err reader_sqlite(struct call *c, struct str path, struct issue_source *out
 		return e;
 	for (int i = 0; i < ROWS_TABLES; i++)
 		text[i] = tables[i].text;
-	rows_join(c, text, out, path_name(path));
-	return ERR_OK;
+	return rows_join(c, text, out, path_name(path));
 }

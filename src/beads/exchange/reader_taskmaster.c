@@ -11,8 +11,7 @@
 
 /* The tasks of a tag while they are written. */
 struct taskmaster {
-	struct call *c;
-	struct buf lines;
+	struct reader_lines lines;
 	struct str prefix;           /* of the ids: "tm", or "tm-TAG" */
 	struct str created, updated; /* times of the tag; or absent */
 };
@@ -24,7 +23,8 @@ static struct str taskmaster_number(const struct value *v)
 
 static struct str taskmaster_id(struct taskmaster *t, struct str number)
 {
-	return arena_fmt(&t->c->mem, STR_FMT "-" STR_FMT, STR_ARG(t->prefix), STR_ARG(number));
+	return arena_fmt(&t->lines.c->mem, STR_FMT "-" STR_FMT, STR_ARG(t->prefix),
+			 STR_ARG(number));
 }
 
 static const char *taskmaster_status(struct str word)
@@ -62,13 +62,13 @@ static void taskmaster_put_edges(struct taskmaster *t, struct json *j, const str
 	json_put_array(j, "dependencies");
 	if (parent.p)
 		taskmaster_put_edge(t, j, id, taskmaster_id(t, parent), "parent-child");
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !reader_full(j); i++) {
 		struct str number = taskmaster_number(&list->item[i]);
 		bool local = parent.p && number.n && !memchr(number.p, '.', number.n);
 
 		taskmaster_put_edge(
 			t, j, id,
-			taskmaster_id(t, local ? arena_fmt(&t->c->mem, STR_FMT "." STR_FMT,
+			taskmaster_id(t, local ? arena_fmt(&t->lines.c->mem, STR_FMT "." STR_FMT,
 							   STR_ARG(parent), STR_ARG(number)) :
 						 number),
 			"blocks");
@@ -94,16 +94,21 @@ static void taskmaster_put_texts(struct json *j, const struct value *v)
 			json_put_str(j, texts[i].to, value_str(v, texts[i].from));
 }
 
-static void taskmaster_put(struct taskmaster *t, const struct value *v, struct str parent)
+static enum err taskmaster_put_all(struct taskmaster *t, const struct value *tasks,
+				   struct str parent);
+
+static enum err taskmaster_put(struct taskmaster *t, const struct value *v, struct str parent)
 {
-	struct json j = json_new(&t->c->mem);
-	struct str own = taskmaster_number(value_find(v, "id")), word = value_str(v, "status"),
-		   number = parent.p ? arena_fmt(&t->c->mem, STR_FMT "." STR_FMT, STR_ARG(parent),
-						 STR_ARG(own)) :
+	struct json j = json_new(&t->lines.c->mem);
+	struct str own = reader_repeated(taskmaster_number(value_find(v, "id"))),
+		   word = value_str(v, "status"),
+		   number = parent.p ? arena_fmt(&t->lines.c->mem, STR_FMT "." STR_FMT,
+						 STR_ARG(parent), STR_ARG(own)) :
 				       own,
 		   id = taskmaster_id(t, number), changed = value_str(v, "updatedAt");
 	const struct value *subtasks = value_find(v, "subtasks");
 	const char *status = taskmaster_status(word);
+	enum err e;
 
 	json_object(&j);
 	if (own.n)
@@ -122,17 +127,24 @@ static void taskmaster_put(struct taskmaster *t, const struct value *v, struct s
 	taskmaster_put_edges(t, &j, v, id, parent);
 	VALUE_EACH(one, v)
 		if (!names_has(&taskmaster_members, one->key)) {
-			json_key(&j, reader_key(&t->c->mem, one->key, "taskmaster"));
+			json_key(&j, reader_key(&t->lines.c->mem, one->key, "taskmaster"));
 			json_value(&j, one);
 		}
 	json_end(&j);
-	buf_put(&t->lines, json_text(&j));
-	buf_char(&t->lines, '\n');
-	for (size_t i = 0;
-	     own.n && !parent.p && subtasks && subtasks->type == VALUE_ARRAY && i < subtasks->count;
-	     i++)
-		if (subtasks->item[i].type == VALUE_OBJECT)
-			taskmaster_put(t, &subtasks->item[i], number);
+	e = reader_put(&t->lines, json_text(&j));
+	return e || !own.n || parent.p ? e : taskmaster_put_all(t, subtasks, number);
+}
+
+/* The subtasks of a task, or the tasks of a tag. */
+static enum err taskmaster_put_all(struct taskmaster *t, const struct value *tasks,
+				   struct str parent)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && tasks && tasks->type == VALUE_ARRAY && i < tasks->count; i++)
+		if (tasks->item[i].type == VALUE_OBJECT)
+			e = taskmaster_put(t, &tasks->item[i], parent);
+	return e;
 }
 
 /* A tag may have any name; an id may not. */
@@ -140,6 +152,7 @@ static struct str taskmaster_prefix(struct arena *mem, struct str tag)
 {
 	struct buf out = { .mem = mem };
 
+	tag = reader_repeated(tag);
 	buf_put(&out, STR("tm"));
 	if (!tag.n || str_is(tag, "master"))
 		return buf_str(&out);
@@ -153,27 +166,25 @@ static struct str taskmaster_prefix(struct arena *mem, struct str tag)
 	return buf_str(&out);
 }
 
-static void taskmaster_put_tag(struct taskmaster *t, const struct value *tag, struct str name,
-			       struct str when)
+static enum err taskmaster_put_tag(struct taskmaster *t, const struct value *tag, struct str name,
+				   struct str when)
 {
-	const struct value *tasks = value_find(tag, "tasks"), *about = value_find(tag, "metadata");
+	const struct value *about = value_find(tag, "metadata");
 
-	t->prefix = taskmaster_prefix(&t->c->mem, name);
-	t->created = value_str(about, "created");
-	t->updated = value_str(about, "updated");
+	t->prefix = taskmaster_prefix(&t->lines.c->mem, name);
+	t->created = reader_repeated(value_str(about, "created"));
+	t->updated = reader_repeated(value_str(about, "updated"));
 	t->updated = t->updated.n ? t->updated : when;
 	t->created = t->created.n ? t->created : t->updated;
-	for (size_t i = 0; tasks && tasks->type == VALUE_ARRAY && i < tasks->count; i++)
-		if (tasks->item[i].type == VALUE_OBJECT)
-			taskmaster_put(t, &tasks->item[i], STR_NONE);
+	return taskmaster_put_all(t, value_find(tag, "tasks"), STR_NONE);
 }
 
 enum err reader_taskmaster(struct call *c, struct str path, struct issue_source *out)
 {
-	struct taskmaster t = { .c = c, .lines.mem = &c->mem };
+	struct taskmaster t = { .lines = { .c = c, .text.mem = &c->mem } };
 	struct value_error error = { 0 };
 	int64_t ms;
-	const struct value *all;
+	const struct value *all, *tasks;
 	struct str text, when;
 	enum err e;
 
@@ -189,10 +200,12 @@ enum err reader_taskmaster(struct call *c, struct str path, struct issue_source 
 	all = value_parse_bounded(&c->mem, text, READER_VALUES, &error);
 	if (!all || all->type != VALUE_OBJECT)
 		return reader_refuse(c, path, "an object of tags", all ? NULL : &error);
-	if (value_find(all, "tasks"))
-		taskmaster_put_tag(&t, all, STR_NONE, when);
-	for (size_t i = 0; !value_find(all, "tasks") && i < all->count; i++)
-		taskmaster_put_tag(&t, &all->item[i], all->item[i].key, when);
-	reader_add(c, out, path.p ? path_name(path) : STR("-"), buf_str(&t.lines), false);
-	return ERR_OK;
+	t.lines.file = path.p ? path_name(path) : STR("-");
+	t.lines.read = text.n;
+	if ((tasks = value_find(all, "tasks")))
+		e = taskmaster_put_tag(&t, all, STR_NONE, when);
+	for (size_t i = 0; !e && !tasks && i < all->count; i++)
+		e = taskmaster_put_tag(&t, &all->item[i], all->item[i].key, when);
+	reader_add(c, out, t.lines.file, buf_str(&t.lines.text), false);
+	return e;
 }

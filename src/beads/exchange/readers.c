@@ -16,6 +16,24 @@ void reader_add(struct call *c, struct issue_source *out, struct str file, struc
 	out->last = one;
 }
 
+/* A text of the file is repeated in lines; GROWTH is more than that of any real file. */
+enum err reader_put(struct reader_lines *lines, struct str line)
+{
+	enum { GROWTH = 64 };
+	size_t more = lines->read < FILE_MOST / GROWTH ? lines->read * GROWTH : FILE_MOST;
+
+	buf_put(&lines->text, line);
+	buf_char(&lines->text, '\n');
+	if (lines->text.n <= lines->read + more)
+		return ERR_OK;
+	call_fail(lines->c, ERR_INVALID_INPUT,
+		  "the issues of '" STR_FMT "' would take more than %zu KiB: it has a text that is "
+		  "part of too many of them",
+		  STR_ARG(lines->file), (lines->read + more) >> 10);
+	return call_step(lines->c, "No real tracker writes such a file: look at it before you "
+				   "import it.");
+}
+
 enum err reader_text(struct call *c, struct str path, struct str *out)
 {
 	enum err e = path.p ? file_read(c, path, out) : file_read_input(c, FILE_MOST, out);
@@ -70,6 +88,11 @@ enum err reader_refuse(struct call *c, struct str path, const char *want,
 struct str reader_key(struct arena *mem, struct str key, const char *tracker)
 {
 	return upstream_key_known(key) ? arena_fmt(mem, "%s_" STR_FMT, tracker, STR_ARG(key)) : key;
+}
+
+struct str reader_repeated(struct str text)
+{
+	return text.n > BEAD_ID_MOST ? str_head(text, BEAD_ID_MOST + 1) : text;
 }
 
 static const struct names priority_words = NAMES_OF("critical", "high", "medium", "low");

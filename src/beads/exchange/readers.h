@@ -1,7 +1,9 @@
 #ifndef BEADS_EXCHANGE_READERS_H
 #define BEADS_EXCHANGE_READERS_H
 
+#include "base/text/json.h"
 #include "beads/exchange/source.h"
+#include "beads/model/limits.h"
 
 /* The readers of source.h: one for each tracker. */
 
@@ -34,10 +36,34 @@ enum err reader_refuse(struct call *c, struct str path, const char *want,
  * is given the tracker's name, so that it is kept without an effect. */
 struct str reader_key(struct arena *mem, struct str key, const char *tracker);
 
+/* An id or a time that a reader repeats. One that is too long to be valid stays so, but is cut: it
+ * would be in each subtask and each dependency of the file. */
+struct str reader_repeated(struct str text);
+
 /* The priority for a word such as "high"; that of "medium" for any other word. */
 int64_t reader_priority(struct str word);
 
 enum { READER_VALUES = 4 << 20 }; /* JSON values in a file that is one JSON text */
+
+/* The lines that a reader makes of a file. */
+struct reader_lines {
+	struct call *c;
+	struct str file;
+	size_t read; /* bytes of the file */
+	struct buf text;
+};
+
+/*
+ * Adds a line. INVALID_INPUT: the lines are out of proportion to the file, because its texts are
+ * repeated in them.
+ */
+enum err reader_put(struct reader_lines *lines, struct str line);
+
+/* Is the line that is written longer than the import accepts? Then it needs no more items. */
+static inline bool reader_full(const struct json *line)
+{
+	return line->out.n > LIMIT_OWN_LINE;
+}
 
 /* Adds a text with one issue per line to the source. */
 void reader_add(struct call *c, struct issue_source *out, struct str file, struct str text,

@@ -63,23 +63,33 @@ static struct extra join_extra(struct extra a, struct extra b)
 	return order < 0 ? b : a;
 }
 
-static void join_extras(struct arena *mem, const struct bead *a, const struct bead *b,
-			struct bead *out)
+/* Counts the members of both; `out`, if not NULL, has room for them. */
+static size_t join_extra_lists(const struct bead *a, const struct bead *b, struct extra *out)
 {
-	size_t i = 0, k = 0;
+	size_t i = 0, k = 0, count = 0;
 
-	out->extra = arena_array(mem, a->extras + b->extras + 1, sizeof *out->extra);
 	while (i < a->extras || k < b->extras) {
 		int order = i == a->extras ? 1 :
 			    k == b->extras ? -1 :
 					     json_key_cmp(a->extra[i].key, b->extra[k].key);
 
-		out->extra[out->extras++] = order < 0 ? a->extra[i] :
-					    order > 0 ? b->extra[k] :
-							join_extra(a->extra[i], b->extra[k]);
+		if (out)
+			out[count] = order < 0 ? a->extra[i] :
+				     order > 0 ? b->extra[k] :
+						 join_extra(a->extra[i], b->extra[k]);
+		count++;
 		i += order <= 0;
 		k += order >= 0;
 	}
+	return count;
+}
+
+static void join_extras(struct arena *mem, const struct bead *a, const struct bead *b,
+			struct bead *out)
+{
+	out->extras = join_extra_lists(a, b, NULL);
+	out->extra = arena_array(mem, out->extras + 1, sizeof *out->extra);
+	join_extra_lists(a, b, out->extra);
 }
 
 static void join_notes(struct arena *mem, const struct bead *a, const struct bead *b,

@@ -229,11 +229,15 @@ static bool extra_fits(struct decoder *d, const struct value *v)
 	return false;
 }
 
+/* There are at most as many as the line and its `_v` have members. */
 static void add_extra(struct decoder *d, struct str key, struct str value, struct mark mark)
 {
+	size_t most = d->line->count + (d->v ? d->v->count : 0);
 	struct bead *b = d->out;
 
-	b->extra = arena_room(d->mem, b->extra, b->extras, sizeof *b->extra);
+	if (!b->extra)
+		b->extra = arena_array(d->mem, most < LIMIT_MEMBERS ? most : LIMIT_MEMBERS,
+				       sizeof *b->extra);
 	b->extra[b->extras++] = (struct extra){ key, value, mark };
 }
 

@@ -42,7 +42,7 @@ static enum err merge_load_id(struct merge *m, struct str id)
 
 	if (map_find(&m->ids, id))
 		return ERR_OK;
-	map_put(&m->ids, arena_copy(&m->c->mem, id));
+	map_put(&m->ids, arena_copy(m->mem, id));
 	for (size_t i = 0; !e && i < m->sides; i++)
 		if (!(e = merge_load_line(m, i, FILE_TOMBSTONES, id)))
 			e = merge_load_line(m, i, FILE_STATE, id);
@@ -55,7 +55,7 @@ static enum err merge_load_edge(struct merge *m, struct str key)
 
 	if (map_find(&m->edges, key))
 		return ERR_OK;
-	map_put(&m->edges, arena_copy(&m->c->mem, key));
+	map_put(&m->edges, arena_copy(m->mem, key));
 	for (size_t i = 0; !e && i < m->sides; i++)
 		e = merge_load_line(m, i, FILE_DEPS, key);
 	return e;
@@ -70,7 +70,7 @@ struct end_edge {
 static void merge_index_end(struct merge *m, struct str id, struct str key)
 {
 	void **at = map_put(&m->ends, id);
-	struct end_edge *edge = arena_new(&m->c->mem, struct end_edge);
+	struct end_edge *edge = arena_new(m->mem, struct end_edge);
 
 	*edge = (struct end_edge){ key, *at };
 	*at = edge;
@@ -81,7 +81,7 @@ static void merge_index_side(struct merge *m, struct str text)
 	struct str line;
 
 	while (text.n && str_next(&text, '\n', &line)) {
-		struct str key = lines_key(&m->c->mem, FILE_DEPS, line), rest = key, from, to;
+		struct str key = lines_key(m->mem, FILE_DEPS, line), rest = key, from, to;
 
 		if (!key.p || !str_next(&rest, ' ', &from) || !str_next(&rest, ' ', &to))
 			continue;
@@ -99,7 +99,7 @@ static enum err merge_load_edges_of(struct merge *m, struct str id)
 	void **at;
 
 	if (!m->ends.mem) {
-		m->ends.mem = &m->c->mem;
+		m->ends.mem = m->mem;
 		for (size_t i = 0; i < m->sides; i++)
 			merge_index_side(m, m->side[i].file[FILE_DEPS]);
 	}
@@ -145,7 +145,7 @@ static enum err merge_remap_later(struct merge *m, struct str id, const struct m
 
 		if (!mark_cmp(here[i], least))
 			continue;
-		other = bead_other_id(&m->c->mem, id, here[i]);
+		other = bead_other_id(m->mem, id, here[i]);
 		if (!(e = merge_load_edges_of(m, id)))
 			visits_add(&m->visits, other, &here[i]);
 	}
@@ -217,7 +217,7 @@ static enum err merge_differs(void *arg, const struct line_pair *pair)
 
 	if (!pair->b.p && merge_is_unchanged(d->m, d->file, pair->key))
 		return ERR_OK;
-	key = arena_copy(&d->m->c->mem, pair->key);
+	key = arena_copy(d->m->mem, pair->key);
 	return d->file == FILE_DEPS ? merge_load_edge(d->m, key) : merge_meet(d->m, key);
 }
 
@@ -280,8 +280,8 @@ static void merge_changed(struct merge *m, enum snapshot_file file, struct str k
 	old = old.n ? old : STR_NONE;
 	if (old.p ? str_eq(old, new) : !new.p)
 		return;
-	m->changes = arena_room(&m->c->mem, m->changes, m->count, sizeof *m->changes);
-	m->changes[m->count++] = (struct line_change){ file, key, old, new };
+	m->changes = arena_room(m->mem, m->changes, m->count, sizeof *m->changes);
+	m->changes[m->count++] = (struct line_change){ file, key, old, arena_copy(m->mem, new) };
 }
 
 /*
@@ -289,14 +289,13 @@ static void merge_changed(struct merge *m, enum snapshot_file file, struct str k
  */
 static struct str merge_bead_line(struct merge *m, const struct slot *slot)
 {
-	return slot && slot_live(slot) && bead_whole(slot->bead) ?
-		       line_text(&m->c->mem, slot->bead) :
-		       STR_NONE;
+	return slot && slot_live(slot) && bead_whole(slot->bead) ? line_text(&m->line, slot->bead) :
+								   STR_NONE;
 }
 
 static struct str merge_tombstone_line(struct merge *m, const struct slot *slot)
 {
-	return slot && slot_has_tombstone(slot) ? tombstone_text(&m->c->mem, slot) : STR_NONE;
+	return slot && slot_has_tombstone(slot) ? tombstone_text(&m->line, slot) : STR_NONE;
 }
 
 static void merge_collect_changes(struct merge *m)
@@ -309,6 +308,7 @@ static void merge_collect_changes(struct merge *m)
 		struct str id = m->ids.entry[i].key;
 		const struct slot *slot = state_find(m->joined, id);
 
+		arena_reset(&m->line);
 		merge_changed(m, FILE_STATE, id, merge_bead_line(m, slot));
 		merge_changed(m, FILE_TOMBSTONES, id, merge_tombstone_line(m, slot));
 	}
@@ -316,7 +316,8 @@ static void merge_collect_changes(struct merge *m)
 		struct str key = m->edges.entry[i].key;
 		void **at = map_find(&m->joined->edges, key);
 
-		merge_changed(m, FILE_DEPS, key, at ? edge_text(&m->c->mem, *at) : STR_NONE);
+		arena_reset(&m->line);
+		merge_changed(m, FILE_DEPS, key, at ? edge_text(&m->line, *at) : STR_NONE);
 	}
 }
 
@@ -349,7 +350,8 @@ static int64_t merge_deleted_ms(struct merge *m, struct str line)
 	const struct value *v;
 	struct stamp at;
 
-	if (!str_has(line, STR("\"deleted_at\":")) || !(v = value_read(&m->scratch, line)) ||
+	arena_reset(&m->line);
+	if (!str_has(line, STR("\"deleted_at\":")) || !(v = value_read(&m->line, line)) ||
 	    value_find(v, "remap") || !stamp_decode(value_find(v, "deleted_at"), &at))
 		return 0;
 	return at.ms;
@@ -372,7 +374,7 @@ static void merge_forget(struct forgetting *f, enum snapshot_file file, struct s
 		known->new = STR_NONE;
 		return;
 	}
-	f->found = arena_room(&f->m->c->mem, f->found, f->count, sizeof *f->found);
+	f->found = arena_room(f->m->mem, f->found, f->count, sizeof *f->found);
 	f->found[f->count++] = (struct line_change){ file, key, line, { 0 } };
 }
 
@@ -388,7 +390,7 @@ static void merge_forget_in(struct forgetting *f, enum snapshot_file file)
 	struct str text = f->m->side[0].file[file], line;
 
 	while (text.n && str_next(&text, '\n', &line)) {
-		struct str key = lines_key(&f->m->c->mem, file, line);
+		struct str key = lines_key(f->m->mem, file, line);
 		const struct line_change *known = merge_change_of(f->m, file, key);
 		struct str now = known ? known->new : line;
 
@@ -403,7 +405,7 @@ static void merge_forget_in(struct forgetting *f, enum snapshot_file file)
 
 static void merge_forget_old(struct merge *m)
 {
-	struct forgetting f = { .m = m, .gone.mem = &m->c->mem };
+	struct forgetting f = { .m = m, .gone.mem = m->mem };
 
 	if (!m->collect_before)
 		return;
@@ -418,7 +420,7 @@ static void merge_forget_old(struct merge *m)
 
 static enum err merge_join_prefixes(struct merge *m)
 {
-	struct state *first = state_new(&m->c->mem);
+	struct state *first = state_new(m->mem);
 	enum err e = snapshot_read_meta(m->c, &m->side[0], first);
 
 	for (size_t i = 0; !e && i < m->sides; i++)
@@ -433,15 +435,15 @@ static enum err merge_join_all(struct merge *m)
 {
 	enum err e = ERR_OK;
 
-	m->ids.mem = m->edges.mem = &m->c->mem;
-	m->visits = visits_new(&m->c->mem);
+	m->ids.mem = m->edges.mem = m->mem;
+	m->visits = visits_new(m->mem);
 	for (size_t i = 0; i < m->sides; i++)
-		m->part[i] = state_new(&m->c->mem);
+		m->part[i] = state_new(m->mem);
 	for (size_t i = 1; !e && i < m->sides; i++)
 		e = merge_compare_side(m, i);
 	if (e || (e = merge_meet_change(m)))
 		return e;
-	m->joined = state_new(&m->c->mem);
+	m->joined = state_new(m->mem);
 	for (size_t i = 0; i < m->sides; i++)
 		state_add(m->joined, m->part[i]);
 	if (m->change)
@@ -456,8 +458,10 @@ static enum err merge_join_all(struct merge *m)
 
 enum err merge_run(struct merge *m)
 {
-	enum err e = merge_join_all(m);
+	enum err e;
 
+	m->mem = m->mem ? m->mem : &m->c->mem;
+	e = merge_join_all(m);
 	arena_release(&m->scratch);
 	arena_release(&m->line);
 	return e;
@@ -488,8 +492,7 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file)
 	struct str text = m->side[0].file[file];
 	struct arena scratch = { 0 };
 	const char *at = text.p, *end = str_end(text);
-	struct pieces out = { .piece = arena_array(&m->c->mem, 3 * m->count + 1,
-						   sizeof *out.piece) };
+	struct pieces out = { .piece = arena_array(m->mem, 3 * m->count + 1, sizeof *out.piece) };
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct line_change *change = &m->changes[i];
@@ -512,7 +515,7 @@ struct pieces merge_file(const struct merge *m, enum snapshot_file file)
 
 struct snapshot merge_files(const struct merge *m)
 {
-	struct arena *mem = &m->c->mem;
+	struct arena *mem = m->mem;
 	struct snapshot out = { 0 };
 	struct str sum[FILE_META];
 

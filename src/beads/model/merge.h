@@ -24,6 +24,7 @@ enum { MERGE_SIDES = 2 };
 
 struct merge {
 	struct call *c;
+	struct arena *mem; /* for the result; NULL: that of the call */
 	struct snapshot side[MERGE_SIDES];
 	size_t sides;
 	const struct state *change; /* or NULL */

@@ -14,26 +14,34 @@ bool record_empty(const struct state *change)
 
 static void record_put_beads(struct json *j, const struct state *s)
 {
+	struct arena scratch = { 0 };
+
 	json_put_array(j, "beads");
 	for (size_t i = 0; i < s->slots.count; i++) {
 		const struct slot *slot = s->slots.entry[i].value;
 
+		arena_reset(&scratch);
 		if (slot_live(slot))
-			line_encode(j, slot->bead);
+			json_raw(j, line_text(&scratch, slot->bead));
 	}
 	json_end(j);
+	arena_release(&scratch);
 }
 
 static void put_tombstones(struct json *j, const struct state *s)
 {
+	struct arena scratch = { 0 };
+
 	json_put_array(j, "tombstones");
 	for (size_t i = 0; i < s->slots.count; i++) {
 		const struct slot *slot = s->slots.entry[i].value;
 
+		arena_reset(&scratch);
 		if (slot_has_tombstone(slot))
-			tombstone_encode(j, slot);
+			json_raw(j, tombstone_text(&scratch, slot));
 	}
 	json_end(j);
+	arena_release(&scratch);
 }
 
 static void record_put_edges(struct json *j, const struct state *s)

@@ -121,12 +121,13 @@ static struct bead *state_copied(struct state *s, const struct bead *b)
 	return out;
 }
 
-/* Copies the bead with all its texts. */
-static struct bead *state_cloned(struct state *s, const struct bead *b)
+/* Copies the bead, with its texts and lists if they are in other memory. */
+static struct bead *state_kept(struct state *s, const struct state *from, const struct bead *b)
 {
 	struct bead *out = state_copied(s, b);
 
-	bead_own(s->mem, out);
+	if (from->mem != s->mem)
+		bead_own(s->mem, out);
 	return out;
 }
 
@@ -409,7 +410,7 @@ void state_add(struct state *s, const struct state *more)
 		const struct slot *other = more->slots.entry[i].value;
 
 		if (other->bead && !state_adds_nothing(s, other->bead))
-			state_put(s, state_cloned(s, other->bead), &moved);
+			state_put(s, state_kept(s, more, other->bead), &moved);
 	}
 	state_move_edges(s, &moved);
 	state_add_edges(s, more);

@@ -51,7 +51,10 @@ struct state {
 
 struct state *state_new(struct arena *mem);
 
-/* Joins the other state into this one. What is kept is copied. */
+/*
+ * Joins the other state into this one. What is kept is copied; but if both are in the same memory,
+ * their beads share texts and lists, which nobody may change then.
+ */
 void state_add(struct state *s, const struct state *more);
 
 /* Puts a single bead or edge into a new state, which is then added to another. */

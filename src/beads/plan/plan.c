@@ -197,8 +197,7 @@ static void plan_add_labels(struct call *c, struct draft *d, struct str text)
 	struct str item;
 
 	while (plan_next_item(&text, &item)) {
-		d->labels = arena_grow(&c->mem, d->labels, d->label_count * sizeof item,
-				       (d->label_count + 1) * sizeof item);
+		d->labels = arena_room(&c->mem, d->labels, d->label_count, sizeof *d->labels);
 		d->labels[d->label_count++] = item;
 	}
 }

@@ -11,6 +11,9 @@
 #include "base/buf.h"
 #include "beads/plan/plan_parts.h"
 
+/* Dependencies on phases of stories: a file has few, but they are its stories times its tasks. */
+enum { WAITS_MOST = 10000 };
+
 struct plan_tasks {
 	struct call *c;
 	struct bead_plan *plan;
@@ -20,7 +23,9 @@ struct plan_tasks {
 	struct buf text, criteria;        /* of the task, or of the phase */
 	struct buf phase_text;            /* of the phase, while its tasks are read */
 	struct plan_bead *barrier, *side; /* the last task that is not [P]; the first [P] since */
-	struct plan_bead *base, *stories; /* phases: the last of no story; the first story since */
+	struct plan_bead *base;           /* the last phase of no story */
+	struct plan_bead **story;         /* the phases of stories since */
+	size_t stories, waits;            /* of all tasks for phases of stories */
 	bool commented;
 };
 
@@ -137,9 +142,10 @@ static void plan_end_phase(struct plan_tasks *t)
 		t->phase->draft.text[MEMBER_DESCRIPTION] = plan_taken(t->c, &t->phase_text);
 		if (!plan_is_story(t->phase)) {
 			t->base = t->phase;
-			t->stories = NULL;
-		} else if (!t->stories) {
-			t->stories = t->phase;
+			t->stories = 0;
+		} else {
+			t->story = arena_room(&t->c->mem, t->story, t->stories, sizeof *t->story);
+			t->story[t->stories++] = t->phase;
 		}
 	}
 	t->phase = t->barrier = t->side = NULL;
@@ -148,28 +154,35 @@ static void plan_end_phase(struct plan_tasks *t)
 }
 
 /* A task that comes first in its phase waits for the phases before it. */
-static void plan_link_phases(struct plan_tasks *t, struct plan_bead *task)
+static enum err plan_link_phases(struct plan_tasks *t, struct plan_bead *task)
 {
-	const struct draft *d = &task->draft;
-	struct plan_bead *b;
-
-	if (d->label_count || !t->stories) {
+	if (task->draft.label_count || !t->stories) {
 		plan_link(t->c, task, t->base);
-		return;
+		return ERR_OK;
 	}
-	for (b = t->stories; b && t->phase; b = b->next)
-		if (b != t->phase && b->parent == t->phase->parent && b->draft.type == BEAD_EPIC)
-			plan_link(t->c, task, b);
+	if ((t->waits += t->stories) > WAITS_MOST) {
+		call_fail(t->c, ERR_INVALID_INPUT,
+			  "the tasks up to this one would need more than %d phases of stories",
+			  WAITS_MOST);
+		call_step(t->c, "Write a task without [P] before those that follow the stories: "
+				"then only that one needs every story.");
+		return plan_located(t->c, task->line, t->c->code);
+	}
+	for (size_t i = 0; i < t->stories; i++)
+		plan_link(t->c, task, t->story[i]);
+	return ERR_OK;
 }
 
-static void plan_link_task(struct plan_tasks *t, struct plan_bead *task, bool beside)
+static enum err plan_link_task(struct plan_tasks *t, struct plan_bead *task, bool beside)
 {
-	if (!t->barrier && (beside || !t->side))
-		plan_link_phases(t, task);
+	enum err e = ERR_OK;
+
+	if (!t->barrier && (beside || !t->side) && (e = plan_link_phases(t, task)))
+		return e;
 	if (beside) {
 		plan_link(t->c, task, t->barrier);
 		t->side = t->side ? t->side : task;
-		return;
+		return ERR_OK;
 	}
 	if (t->side)
 		for (struct plan_bead *b = t->side; b && b != task; b = b->next)
@@ -178,6 +191,7 @@ static void plan_link_task(struct plan_tasks *t, struct plan_bead *task, bool be
 		plan_link(t->c, task, t->barrier);
 	t->barrier = task;
 	t->side = NULL;
+	return ERR_OK;
 }
 
 static void plan_begin_phase(struct plan_tasks *t)
@@ -191,8 +205,7 @@ static void plan_begin_phase(struct plan_tasks *t)
 
 static void plan_label(struct call *c, struct draft *d, struct str tag)
 {
-	d->labels = arena_grow(&c->mem, d->labels, d->label_count * sizeof *d->labels,
-			       (d->label_count + 1) * sizeof *d->labels);
+	d->labels = arena_room(&c->mem, d->labels, d->label_count, sizeof *d->labels);
 	d->labels[d->label_count++] = plan_lower(c, tag);
 }
 
@@ -229,8 +242,7 @@ static enum err plan_read_task(struct plan_tasks *t, struct str text, size_t lin
 		phase->labels = tags.labels;
 		phase->label_count = tags.label_count;
 	}
-	plan_link_task(t, t->task, beside);
-	return ERR_OK;
+	return plan_link_task(t, t->task, beside);
 }
 
 /* --- the file --- */
@@ -258,7 +270,8 @@ static enum err plan_read_heading(struct plan_tasks *t, size_t level, struct str
 	}
 	t->epic = plan_add(t->c, t->plan, line, plan_list_title(text));
 	t->epic->draft.type = BEAD_EPIC;
-	t->base = t->stories = NULL;
+	t->base = NULL;
+	t->stories = 0;
 	return ERR_OK;
 }
 

@@ -12,7 +12,10 @@ struct state;
  */
 bool foreign_files(struct arena *mem, const struct snapshot *files);
 
-/* `notes` is the file notes.jsonl; or absent. REMOTE_DAMAGED, with the file and line. */
+/* The file that has the notes of such a store. */
+#define FOREIGN_NOTES "notes.jsonl"
+
+/* `notes` is that file; or absent. REMOTE_DAMAGED, with the file and line. */
 enum err foreign_read(struct call *c, const struct snapshot *files, struct str notes,
 		      struct state *out);
 

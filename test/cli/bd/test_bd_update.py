@@ -438,3 +438,15 @@ def test_unknown_members_survive_every_change(repo):
     got = repo.show(bead)
     assert (got["estimate"], got["x_deep"]) == (90, {"b": [1, None, "ä"], "a": 1000})
     assert got["content_hash"] == content_hash(got)
+
+
+def test_an_update_without_a_change_says_so(repo):
+    one, other = repo.create("first"), repo.create("second")
+    for words in ([], ["--title", "first"], ["-p", "2"], ["--remove-label", "none"]):
+        before = repo.show(one)
+        reply, = repo.json("update", one, *words)
+        assert reply["unchanged"] and reply["content_hash"] == before["content_hash"]
+        assert repo.bd("update", one, *words).ok().out.startswith(f"Nothing to change in {one}: first")
+        assert repo.show(one) == before
+    assert "unchanged" not in repo.json("update", one, "--parent", other)[0]
+    assert [bead.get("unchanged") for bead in repo.json("update", one, other, "--title", "first")] == [None, None]
