@@ -2,6 +2,8 @@
 
 #include "agents/registry.h"
 #include "base/number.h"
+#include "base/text/value.h"
+#include "machines/log.h"
 
 struct str apply_machine(struct applying *k, struct str id)
 {
@@ -11,90 +13,172 @@ struct str apply_machine(struct applying *k, struct str id)
 	return STR_NONE;
 }
 
-enum err apply_facts(struct applying *k, struct str kind, struct str subject, bool open,
-		     struct fact **out)
+struct apply_visiting {
+	struct applying *k;
+	apply_visit *visit;
+	void *arg;
+};
+
+static enum err apply_visit_row(const struct fact_row *row, struct arena *scratch, void *arg)
 {
-	struct fact_filter filter = { .kind = kind, .subject = subject, .open = open };
-	struct fact_row *row;
-	enum err e = fact_row_each(k->c, &k->m->db, &filter, &row);
+	const struct apply_visiting *v = arg;
+	struct applying *k = v->k;
+	struct call *c = k->c, part;
+	struct fact f;
+	enum err e;
 
-	*out = NULL;
-	for (; !e && row; row = row->next) {
-		struct fact *f = arena_new(&k->c->mem, struct fact);
+	if (fact_parse(scratch, row->machine, row->line, &f) != FACT_KNOWN)
+		return ERR_OK;
+	f.done = row->done;
+	part = call_part(c);
+	k->c = &part;
+	e = v->visit(k, v->arg, &f);
+	k->c = c;
+	return call_part_end(c, &part, e);
+}
 
-		if (fact_parse(&k->c->mem, row->machine, row->line, f) != FACT_KNOWN)
-			continue;
-		f->done = row->done;
-		*out = f;
-		out = &f->next;
-		*out = NULL;
+enum err apply_each(struct applying *k, const struct fact_filter *filter, apply_visit *visit,
+		    void *arg)
+{
+	struct apply_visiting visiting = { k, visit, arg };
+
+	return fact_row_visit_each(k->c, &k->m->db, filter, apply_visit_row, &visiting);
+}
+
+enum err apply_again(struct applying *k, const struct fact *f, apply_visit *visit, void *arg)
+{
+	struct fact_filter one = { .machine = f->machine, .seq = f->seq };
+
+	return apply_each(k, &one, visit, arg);
+}
+
+int64_t apply_time_of(const struct applying *k, int64_t ms)
+{
+	const int64_t most = k->c->now_ms + LOG_CURRENT_DAYS * INT64_C(86400000);
+
+	return ms > most ? k->c->now_ms : ms;
+}
+
+bool apply_time(const struct applying *k, const struct fact *f, const char *member, int64_t *out)
+{
+	if (!value_int(f->data, member, out) || *out <= 0)
+		return false;
+	*out = apply_time_of(k, *out);
+	return true;
+}
+
+/* --- registers --- */
+
+struct apply_lasts {
+	apply_fits *fits;
+	void *arg;
+	struct map machines; /* by machine: struct fact, with the number of its last valid fact */
+	struct fact *list;   /* those facts, as they are kept */
+};
+
+static enum err apply_last_note(struct applying *k, void *arg, const struct fact *f)
+{
+	struct apply_lasts *l = arg;
+	struct arena *mem = l->machines.mem;
+	struct fact *last;
+	void **at;
+
+	if (!l->fits(k, l->arg, f))
+		return ERR_OK;
+	if (!(at = map_find(&l->machines, f->machine))) {
+		last = arena_new(mem, struct fact);
+		last->machine = arena_copy(mem, f->machine);
+		at = map_put(&l->machines, last->machine);
+		*at = last;
 	}
+	last = *at;
+	if (last->seq < f->seq)
+		last->seq = f->seq;
+	return ERR_OK;
+}
+
+static enum err apply_last_keep(struct applying *k, void *arg, const struct fact *f)
+{
+	static const char *const none[] = { NULL };
+	struct apply_lasts *l = arg;
+	struct fact *kept = fact_keep(l->machines.mem, f, none);
+
+	(void)k;
+	kept->next = l->list;
+	l->list = kept;
+	return ERR_OK;
+}
+
+enum err apply_last(struct applying *k, const struct fact_filter *filters, size_t count,
+		    apply_fits *fits, void *arg, const struct fact **out)
+{
+	struct apply_lasts l = { .fits = fits, .arg = arg, .machines.mem = &k->c->mem };
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < count; i++)
+		e = apply_each(k, &filters[i], apply_last_note, &l);
+	for (size_t i = 0; !e && i < l.machines.count; i++)
+		e = apply_again(k, l.machines.entry[i].value, apply_last_keep, &l);
+	*out = fact_last(&k->c->mem, l.list);
 	return e;
 }
 
-const struct fact *apply_last(struct applying *k, struct fact *list, apply_fits *fits)
-{
-	struct fact *valid = NULL, *next;
-
-	for (; list; list = next) {
-		next = list->next;
-		if (!fits(k, list))
-			continue;
-		list->next = valid;
-		valid = list;
-	}
-	return fact_last(&k->c->mem, valid);
-}
-
 /* If this machine wrote the value, it is stored already. */
-static enum err apply_register_put(struct applying *k, struct str kind, struct str subject,
+static enum err apply_register_put(struct applying *k, const struct fact *open,
 				   const struct apply_register *of)
 {
+	struct str kind = str_of(names_word(&fact_kinds, (int)open->kind));
+	struct fact_filter all = { .kind = of->by_kind ? kind : STR_NONE,
+				   .subject = open->subject };
 	const struct fact *last;
-	struct fact *all;
-	enum err e = apply_facts(k, of->by_kind ? kind : STR_NONE, subject, false, &all);
+	enum err e = apply_last(k, &all, 1, of->fits, of->arg, &last);
 
-	if (e || !(last = apply_last(k, all, of->fits)) || str_eq(last->machine, k->m->me.self.id))
+	if (e || !last || str_eq(last->machine, k->m->me.self.id))
 		return e;
-	return of->put(k, of->arg, last);
+	return apply_again(k, last, of->put, of->arg);
+}
+
+struct apply_registering {
+	const struct apply_register *of;
+	struct map postponed; /* by subject; NULL: the register is stored */
+};
+
+static enum err apply_register_see(struct applying *k, void *arg, const struct fact *open)
+{
+	struct apply_registering *r = arg;
+	void **at = map_find(&r->postponed, open->subject);
+	enum err e = ERR_OK;
+
+	if (!at) {
+		at = map_put(&r->postponed, arena_copy(r->postponed.mem, open->subject));
+		k->postponed = false;
+		e = apply_register_put(k, open, r->of);
+		*at = k->postponed ? k : NULL;
+	}
+	if (!*at)
+		apply_done(k, open);
+	return e;
 }
 
 enum err apply_registers(struct applying *k, const char *kind, const struct apply_register *of)
 {
-	struct map postponed = { .mem = &k->c->mem };
-	struct fact *open;
-	enum err e = apply_facts(k, str_of(kind), STR_NONE, true, &open);
+	struct apply_registering r = { .of = of, .postponed.mem = &k->c->mem };
+	struct fact_filter open = { .kind = str_of(kind), .open = true };
 
-	for (; !e && open; open = open->next) {
-		size_t known = postponed.count;
-		void **at = map_put(&postponed, open->subject);
-
-		if (postponed.count > known) {
-			k->postponed = false;
-			e = apply_register_put(k, str_of(kind), open->subject, of);
-			*at = k->postponed ? k : NULL;
-		}
-		if (!*at)
-			apply_done(k, open);
-	}
-	return e;
+	return apply_each(k, &open, apply_register_see, &r);
 }
 
 /* A value that is remembered but no longer stored was deleted here. */
 static enum err apply_is_known(struct applying *k, struct str kind, struct str key, struct str here,
 			       bool *out)
 {
-	struct value_row *v;
 	enum err e;
 
 	if (here.p)
 		return value_row_find(k->c, &k->m->db, kind, key, here, out);
-	if ((e = value_row_each(k->c, &k->m->db, kind, &v)))
-		return e;
-	while (v && !str_eq(v->key, key))
-		v = v->next;
-	*out = !v;
-	return ERR_OK;
+	e = value_row_find_any(k->c, &k->m->db, kind, key, out);
+	*out = !*out;
+	return e;
 }
 
 enum err apply_know(struct applying *k, const char *kind, struct str key, struct str here,
@@ -124,12 +208,14 @@ enum err apply_has_open(struct applying *k, const char *kind, bool *out)
 
 void apply_done(struct applying *k, const struct fact *f)
 {
-	struct str key = fact_global(&k->c->mem, f->machine, f->seq);
-	struct fact_row *row = arena_new(&k->c->mem, struct fact_row);
+	struct arena *mem = k->done.mem;
+	struct str key = fact_global(mem, f->machine, f->seq);
+	struct fact_row *row;
 
 	if (map_find(&k->done, key))
 		return;
-	*row = (struct fact_row){ .machine = f->machine, .seq = f->seq };
+	row = arena_new(mem, struct fact_row);
+	*row = (struct fact_row){ .machine = arena_copy(mem, f->machine), .seq = f->seq };
 	*map_put(&k->done, key) = row;
 }
 
@@ -270,7 +356,7 @@ static enum err apply_part(struct applying *k, bool first)
 /* Between two passes, commands that wait for the lock of the agents' files get it. */
 enum err machines_apply(struct call *c, struct machines *m, int64_t *applied)
 {
-	struct applying k = { .round = c, .m = m, .changed.mem = &c->mem };
+	struct applying k = { .round = c, .m = m, .changed.mem = &c->mem, .rejoin.mem = &c->mem };
 	bool due, first = true;
 	enum err e = apply_is_due(c, m, &due);
 

@@ -21,6 +21,7 @@ struct applying {
 	struct agent_files files;
 	struct map again;       /* messages to join again, because their sender was renamed */
 	size_t renames;         /* the number of those */
+	struct map rejoin;      /* names whose registrations are joined again: one was renamed */
 	struct map history;     /* of registrations */
 	struct map changed;     /* agents that a command has changed here since the collection */
 	int64_t changed_offset; /* how far the history was read for them; 0: not yet */
@@ -36,9 +37,20 @@ struct applying {
 /* The name of a machine as people see it here; absent: it is this machine. */
 struct str apply_machine(struct applying *k, struct str id);
 
-/* The facts of one subject, parsed: of all machines, or only those that are not done. */
-enum err apply_facts(struct applying *k, struct str kind, struct str subject, bool open,
-		     struct fact **out);
+/*
+ * Calls `visit` for each fact, one after the other: a parsed fact takes many times the memory of its
+ * line. The fact is freed after the call, and so is everything in the memory of `k->c`.
+ */
+typedef enum err apply_visit(struct applying *k, void *arg, const struct fact *f);
+enum err apply_each(struct applying *k, const struct fact_filter *filter, apply_visit *visit,
+		    void *arg);
+
+/*
+ * The time of an act; false: `member` of the fact is no time. Anybody who can push can write any time:
+ * one that is more than 30 days ahead counts as now, so that none lasts.
+ */
+bool apply_time(const struct applying *k, const struct fact *f, const char *member, int64_t *out);
+int64_t apply_time_of(const struct applying *k, int64_t ms);
 
 /* Notes that a fact is in the local stores. */
 void apply_done(struct applying *k, const struct fact *f);
@@ -50,8 +62,12 @@ void apply_done(struct applying *k, const struct fact *f);
 enum err apply_leave_out(struct applying *k, struct str place, const char *what, struct str machine,
 			 struct str key);
 
+/* The registration that a message was sent to; NULL: it is not known, or not named (0). */
+const struct registration *apply_recipient(const struct applying *k, const struct fact *sent,
+					   int64_t *registered);
+
 /* Calls `each` for every registration that was renamed. */
-typedef enum err renamed_each(struct applying *k, void *arg, const struct registration *one);
+typedef enum err renamed_each(struct applying *k, void *arg, struct registration *one);
 enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg);
 
 enum err apply_names(struct applying *k);
@@ -68,17 +84,22 @@ enum err apply_vybe(struct applying *k);
 enum err apply_place(struct call *c, struct machines *m, struct str source, int64_t *out);
 
 /*
- * The last valid fact, or NULL. An invalid fact must not win: a clone with an earlier value would
- * keep that value, and a new clone would have none.
+ * The last valid fact that one of the filters selects, without its data; NULL: there is none. An
+ * invalid fact must not win: a clone with an earlier value would keep that value, and a new clone
+ * would have none.
  */
-typedef bool apply_fits(struct applying *k, const struct fact *f);
-const struct fact *apply_last(struct applying *k, struct fact *list, apply_fits *fits);
+typedef bool apply_fits(struct applying *k, void *arg, const struct fact *f);
+enum err apply_last(struct applying *k, const struct fact_filter *filters, size_t count,
+		    apply_fits *fits, void *arg, const struct fact **out);
+
+/* Calls `visit` for a fact that is known without its data. */
+enum err apply_again(struct applying *k, const struct fact *f, apply_visit *visit, void *arg);
 
 /* Registers of one kind: values of which the last writer wins. */
 struct apply_register {
 	bool by_kind; /* each kind of fact has its own register */
 	apply_fits *fits;
-	enum err (*put)(struct applying *k, void *arg, const struct fact *last);
+	apply_visit *put;
 	void *arg;
 };
 

@@ -6,26 +6,32 @@
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "machines/apply.h"
-#include "machines/log.h"
 
 /* Small, so that commands that wait for the lock get it soon. A mailbox costs a sync to disk, a message
  * the replacement of a small file. */
 enum { AGENTS_AT_ONCE = 25, MAIL_AT_ONCE = 200, BOXES_AT_ONCE = 20 };
+
+static enum err apply_note_subject(const struct fact_row *row, struct arena *scratch, void *arg)
+{
+	struct map *all = arg;
+
+	(void)scratch;
+	if (!map_find(all, row->subject))
+		map_put(all, arena_copy(all->mem, row->subject));
+	return ERR_OK;
+}
 
 /* Adds subjects to a list: those in `all`, then those of open facts of these kinds. */
 static enum err apply_list_open(struct applying *k, const char *const *kinds, struct map *all,
 				struct apply_list *out)
 {
 	struct arena *mem = &k->round->mem;
-	struct fact_row *row;
 	enum err e = ERR_OK;
 
 	for (; !e && *kinds; kinds++) {
 		struct fact_filter open = { .kind = str_of(*kinds), .open = true };
 
-		e = fact_row_each(k->c, &k->m->db, &open, &row);
-		for (; !e && row; row = row->next)
-			map_put(all, row->subject);
+		e = fact_row_visit_each(k->c, &k->m->db, &open, apply_note_subject, all);
 	}
 	for (size_t i = 0; i < all->count; i++) {
 		out->item = arena_room(mem, out->item, out->count, sizeof *out->item);
@@ -36,12 +42,6 @@ static enum err apply_list_open(struct applying *k, const char *const *kinds, st
 
 /* --- registry --- */
 
-/* Clocks may be wrong by a day. A time further in the future would keep a dead agent alive. */
-static bool apply_is_possible(const struct applying *k, int64_t seen_ms)
-{
-	return seen_ms <= k->c->now_ms + LOG_CURRENT_DAYS * INT64_C(86400000);
-}
-
 static const struct str registry_history = { "agents/history.jsonl", 20 };
 
 static enum err apply_registration(struct applying *k, const struct registration *one)
@@ -51,8 +51,7 @@ static enum err apply_registration(struct applying *k, const struct registration
 				.display = value_str(data, "display"),
 				.role = value_str(data, "role"),
 				.created_ms = one->created_ms,
-				.seen_ms = apply_is_possible(k, one->created_ms) ? one->created_ms :
-										   k->c->now_ms,
+				.seen_ms = apply_time_of(k, one->created_ms),
 				.machine = apply_machine(k, one->machine),
 				.via = one->last.machine };
 	int64_t size;
@@ -73,19 +72,19 @@ static enum err apply_registration(struct applying *k, const struct registration
 	return e == ERR_INVALID_INPUT ? call_forgive(k->c) : e;
 }
 
-/* If several registrations of one machine have the same name now, the earliest one counts. */
+/*
+ * The agent that was given this name, and those that were registered with it. If several
+ * registrations of one machine have the same name now, the earliest one counts.
+ */
 static enum err apply_registrations(struct applying *k, struct str name)
 {
 	void **at = map_find(&k->agents.names, name);
-	struct registration *one = at ? *at : NULL;
-	enum err e = ERR_OK;
+	struct registration *given = registrations_renamed(&k->agents, name);
+	enum err e = given ? apply_registration(k, given) : ERR_OK;
 
-	if (!one && (at = map_find(&k->agents.renamed, name)))
-		one = *at; /* another machine changed it under its new name */
-	if (one)
-		e = apply_registration(k, one);
-	while (!e && one && (one = one->next))
-		if ((at = map_find(&k->agents.renamed, one->shown)) && *at == one)
+	for (struct registration *one = at ? *at : NULL; !e && one; one = one->next)
+		if (!registration_is_renamed(one) ||
+		    registrations_renamed(&k->agents, one->shown) == one)
 			e = apply_registration(k, one);
 	return e;
 }
@@ -114,24 +113,33 @@ static enum err apply_seen(struct applying *k, struct str name, int64_t seen)
 	return place_row_put(k->c, &k->m->db, key, arena_fmt(&k->c->mem, "%lld", (long long)seen));
 }
 
+static enum err apply_note_seen(struct applying *k, void *arg, const struct fact *f)
+{
+	struct map *latest = arg;
+	struct str name = registrations_name(&k->agents, f->machine, f->subject);
+	int64_t seen, *last;
+	void **at;
+
+	apply_done(k, f);
+	if (!apply_time(k, f, "seen", &seen))
+		return ERR_OK;
+	if (!(at = map_find(latest, name))) {
+		at = map_put(latest, arena_copy(latest->mem, name));
+		*at = arena_new(latest->mem, int64_t);
+	}
+	last = *at;
+	if (*last < seen)
+		*last = seen;
+	return ERR_OK;
+}
+
 /* The last-seen time of each agent that any machine knows by this name. */
 static enum err apply_all_seen(struct applying *k, struct str subject)
 {
 	struct map latest = { .mem = &k->c->mem };
-	struct fact *f;
-	enum err e = apply_facts(k, STR("agent.seen"), subject, true, &f);
+	struct fact_filter open = { .kind = STR("agent.seen"), .subject = subject, .open = true };
+	enum err e = apply_each(k, &open, apply_note_seen, &latest);
 
-	for (; !e && f; f = f->next) {
-		int64_t *seen = arena_new(&k->c->mem, int64_t), **at;
-
-		apply_done(k, f);
-		if (!value_int(f->data, "seen", seen) || *seen <= 0 || !apply_is_possible(k, *seen))
-			continue;
-		at = (int64_t **)map_put(&latest,
-					 registrations_name(&k->agents, f->machine, subject));
-		if (!*at || **at < *seen)
-			*at = seen;
-	}
 	for (size_t i = 0; !e && i < latest.count; i++)
 		e = apply_seen(k, latest.entry[i].key, *(int64_t *)latest.entry[i].value);
 	return e;
@@ -169,22 +177,31 @@ static bool apply_is_changed(const struct applying *k, struct str name)
 	return is;
 }
 
+static enum err apply_note_done(struct applying *k, void *any, const struct fact *f)
+{
+	*(bool *)any = true;
+	apply_done(k, f);
+	return ERR_OK;
+}
+
 /*
  * An agent that was changed here since the collection is left for the next round: its change is
  * later than the facts, and would be overwritten by them.
  */
 static enum err apply_agent(struct applying *k, struct str name)
 {
-	struct fact *f;
+	struct fact_filter open = { .kind = STR("agent.registered"),
+				    .subject = name,
+				    .open = true };
+	bool any = false;
 	enum err e;
 
 	if (apply_is_changed(k, name))
 		return ERR_OK;
-	if (!(e = apply_facts(k, STR("agent.registered"), name, true, &f)) && f)
-		e = apply_registrations(k, name);
-	for (; !e && f; f = f->next)
-		apply_done(k, f);
-	return e;
+	if ((e = apply_each(k, &open, apply_note_done, &any)) ||
+	    (!any && !map_find(&k->rejoin, name)))
+		return e;
+	return apply_registrations(k, name);
 }
 
 /* All registrations are joined first, because a last-seen time needs a known agent. */
@@ -206,8 +223,11 @@ enum err apply_registry(struct applying *k)
 	static const char *const registered[] = { "agent.registered", NULL };
 	static const char *const seen[] = { "agent.seen", NULL };
 	struct map names = { .mem = &k->c->mem }, again = names;
-	enum err e = apply_list_open(k, registered, &names, &k->roster);
+	enum err e;
 
+	for (size_t i = 0; i < k->rejoin.count; i++)
+		map_put(&names, k->rejoin.entry[i].key);
+	e = apply_list_open(k, registered, &names, &k->roster);
 	k->registered = k->roster.count;
 	if (e || (e = apply_list_open(k, seen, &again, &k->roster)))
 		return e;
@@ -216,9 +236,9 @@ enum err apply_registry(struct applying *k)
 
 /* --- mail --- */
 
-/* The registration that a message was sent to. Older versions do not name its machine. */
-static const struct registration *apply_recipient(const struct applying *k, const struct fact *sent,
-						  int64_t *registered)
+/* Older versions do not name the machine of the recipient. */
+const struct registration *apply_recipient(const struct applying *k, const struct fact *sent,
+					   int64_t *registered)
 {
 	struct str machine = value_str(sent->data, "to_machine");
 
@@ -246,25 +266,7 @@ static bool apply_read_mail(struct applying *k, const struct fact *f, struct mai
 	m->from = registrations_name(&k->agents, f->machine, value_str(f->data, "from"));
 	m->to = to ? to->shown :
 		     registrations_name(&k->agents, f->machine, value_str(f->data, "to"));
-	return category >= 0 && value_int(f->data, "created", &m->created_ms) && m->created_ms > 0;
-}
-
-/* The step counts towards the share of the machine that sent the message; if that is this machine,
- * towards the share of the machine that took the step. */
-static void apply_step(struct applying *k, struct mail *m, const struct fact *f)
-{
-	int64_t when = 0, *at = f->kind == FACT_MESSAGE_READ ? &m->read_ms : &m->acked_ms;
-	enum mail_state state = f->kind == FACT_MESSAGE_READ ? MAIL_READ : MAIL_ACKED;
-
-	if (!value_int(f->data, "when", &when) || when <= 0)
-		return;
-	if (state > m->state)
-		m->state = state;
-	if (!m->machine.p && !str_eq(f->machine, k->m->me.self.id))
-		m->via = f->machine;
-	*at = *at && *at < when ? *at : when;
-	if (state == MAIL_ACKED && (!m->read_ms || m->read_ms > when))
-		m->read_ms = when;
+	return category >= 0 && apply_time(k, f, "created", &m->created_ms);
 }
 
 /* A message that names the registration it was sent to waits until that is known. */
@@ -275,13 +277,6 @@ static bool apply_awaits_recipient(struct applying *k, const struct fact *sent)
 	return !apply_recipient(k, sent, &registered) && registered;
 }
 
-/* A fact of another kind may have the same subject, and is joined elsewhere. */
-static bool fact_is_about_message(const struct fact *f)
-{
-	return f->kind == FACT_MESSAGE_SENT || f->kind == FACT_MESSAGE_READ ||
-	       f->kind == FACT_MESSAGE_ACKED;
-}
-
 static enum err apply_leave_out_mail(struct applying *k, const struct mail *m)
 {
 	struct str place = arena_fmt(&k->c->mem, "the mailbox of '" STR_FMT "'", STR_ARG(m->to));
@@ -289,20 +284,59 @@ static enum err apply_leave_out_mail(struct applying *k, const struct mail *m)
 	return apply_leave_out(k, place, "messages, reads and acks", m->via, m->to);
 }
 
-/* The first fact of each machine that sends a message under this id. */
-static struct map apply_senders(struct applying *k, struct fact *facts)
+/* What is known of a message. */
+struct mail_facts {
+	struct applying *k;
+	struct mail_joining *boxes;
+	struct map senders; /* by machine: the first fact that sends a message under this id */
+	struct mail steps;  /* its state, its times, and in `via` the last other machine */
+	const struct fact *owner; /* the sender whose message has the id */
+	struct str text;          /* the owner's message, if there are other senders */
+};
+
+static void apply_note_sender(struct mail_facts *m, const struct fact *f)
 {
-	struct map first = { .mem = &k->c->mem };
+	static const char *const members[] = { "to", "to_machine", "to_registered", NULL };
+	struct fact **at = (struct fact **)map_find(&m->senders, f->machine), *kept;
 
-	for (struct fact *f = facts; f; f = f->next) {
-		struct fact **at = f->kind == FACT_MESSAGE_SENT ?
-					   (struct fact **)map_put(&first, f->machine) :
-					   NULL;
+	if (at && fact_cmp(f, *at) >= 0)
+		return;
+	kept = fact_keep(m->senders.mem, f, members);
+	*map_put(&m->senders, kept->machine) = kept;
+}
 
-		if (at && (!*at || fact_cmp(f, *at) < 0))
-			*at = f;
-	}
-	return first;
+static void apply_note_step(struct applying *k, struct mail_facts *m, const struct fact *f)
+{
+	enum mail_state state = f->kind == FACT_MESSAGE_READ ? MAIL_READ : MAIL_ACKED;
+	struct mail *steps = &m->steps;
+	int64_t when = 0, *at = state == MAIL_READ ? &steps->read_ms : &steps->acked_ms;
+
+	if (!apply_time(k, f, "when", &when))
+		return;
+	if (state > steps->state)
+		steps->state = state;
+	if (!str_eq(f->machine, k->m->me.self.id) && !str_eq(f->machine, steps->via))
+		steps->via = arena_copy(m->senders.mem, f->machine);
+	*at = *at && *at < when ? *at : when;
+	if (state == MAIL_ACKED && (!steps->read_ms || steps->read_ms > when))
+		steps->read_ms = when;
+}
+
+/* A fact of another kind may have the same subject, and is joined elsewhere. */
+static enum err apply_note_mail(struct applying *k, void *arg, const struct fact *f)
+{
+	struct mail_facts *m = arg;
+	bool sent = f->kind == FACT_MESSAGE_SENT;
+
+	if (sent)
+		apply_note_sender(m, f);
+	else if (f->kind == FACT_MESSAGE_READ || f->kind == FACT_MESSAGE_ACKED)
+		apply_note_step(k, m, f);
+	else
+		return ERR_OK;
+	if (!sent || !apply_awaits_recipient(k, f))
+		apply_done(k, f);
+	return ERR_OK;
 }
 
 /*
@@ -344,34 +378,66 @@ static struct str apply_other_id(struct applying *k, const struct fact *sent)
 					 sha256_hex(mem, both).p);
 }
 
-/* A clone and its copy, which has an id of its own by now, may both send what was sent before. */
-static bool apply_is_same(struct applying *k, const struct fact *a, const struct fact *b)
+/*
+ * The step counts towards the share of the machine that sent the message; if that is this machine,
+ * towards the share of the machine that took the step.
+ */
+static void apply_steps(struct mail *m, const struct mail *steps)
 {
-	struct json one = json_new(&k->c->mem), other = json_new(&k->c->mem);
-
-	if (!a)
-		return false;
-	json_canonical(&one, a->data);
-	json_canonical(&other, b->data);
-	return str_eq(json_text(&one), json_text(&other));
+	m->state = steps->state;
+	m->read_ms = steps->read_ms;
+	m->acked_ms = steps->acked_ms;
+	if (!m->machine.p && steps->via.p)
+		m->via = steps->via;
 }
 
-static enum err apply_sent(struct applying *k, struct mail_joining *boxes, const struct fact *sent,
-			   const struct fact *facts, bool owner)
+static enum err apply_owner_text(struct applying *k, void *arg, const struct fact *sent)
 {
-	bool left_out = false;
-	struct mail m;
+	struct mail_facts *m = arg;
+
+	(void)k;
+	m->text = json_canonical_text(m->senders.mem, sent->data);
+	return ERR_OK;
+}
+
+/*
+ * A clone and its copy, which has an id of its own by now, may both send what was sent before. The
+ * memory of the call is that of the mailboxes, which outlive this message.
+ */
+static enum err apply_sent(const struct fact_row *row, struct arena *scratch, void *arg)
+{
+	const struct mail_facts *m = arg;
+	struct applying *k = m->k;
+	bool owner = m->owner && str_eq(row->machine, m->owner->machine), left_out = false;
+	struct mail mail;
+	struct fact f;
 	enum err e;
 
-	if (!apply_read_mail(k, sent, &m))
+	if (fact_parse(scratch, row->machine, row->line, &f) != FACT_KNOWN ||
+	    (!owner && str_eq(m->text, json_canonical_text(scratch, f.data))) ||
+	    !apply_read_mail(k, &f, &mail))
 		return ERR_OK;
-	if (!owner)
-		m.id = apply_other_id(k, sent);
-	for (const struct fact *f = facts; owner && f; f = f->next)
-		if (f->kind == FACT_MESSAGE_READ || f->kind == FACT_MESSAGE_ACKED)
-			apply_step(k, &m, f);
-	e = mail_join(boxes, &m, &left_out);
-	return !e && left_out ? apply_leave_out_mail(k, &m) : e;
+	if (owner)
+		apply_steps(&mail, &m->steps);
+	else
+		mail.id = apply_other_id(k, &f);
+	e = mail_join(m->boxes, &mail, &left_out);
+	return !e && left_out ? apply_leave_out_mail(k, &mail) : e;
+}
+
+static enum err apply_all_sent(struct mail_facts *m)
+{
+	struct applying *k = m->k;
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < m->senders.count; i++) {
+		const struct fact *f = m->senders.entry[i].value;
+		struct fact_filter one = { .machine = f->machine, .seq = f->seq };
+
+		if (!apply_awaits_recipient(k, f))
+			e = fact_row_visit_each(k->c, &k->m->db, &one, apply_sent, m);
+	}
+	return e;
 }
 
 /*
@@ -380,26 +446,14 @@ static enum err apply_sent(struct applying *k, struct mail_joining *boxes, const
  */
 static enum err apply_message(struct applying *k, struct mail_joining *boxes, struct str id)
 {
-	const struct fact *owner;
-	struct map senders;
-	struct fact *facts;
-	enum err e = apply_facts(k, STR_NONE, id, false, &facts);
+	struct mail_facts m = { .k = k, .boxes = boxes, .senders.mem = &k->c->mem };
+	struct fact_filter about = { .subject = id };
+	enum err e = apply_each(k, &about, apply_note_mail, &m);
 
-	if (e)
+	if (e || (e = apply_find_owner(k, id, &m.senders, &m.owner)) ||
+	    (m.owner && m.senders.count > 1 && (e = apply_again(k, m.owner, apply_owner_text, &m))))
 		return e;
-	senders = apply_senders(k, facts);
-	e = apply_find_owner(k, id, &senders, &owner);
-	for (size_t i = 0; !e && i < senders.count; i++) {
-		const struct fact *f = senders.entry[i].value;
-
-		if (!apply_awaits_recipient(k, f) && (f == owner || !apply_is_same(k, owner, f)))
-			e = apply_sent(k, boxes, f, facts, f == owner);
-	}
-	for (const struct fact *f = facts; !e && f; f = f->next)
-		if (fact_is_about_message(f) &&
-		    (f->kind != FACT_MESSAGE_SENT || !apply_awaits_recipient(k, f)))
-			apply_done(k, f);
-	return e;
+	return apply_all_sent(&m);
 }
 
 enum err apply_mail_next(struct applying *k)

@@ -24,7 +24,7 @@ static bool event_is_valid(const struct fact *f)
 
 	return id_is_minted(f->subject, "proto") && payload && payload->type == VALUE_OBJECT &&
 	       names_has(&event_types, value_str(f->data, "event_type")) &&
-	       moment_parse(value_str(f->data, "created_at"), &created) &&
+	       moment_parse(value_str(f->data, "created_at"), &created) && created > 0 &&
 	       event_text_fits(value_str(f->data, "bead_id")) &&
 	       event_text_fits(value_str(f->data, "from_agent")) &&
 	       event_text_fits(value_str(f->data, "to_agent")) && scope.n <= 4096 &&
@@ -50,7 +50,7 @@ static struct str event_line(struct applying *k, const struct fact *f)
 			     name.p ? registrations_name(&k->agents, f->machine, name) : name);
 	}
 	json_put_str(&j, "scope", value_str(f->data, "scope"));
-	json_put_str(&j, "created_at", value_str(f->data, "created_at"));
+	json_put_moment(&j, "created_at", apply_time_of(k, value_moment(f->data, "created_at")));
 	json_name(&j, STR("payload"));
 	json_value(&j, value_find(f->data, "payload"));
 	json_put_str(&j, "machine", apply_machine(k, f->machine));
@@ -86,12 +86,14 @@ struct event_record {
 	struct buf lines; /* to be appended */
 };
 
-static int64_t *event_taken(struct applying *k, struct event_record *r, struct str machine)
+static int64_t *event_taken(struct event_record *r, struct str machine)
 {
-	void **at = map_put(&r->taken, machine);
+	void **at = map_find(&r->taken, machine);
 
-	if (!*at)
-		*at = arena_new(&k->c->mem, int64_t);
+	if (!at) {
+		at = map_put(&r->taken, arena_copy(r->taken.mem, machine));
+		*at = arena_new(r->taken.mem, int64_t);
+	}
 	return *at;
 }
 
@@ -122,7 +124,7 @@ static enum err event_record_read(struct applying *k, struct event_record *r)
 		struct str via = event_line_via(line);
 
 		if (via.n)
-			*event_taken(k, r, via) += (int64_t)line.n + 1;
+			*event_taken(r, via) += (int64_t)line.n + 1;
 	}
 	return ERR_OK;
 }
@@ -135,17 +137,25 @@ static enum err event_add(struct applying *k, struct event_record *r, const stru
 {
 	enum { THIRD = AGENT_RECORD_FULL / 3 };
 	struct str line = event_line(k, f);
-	int64_t *taken = event_taken(k, r, f->machine), more = (int64_t)line.n + 1;
+	int64_t *taken = event_taken(r, f->machine), more = (int64_t)line.n + 1;
 
 	if (*taken + more > THIRD || r->size + more > 2 * (int64_t)THIRD)
 		return apply_leave_out(k, STR("the record of events"), "events", f->machine,
 				       r->name);
 	*taken += more;
 	r->size += more;
-	map_put(&r->ids, f->subject);
+	map_put(&r->ids, arena_copy(r->ids.mem, f->subject));
 	buf_put(&r->lines, line);
 	buf_char(&r->lines, '\n');
 	return ERR_OK;
+}
+
+static enum err apply_event(struct applying *k, void *arg, const struct fact *f)
+{
+	struct event_record *r = arg;
+
+	apply_done(k, f);
+	return event_is_valid(f) && !map_find(&r->ids, f->subject) ? event_add(k, r, f) : ERR_OK;
 }
 
 /* The record is read once: an event that it has is left out. */
@@ -155,15 +165,12 @@ enum err apply_events(struct applying *k)
 	struct event_record r = {
 		.name = STR("events.jsonl"), .ids = none, .taken = none, .lines.mem = &k->c->mem
 	};
-	struct fact *f;
-	enum err e = apply_facts(k, STR("event"), STR_NONE, true, &f);
+	struct fact_filter open = { .kind = STR("event"), .open = true };
+	bool any;
+	enum err e = apply_has_open(k, "event", &any);
 
-	if (e || !f || (e = event_record_read(k, &r)))
+	if (e || !any || (e = event_record_read(k, &r)) ||
+	    (e = apply_each(k, &open, apply_event, &r)) || !r.lines.n)
 		return e;
-	for (; !e && f; f = f->next) {
-		apply_done(k, f);
-		if (event_is_valid(f) && !map_find(&r.ids, f->subject))
-			e = event_add(k, &r, f);
-	}
-	return e || !r.lines.n ? e : agent_file_append(k->c, &k->files, r.name, buf_str(&r.lines));
+	return agent_file_append(k->c, &k->files, r.name, buf_str(&r.lines));
 }

@@ -5,38 +5,87 @@
 #include "base/text/value.h"
 #include "machines/apply.h"
 
-/* The messages that were sent to this registration, and those that its agent has sent. */
-static enum err rename_find_mail(struct applying *k, const struct registration *one, struct map *to)
+/* A rename that is to be done, of all registrations that a machine made under one name. */
+struct rename {
+	const struct registration *one; /* the earliest of them */
+	struct map mail;                /* ids of the messages that were sent to them */
+};
+
+struct renaming {
+	struct map due; /* by old and new name: struct rename */
+	struct map own; /* by old name: the new name of an agent of this machine */
+};
+
+static bool rename_is_here(const struct applying *k, const struct registration *one)
 {
-	struct fact *f;
-	enum err e = apply_facts(k, STR("message.sent"), STR_NONE, false, &f);
+	return str_eq(one->machine, k->m->me.self.id);
+}
 
-	for (; !e && f; f = f->next) {
-		struct str machine = value_str(f->data, "to_machine");
-		int64_t registered = 0;
+/* A message to or from a renamed agent is joined again, with the new name. */
+static enum err rename_note_mail(const struct fact_row *row, struct arena *scratch, void *arg)
+{
+	struct applying *k = arg;
+	const struct registration *to, *from;
+	int64_t registered;
+	struct fact f;
+	struct str id;
 
-		value_int(f->data, "to_registered", &registered);
-		if (registered == one->created_ms && str_eq(value_str(f->data, "to"), one->name) &&
-		    (!machine.p || str_eq(machine, one->machine)))
-			map_put(to, f->subject);
-		else if (!str_eq(f->machine, one->machine) ||
-			 !str_eq(value_str(f->data, "from"), one->name))
-			continue;
-		map_put(&k->again, f->subject);
-	}
-	return e;
+	if (fact_parse(scratch, row->machine, row->line, &f) != FACT_KNOWN)
+		return ERR_OK;
+	to = apply_recipient(k, &f, &registered);
+	from = registrations_own(&k->agents, f.machine, value_str(f.data, "from"));
+	if (!(to && to->rename) && !(from && from->rename))
+		return ERR_OK;
+	id = arena_copy(&k->c->mem, f.subject);
+	map_put(&k->again, id);
+	if (to && to->rename)
+		map_put(&to->rename->mail, id);
+	return ERR_OK;
+}
+
+/* Anybody who can push may cause many renames: all messages are read once for all of them. */
+static enum err rename_find_mail(struct applying *k, const struct renaming *r)
+{
+	struct fact_filter filter = { .kind = STR("message.sent") };
+
+	if (!r->due.count)
+		return ERR_OK;
+	return fact_row_visit_each(k->c, &k->m->db, &filter, rename_note_mail, k);
+}
+
+/* Did this registration have the name here before? */
+static enum err rename_had(struct applying *k, const struct registration *one, struct str name,
+			   bool *out)
+{
+	return value_row_find(k->c, &k->m->db, STR("name of"), name, one->machine, out);
 }
 
 /* On its own machine, all mail under the old name is its own: the other agent was not known. */
-static enum err rename_move_mail(struct applying *k, const struct registration *one, bool here)
+static enum err rename_move_mail(struct applying *k, const struct rename *r, struct str from)
 {
-	struct map to = { .mem = &k->c->mem };
-	struct str place = mailbox_file(k->c, one->name);
-	enum err e = rename_find_mail(k, one, &to);
+	const struct map *ids = rename_is_here(k, r->one) ? NULL : &r->mail;
+	struct str place = mailbox_file(k->c, from);
+	struct call part;
+	enum err e;
 
-	if (e || (e = mailbox_move(k->c, &k->files, one->name, one->shown, here ? NULL : &to)))
+	if (ids && !ids->count)
+		return ERR_OK;
+	part = call_part(k->c);
+	e = call_part_end(k->c, &part, mailbox_move(&part, &k->files, from, r->one->shown, ids));
+	return e ? e : place_row_put(k->c, &k->m->db, place, STR("0")); /* both are read again */
+}
+
+/* The mail is under its first name, or under the name that it was given before this one. */
+static enum err rename_move_all_mail(struct applying *k, const struct rename *r)
+{
+	const struct registration *one = r->one;
+	bool had = false;
+	enum err e = rename_move_mail(k, r, one->name);
+
+	if (e || str_eq(one->alias[0], one->shown) ||
+	    (e = rename_had(k, one, one->alias[0], &had)) || !had)
 		return e;
-	return place_row_put(k->c, &k->m->db, place, STR("0")); /* both are read again */
+	return rename_move_mail(k, r, one->alias[0]);
 }
 
 static enum err rename_tell(struct applying *k, const struct registration *one)
@@ -70,8 +119,9 @@ static enum err rename_tell(struct applying *k, const struct registration *one)
 	return e;
 }
 
-static enum err rename_own(struct applying *k, const struct registration *one)
+static enum err rename_own(struct applying *k, const struct rename *r)
 {
+	const struct registration *one = r->one;
 	const struct value *data = one->last.data;
 	struct registered a = { .id = one->shown,
 				.display = value_str(data, "display"),
@@ -86,7 +136,7 @@ static enum err rename_own(struct applying *k, const struct registration *one)
 		a.seen_ms = old->seen_ms;
 	call_forgive(k->c);
 	if ((e = registry_join(k->c, &k->files, &k->history, &a)) ||
-	    (e = rename_move_mail(k, one, true)))
+	    (e = rename_move_all_mail(k, r)))
 		return e;
 	return rename_tell(k, one);
 }
@@ -96,36 +146,104 @@ enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg)
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < k->agents.names.count; i++) {
-		const struct registration *one = k->agents.names.entry[i].value;
+		struct registration *one = k->agents.names.entry[i].value;
 
-		for (one = one->next; !e && one; one = one->next)
-			e = each(k, arg, one);
+		for (; !e && one; one = one->next)
+			if (registration_is_renamed(one))
+				e = each(k, arg, one);
 	}
 	return e;
 }
 
-/* Runs once for each registration that was renamed. */
-static enum err rename_once(struct applying *k, void *arg, const struct registration *one)
+/* Older versions did not note whose name it is: then it is that of the first who asks. */
+static enum err rename_is_done(struct applying *k, const struct registration *one, bool *out)
 {
-	struct map *renamed = arg;
-	bool here = str_eq(one->machine, k->m->me.self.id), done;
-	struct str kind = STR("renamed");
-	enum err e = value_row_find(k->c, &k->m->db, kind, one->name, one->shown, &done);
+	struct str kind = STR("name of");
+	bool noted;
+	enum err e = rename_had(k, one, one->shown, out);
 
-	if (here)
-		*map_put(renamed, one->name) = (void *)&one->shown;
-	if (e || done || !registry_id_valid(one->shown))
+	if (e || *out || (e = value_row_find_any(k->c, &k->m->db, kind, one->shown, &noted)) ||
+	    noted)
 		return e;
-	if ((e = here ? rename_own(k, one) : rename_move_mail(k, one, false)))
+	e = value_row_find(k->c, &k->m->db, STR("renamed"), one->name, one->shown, out);
+	return e || !*out ? e : value_row_put(k->c, &k->m->db, kind, one->shown, one->machine);
+}
+
+/* On this machine, each name that the agent has had still means it. */
+static enum err rename_note_own(struct applying *k, struct renaming *r,
+				const struct registration *one)
+{
+	bool had;
+	enum err e = rename_had(k, one, one->alias[0], &had);
+
+	*map_put(&r->own, one->name) = (void *)&one->shown;
+	if (had && !str_eq(one->alias[0], one->shown))
+		*map_put(&r->own, one->alias[0]) = (void *)&one->shown;
+	return e;
+}
+
+/* Notes a rename that was not done before. */
+static enum err rename_note(struct applying *k, void *arg, struct registration *one)
+{
+	struct renaming *r = arg;
+	struct rename **at;
+	bool done;
+	enum err e;
+
+	if (!registry_id_valid(one->shown))
+		return ERR_OK;
+	if ((rename_is_here(k, one) && (e = rename_note_own(k, r, one))) ||
+	    (e = rename_is_done(k, one, &done)) || done)
 		return e;
+	at = (struct rename **)map_put(&r->due, arena_fmt(r->due.mem, STR_FMT " " STR_FMT,
+							  STR_ARG(one->name), STR_ARG(one->shown)));
+	if (!*at) {
+		*at = arena_new(r->due.mem, struct rename);
+		**at = (struct rename){ .one = one, .mail.mem = r->due.mem };
+	}
+	one->rename = *at;
+	map_put(&k->rejoin, one->name);
+	return ERR_OK;
+}
+
+static enum err rename_do(struct applying *k, const struct rename *r)
+{
+	const struct registration *one = r->one;
+	struct machine_db *db = &k->m->db;
+	enum err e = rename_is_here(k, one) ? rename_own(k, r) : rename_move_all_mail(k, r);
+
 	k->m->reserved = k->renamed = true;
-	return value_row_put(k->c, &k->m->db, kind, one->name, one->shown);
+	if (e || (e = value_row_put(k->c, db, STR("name of"), one->shown, one->machine)))
+		return e;
+	return value_row_put(k->c, db, STR("renamed"), one->name, one->shown);
+}
+
+/*
+ * Agents of this machine come first: all mail under their old names is theirs, until the mail of
+ * another agent is moved there.
+ */
+static enum err rename_do_all(struct applying *k, const struct renaming *r)
+{
+	enum err e = ERR_OK;
+
+	for (int here = 1; here >= 0; here--)
+		for (size_t i = 0; !e && i < r->due.count; i++) {
+			const struct rename *one = r->due.entry[i].value;
+
+			if (rename_is_here(k, one->one) == (bool)here)
+				e = rename_do(k, one);
+		}
+	return e;
 }
 
 enum err apply_names(struct applying *k)
 {
-	struct map renamed = { .mem = &k->c->mem };
-	enum err e = apply_each_renamed(k, rename_once, &renamed);
+	struct map none = { .mem = &k->c->mem };
+	struct renaming r = { none, none };
+	enum err e;
 
-	return e ? e : agent_names_put(k->c, &k->files, k->m->me.self.name, &renamed);
+	if ((e = apply_each_renamed(k, rename_note, &r)) || (e = rename_find_mail(k, &r)) ||
+	    (e = rename_do_all(k, &r)))
+		return e;
+	return agent_names_put(k->c, &k->files, k->m->me.self.name, &r.own);
 }

@@ -10,12 +10,12 @@
 #include "agents/reservation.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "base/moment.h"
 #include "base/system/path.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
 #include "beads/lost.h"
 #include "machines/apply.h"
+#include "machines/contest.h"
 
 struct holding {
 	struct reservation r;
@@ -35,10 +35,13 @@ struct holding_set {
 
 static struct holding *holding_of(struct applying *k, struct holding_set *h, struct str id)
 {
-	void **at = map_put(&h->all, id);
+	struct arena *mem = &k->c->mem;
+	void **at = map_find(&h->all, id);
 
-	if (!*at)
-		*at = arena_new(&k->c->mem, struct holding);
+	if (!at) {
+		at = map_put(&h->all, arena_copy(mem, id));
+		*at = arena_new(mem, struct holding);
+	}
 	return *at;
 }
 
@@ -46,16 +49,16 @@ static struct holding *holding_of(struct applying *k, struct holding_set *h, str
  * Anybody who can push can write any time. A reservation lasts at most a day, and clocks differ by
  * at most a day; a reservation that ends later than that does not count.
  */
-static bool holding_times_valid(const struct applying *k, const struct reservation *r)
+static bool holding_ends(const struct applying *k, const struct fact *f, int64_t *out)
 {
 	const int64_t day_ms = INT64_C(24) * 3600 * 1000;
 
-	return r->created_ms > 0 && r->created_ms <= MOMENT_LAST && r->expires_ms > 0 &&
-	       r->expires_ms <= k->c->now_ms + 8 * day_ms;
+	return value_int(f->data, "expires", out) && *out > 0 && *out <= k->c->now_ms + 8 * day_ms;
 }
 
 /* The same bounds as for a reservation that is made here. */
-static bool holding_read(struct applying *k, const struct fact *f, struct reservation *r)
+static bool holding_read(struct applying *k, const struct fact *f, struct arena *scratch,
+			 struct reservation *r)
 {
 	*r = (struct reservation){ .id = f->subject,
 				   .scope = value_str(f->data, "scope"),
@@ -64,59 +67,98 @@ static bool holding_read(struct applying *k, const struct fact *f, struct reserv
 	r->agent = registrations_name(&k->agents, f->machine, value_str(f->data, "agent"));
 	return id_is_minted(r->id, "res") && registry_id_valid(r->agent) && r->scope.n &&
 	       r->scope.n <= 4096 && !utf8_has_control(r->scope) && r->bead.n && r->bead.n <= 500 &&
-	       !utf8_has_control(r->bead) && value_int(f->data, "created", &r->created_ms) &&
-	       value_int(f->data, "expires", &r->expires_ms) && holding_times_valid(k, r) &&
-	       value_int(f->data, "epoch", &r->epoch) && r->epoch >= 0 &&
-	       r->epoch < INT64_MAX / 4 &&
-	       scope_parse(&k->c->mem, STR("/"), r->scope, &r->key) == SCOPE_FINE;
+	       !utf8_has_control(r->bead) && apply_time(k, f, "created", &r->created_ms) &&
+	       holding_ends(k, f, &r->expires_ms) && value_int(f->data, "epoch", &r->epoch) &&
+	       r->epoch >= 0 && r->epoch < INT64_MAX / 4 &&
+	       scope_parse(scratch, STR("/"), r->scope, &r->key) == SCOPE_FINE;
 }
 
-static void holding_made(struct applying *k, struct holding_set *h, const struct fact *f)
+static struct reservation holding_copy(struct arena *mem, const struct reservation *r)
+{
+	struct reservation copy = *r;
+
+	copy.id = arena_copy(mem, r->id);
+	copy.scope = arena_copy(mem, r->scope);
+	copy.key = arena_copy(mem, r->key);
+	copy.agent = arena_copy(mem, r->agent);
+	copy.bead = arena_copy(mem, r->bead);
+	return copy;
+}
+
+static void holding_made(struct applying *k, struct holding_set *h, const struct fact *f,
+			 struct arena *scratch)
 {
 	struct holding *one = holding_of(k, h, f->subject);
 	struct str takes = value_str(f->data, "takes");
+	struct arena *mem = &k->c->mem;
 	struct reservation r;
 
-	if (!holding_read(k, f, &r))
+	if (!holding_read(k, f, scratch, &r))
 		return;
 	if (!one->made || stamp_cmp(f->at, one->at) < 0) {
 		one->at = f->at;
-		one->machine = f->machine;
+		one->machine = arena_copy(mem, f->machine);
 	}
 	if (!one->made || fact_cmp(f, &one->last) > 0) {
 		struct str first = one->made ? one->r.machine : r.machine;
 
-		one->r = r;
+		one->r = holding_copy(mem, &r);
 		one->r.machine = first;
-		one->last = *f;
+		one->last = (struct fact){ .machine = arena_copy(mem, f->machine),
+					   .at = f->at,
+					   .by = arena_copy(mem, f->by) };
 	}
 	one->made = true;
 	if (takes.n)
 		holding_of(k, h, takes)->ended = true;
 }
 
+static void holding_ended(struct applying *k, struct holding_set *h, const struct fact *f)
+{
+	struct holding *one = holding_of(k, h, f->subject);
+
+	one->ended = true;
+	one->r.state =
+		f->kind == FACT_RESERVATION_EXPIRED ? RESERVATION_EXPIRED : RESERVATION_RELEASED;
+	if (f->kind == FACT_RESERVATION_RELEASED)
+		apply_time(k, f, "when", &one->r.released_ms);
+}
+
+struct holdings_reading {
+	struct applying *k;
+	struct holding_set *h;
+};
+
+static enum err holding_see(const struct fact_row *row, struct arena *scratch, void *arg)
+{
+	const struct holdings_reading *reading = arg;
+	struct applying *k = reading->k;
+	struct fact f;
+
+	if (fact_parse(scratch, row->machine, row->line, &f) != FACT_KNOWN)
+		return ERR_OK;
+	if (f.kind == FACT_RESERVATION_MADE)
+		holding_made(k, reading->h, &f, scratch);
+	else
+		holding_ended(k, reading->h, &f);
+	if (!row->done)
+		apply_done(k, &f);
+	return ERR_OK;
+}
+
+/* Facts are parsed one after the other: all of them would take many times their size. */
 static enum err holdings_read(struct applying *k, struct holding_set *h)
 {
-	static const char *const ends[] = { "reservation.released", "reservation.expired" };
-	struct fact *f;
-	enum err e = apply_facts(k, STR("reservation.made"), STR_NONE, false, &f);
+	static const char *const kinds[] = { "reservation.made", "reservation.released",
+					     "reservation.expired" };
+	struct holdings_reading reading = { k, h };
+	enum err e = ERR_OK;
 
 	*h = (struct holding_set){ .all.mem = &k->c->mem };
-	for (; !e && f; f = f->next) {
-		holding_made(k, h, f);
-		apply_done(k, f);
-	}
-	for (size_t i = 0; !e && i < 2; i++) {
-		e = apply_facts(k, str_of(ends[i]), STR_NONE, false, &f);
-		for (; !e && f; f = f->next) {
-			struct holding *one = holding_of(k, h, f->subject);
+	for (size_t i = 0; !e && i < 3; i++) {
+		struct fact_filter filter = { .kind = str_of(kinds[i]) };
 
-			one->ended = true;
-			one->r.state = i ? RESERVATION_EXPIRED : RESERVATION_RELEASED;
-			if (!i)
-				value_int(f->data, "when", &one->r.released_ms);
-			apply_done(k, f);
-		}
+		e = fact_row_visit_each(k->c, &k->m->db, &filter, holding_see, &reading);
 	}
 	return e;
 }
@@ -131,10 +173,7 @@ static int holding_cmp(const void *x, const void *y)
 	return order ? order : str_cmp(a->r.id, b->r.id);
 }
 
-/*
- * Only the earliest reservations of each machine count, so that comparing all pairs stays cheap.
- * Those of this machine are always compared.
- */
+/* Only the earliest reservations of each machine count, and all of this machine. */
 static void holdings_limit(struct applying *k, struct holding_set *h)
 {
 	enum { MACHINE_MOST = 1000, ALL_MOST = 10000 };
@@ -171,22 +210,20 @@ static void holdings_sort(struct applying *k, struct holding_set *h)
 	holdings_limit(k, h);
 }
 
-static void holdings_contest(struct holding_set *h)
+static void holdings_contest(struct applying *k, struct holding_set *h)
 {
+	struct contender *list = arena_array(&k->c->mem, h->count + 1, sizeof *list);
+
+	for (size_t i = 0; i < h->count; i++)
+		list[i] = (struct contender){ .machine = h->order[i]->machine,
+					      .agent = h->order[i]->r.agent,
+					      .scope = h->order[i]->r.key };
+	contest_decide(&k->c->mem, list, h->count);
 	for (size_t i = 0; i < h->count; i++) {
 		struct holding *one = h->order[i];
 
-		one->r.state = RESERVATION_ACTIVE;
-		for (size_t n = 0; n < i && !one->by; n++) {
-			const struct holding *other = h->order[n];
-
-			if (!other->by && !str_eq(other->machine, one->machine) &&
-			    !str_eq(other->r.agent, one->r.agent) &&
-			    scope_overlap(other->r.key, one->r.key) != OVERLAP_DISJOINT) {
-				one->by = other;
-				one->r.state = RESERVATION_CONTESTED;
-			}
-		}
+		one->by = list[i].by ? h->order[list[i].by - list] : NULL;
+		one->r.state = one->by ? RESERVATION_CONTESTED : RESERVATION_ACTIVE;
 	}
 }
 
@@ -368,7 +405,7 @@ enum err apply_reservations(struct applying *k)
 	if (e || !open || (e = holdings_read(k, &h)))
 		return e;
 	holdings_sort(k, &h);
-	holdings_contest(&h);
+	holdings_contest(k, &h);
 	if ((e = holdings_join(k, &h)))
 		return e;
 	for (size_t i = 0; !e && i < h.count; i++)

@@ -245,8 +245,7 @@ static bool post_read_fact(struct applying *k, const struct fact *f, struct mess
 			       .refs = board_json(k, value_find(f->data, "refs")),
 			       .priority = priority };
 	return priority >= 0 && board_name_fits(m->from_agent) && m->content.n &&
-	       m->content.n <= CONTENT_MOST && value_int(f->data, "created", &m->created_at) &&
-	       m->created_at > 0;
+	       m->content.n <= CONTENT_MOST && apply_time(k, f, "created", &m->created_at);
 }
 
 /* A reply waits for the post that it answers. */
@@ -269,33 +268,61 @@ static enum err apply_post(struct applying *k, struct board *b, const struct fac
 			      apply_machine(k, f->machine));
 }
 
-/* Joins a post, and the replies that have waited for it. */
-static enum err apply_thread(struct applying *k, struct board *b, struct map *waiting,
-			     struct fact *f)
+/* Of replies that are to be read again, only the machine and the number are known. */
+struct posts {
+	struct board *b;
+	struct map waiting; /* by the post that is missing: struct fact */
+	struct fact *ready; /* they waited for posts that are there now */
+};
+
+static void post_wait(struct posts *p, struct str reply, const struct fact *f)
 {
-	enum err e = ERR_OK;
+	struct arena *mem = p->waiting.mem;
+	struct fact *left = arena_new(mem, struct fact);
+	void **at = map_find(&p->waiting, reply);
 
-	while (!e && f) {
-		struct fact *next = f->next, *reply;
-		void **at;
-		bool waits;
+	if (!at)
+		at = map_put(&p->waiting, arena_copy(mem, reply));
+	*left = (struct fact){ .machine = arena_copy(mem, f->machine), .seq = f->seq, .next = *at };
+	*at = left;
+}
 
-		if ((e = apply_post(k, b, f, &waits)))
-			return e;
-		if (waits) {
-			at = map_put(waiting, value_str(f->data, "reply"));
-			f->next = *at;
-			*at = f;
-		} else {
-			apply_done(k, f);
-			at = map_find(waiting, f->subject);
-			while (at && (reply = *at)) {
-				*at = reply->next;
-				reply->next = next;
-				next = reply;
-			}
-		}
-		f = next;
+/* Joins a post. The replies that have waited for it are ready then. */
+static enum err post_join(struct applying *k, void *arg, const struct fact *f)
+{
+	struct posts *p = arg;
+	struct fact *reply;
+	bool waits;
+	void **at;
+	enum err e = apply_post(k, p->b, f, &waits);
+
+	if (e)
+		return e;
+	if (waits) {
+		post_wait(p, value_str(f->data, "reply"), f);
+		return ERR_OK;
+	}
+	apply_done(k, f);
+	at = map_find(&p->waiting, f->subject);
+	while (at && (reply = *at)) {
+		*at = reply->next;
+		reply->next = p->ready;
+		p->ready = reply;
+	}
+	return ERR_OK;
+}
+
+/* Joins a post, and the replies that have waited for it. */
+static enum err apply_thread(struct applying *k, void *arg, const struct fact *f)
+{
+	struct posts *p = arg;
+	enum err e = post_join(k, p, f);
+
+	while (!e && p->ready) {
+		const struct fact *one = p->ready;
+
+		p->ready = one->next;
+		e = apply_again(k, one, post_join, p);
 	}
 	return e;
 }
@@ -303,18 +330,10 @@ static enum err apply_thread(struct applying *k, struct board *b, struct map *wa
 /* A reply may arrive before its post. Each post is read at most twice. */
 static enum err apply_posts(struct applying *k, struct board *b)
 {
-	struct map waiting = { .mem = &k->c->mem };
-	struct fact *list;
-	enum err e = apply_facts(k, STR("post"), STR_NONE, true, &list);
+	struct posts p = { .b = b, .waiting.mem = &k->c->mem };
+	struct fact_filter open = { .kind = STR("post"), .open = true };
 
-	while (!e && list) {
-		struct fact *next = list->next;
-
-		list->next = NULL;
-		e = apply_thread(k, b, &waiting, list);
-		list = next;
-	}
-	return e;
+	return apply_each(k, &open, apply_thread, &p);
 }
 
 static bool status_read_fact(struct applying *k, const struct fact *f, struct agent *a)
@@ -329,16 +348,20 @@ static bool status_read_fact(struct applying *k, const struct fact *f, struct ag
 	return status >= 0 && board_name_fits(a->id) && task.n <= CONTENT_MOST &&
 	       a->blockers.n <= CONTENT_MOST && value_int(f->data, "progress", &a->progress) &&
 	       a->progress >= 0 && a->progress <= 100 &&
-	       value_int(f->data, "updated", &a->updated_at) && a->updated_at > 0;
+	       apply_time(k, f, "updated", &a->updated_at);
 }
 
-static bool status_fact_fits(struct applying *k, const struct fact *f)
+/* Is it a status of this agent? */
+static bool status_fact_fits(struct applying *k, void *name, const struct fact *f)
 {
-	return status_read_fact(k, f, &(struct agent){ 0 });
+	struct agent a;
+
+	return status_read_fact(k, f, &a) && str_eq(a.id, *(struct str *)name);
 }
 
-static enum err apply_status(struct applying *k, struct board *b, const struct fact *f)
+static enum err apply_status(struct applying *k, void *arg, const struct fact *f)
 {
+	struct board *b = arg;
 	struct agent a, *here;
 	struct json now, before;
 	enum err e;
@@ -367,11 +390,12 @@ static bool artifact_read_fact(struct applying *k, const struct fact *f, struct 
 	return a->path.n <= 4096 && !utf8_has_control(a->path) && a->path.p[0] != '/' &&
 	       !str_has(a->path, STR("..")) && board_name_fits(a->produced_by) &&
 	       description.n <= CONTENT_MOST && a->version.n <= NAME_MOST &&
-	       value_int(f->data, "created", &a->created_at) && a->created_at > 0;
+	       apply_time(k, f, "created", &a->created_at);
 }
 
-static bool artifact_fact_fits(struct applying *k, const struct fact *f)
+static bool artifact_fact_fits(struct applying *k, void *arg, const struct fact *f)
 {
+	(void)arg;
 	return artifact_read_fact(k, f, &(struct artifact){ 0 });
 }
 
@@ -396,24 +420,17 @@ static enum err apply_artifact(struct applying *k, void *arg, const struct fact 
 /* The last status of an agent, also under an earlier name. */
 static enum err status_last(struct applying *k, struct str name, const struct fact **out)
 {
-	struct str names[] = { name, registrations_before(&k->agents, name) };
-	struct fact *all = NULL;
-	enum err e = ERR_OK;
+	const struct registration *renamed = registrations_renamed(&k->agents, name);
+	struct str names[] = { name, renamed ? renamed->name : STR_NONE,
+			       renamed ? renamed->alias[0] : STR_NONE };
+	struct fact_filter filters[3];
+	size_t count = 0;
 
-	for (size_t i = 0; !e && i < 2 && names[i].p; i++) {
-		struct fact *f, *next;
-
-		e = apply_facts(k, STR("status"), names[i], false, &f);
-		for (; !e && f; f = next) {
-			next = f->next;
-			if (!str_eq(board_agent(k, f, "agent"), name))
-				continue;
-			f->next = all;
-			all = f;
-		}
-	}
-	*out = apply_last(k, all, status_fact_fits);
-	return e;
+	for (size_t i = 0; i < 3 && names[i].p; i++)
+		if (!i || !str_eq(names[i], name))
+			filters[count++] =
+				(struct fact_filter){ .kind = STR("status"), .subject = names[i] };
+	return apply_last(k, filters, count, status_fact_fits, &name, out);
 }
 
 /* The status under this name belongs to an agent that was renamed. */
@@ -434,50 +451,67 @@ static enum err status_clear(struct applying *k, struct board *b, struct str nam
 	return e || k->postponed ? e : agent_put(k->c, b, &none);
 }
 
-static enum err status_note_names(struct applying *k, void *arg, const struct registration *one)
+static enum err status_note_names(struct applying *k, void *arg, struct registration *one)
 {
 	(void)k;
 	map_put(arg, one->name);
+	map_put(arg, one->alias[0]);
 	map_put(arg, one->shown);
+	return ERR_OK;
+}
+
+static enum err status_note_open(struct applying *k, void *arg, const struct fact *f)
+{
+	struct map *names = arg;
+	struct agent a;
+
+	if (status_read_fact(k, f, &a) && !map_find(names, a.id))
+		map_put(names, arena_copy(names->mem, a.id));
+	return ERR_OK;
+}
+
+static enum err status_done(struct applying *k, void *names, const struct fact *f)
+{
+	void **postponed = map_find(names, board_agent(k, f, "agent"));
+
+	if (!postponed || !*postponed)
+		apply_done(k, f);
 	return ERR_OK;
 }
 
 static enum err apply_statuses(struct applying *k, struct board *b)
 {
 	struct map names = { .mem = &k->c->mem };
-	struct fact *open;
-	enum err e = apply_facts(k, STR("status"), STR_NONE, true, &open);
+	struct fact_filter open = { .kind = STR("status"), .open = true };
+	enum err e = ERR_OK;
 
-	if (!e && k->renamed)
+	if (k->renamed)
 		e = apply_each_renamed(k, status_note_names, &names);
-	for (const struct fact *f = e ? NULL : open; f; f = f->next)
-		if (status_fact_fits(k, f))
-			map_put(&names, board_agent(k, f, "agent"));
+	if (!e)
+		e = apply_each(k, &open, status_note_open, &names);
 	for (size_t i = 0; !e && i < names.count; i++) {
 		const struct fact *last;
 
 		k->postponed = false;
 		if (!(e = status_last(k, names.entry[i].key, &last)) && last &&
 		    (k->renamed || !str_eq(last->machine, k->m->me.self.id)))
-			e = apply_status(k, b, last);
+			e = apply_again(k, last, apply_status, b);
 		else if (!e && !last)
 			e = status_clear(k, b, names.entry[i].key);
 		names.entry[i].value = k->postponed ? k : NULL;
 	}
-	for (; !e && open; open = open->next) {
-		void **postponed = map_find(&names, board_agent(k, open, "agent"));
-
-		if (!postponed || !*postponed)
-			apply_done(k, open);
-	}
-	return e;
+	return e ? e : apply_each(k, &open, status_done, &names);
 }
 
-static enum err board_rename(struct applying *k, void *arg, const struct registration *one)
+static enum err board_rename(struct applying *k, void *arg, struct registration *one)
 {
 	bool here = str_eq(one->machine, k->m->me.self.id);
+	struct str machine = here ? STR_NONE : one->machine;
+	enum err e = message_rename(k->c, arg, machine, one->name, one->shown);
 
-	return message_rename(k->c, arg, here ? STR_NONE : one->machine, one->name, one->shown);
+	if (e || str_eq(one->alias[0], one->shown))
+		return e;
+	return message_rename(k->c, arg, machine, one->alias[0], one->shown);
 }
 
 enum err apply_board(struct applying *k)

@@ -48,14 +48,12 @@ enum err collect_is_known(struct collecting *k, const char *kind, struct str key
 /* The next round renames the rows that were written under the old name of a renamed agent. */
 static enum err collect_note_aliases(struct collecting *k)
 {
-	struct value_row *renamed;
 	bool some = false;
-	enum err e = value_row_each(k->c, &k->m->db, STR("renamed"), &renamed);
+	enum err e = ERR_OK;
 
-	for (; !e && renamed && !some; renamed = renamed->next)
-		for (const struct fact_draft *d = k->first; d && !some; d = d->next)
-			some = str_eq(d->by, renamed->key) &&
-			       (d->kind == FACT_POST || d->kind == FACT_STATUS);
+	for (const struct fact_draft *d = k->first; d && !e && !some; d = d->next)
+		if (d->kind == FACT_POST || d->kind == FACT_STATUS)
+			e = value_row_find_any(k->c, &k->m->db, STR("renamed"), d->by, &some);
 	return !e && some ? collect_set_place(k, STR("aliased"), 1) : e;
 }
 

@@ -125,14 +125,66 @@ int fact_cmp(const struct fact *a, const struct fact *b)
 
 struct str fact_digest(struct arena *mem, struct str line)
 {
-	return str_head(sha256_hex(mem, line), 32);
+	return str_head(sha256_hex(mem, line), FACT_DIGEST);
+}
+
+static const struct value *fact_keep_members(struct arena *mem, const struct value *data,
+					     const char *const *members)
+{
+	struct value *kept = arena_new(mem, struct value);
+	size_t most = 0;
+
+	while (members[most])
+		most++;
+	kept->type = VALUE_OBJECT;
+	kept->item = arena_array(mem, most, sizeof *kept);
+	for (; *members; members++) {
+		const struct value *one = value_find(data, *members);
+
+		if (!one || (one->type != VALUE_STRING && one->type != VALUE_NUMBER))
+			continue;
+		kept->item[kept->count++] = (struct value){ .key = str_of(*members),
+							    .type = one->type,
+							    .text = arena_copy(mem, one->text) };
+	}
+	return kept;
+}
+
+static const struct value *fact_keep_over(struct arena *mem, const struct value *over)
+{
+	struct json j = json_new(mem);
+
+	if (!over || over->type != VALUE_ARRAY)
+		return NULL;
+	json_array(&j);
+	VALUE_EACH(one, over)
+		if (one->type == VALUE_STRING && one->text.n == FACT_DIGEST)
+			json_str(&j, one->text);
+	json_end(&j);
+	return value_read(mem, json_text(&j));
+}
+
+struct fact *fact_keep(struct arena *mem, const struct fact *f, const char *const *members)
+{
+	struct fact *kept = arena_new(mem, struct fact);
+
+	*kept = (struct fact){ .machine = arena_copy(mem, f->machine),
+			       .seq = f->seq,
+			       .at = f->at,
+			       .by = arena_copy(mem, f->by),
+			       .kind = f->kind,
+			       .subject = arena_copy(mem, f->subject),
+			       .data = fact_keep_members(mem, f->data, members),
+			       .over = fact_keep_over(mem, f->over),
+			       .digest = fact_digest(mem, f->line),
+			       .done = f->done };
+	return kept;
 }
 
 static void fact_note_over(const struct fact *f, struct map *out)
 {
-	for (size_t i = 0; f->over && f->over->type == VALUE_ARRAY && i < f->over->count; i++)
-		if (f->over->item[i].type == VALUE_STRING)
-			map_put(out, f->over->item[i].text);
+	VALUE_EACH(one, f->over)
+		map_put(out, one->text);
 }
 
 const struct fact *fact_last(struct arena *mem, const struct fact *list)
@@ -151,8 +203,7 @@ const struct fact *fact_last(struct arena *mem, const struct fact *list)
 	for (size_t i = 0; i < machines.count; i++) {
 		const struct fact *f = machines.entry[i].value;
 
-		if ((!last || fact_cmp(f, last) > 0) &&
-		    !(over.count && map_find(&over, fact_digest(mem, f->line))))
+		if ((!last || fact_cmp(f, last) > 0) && !map_find(&over, f->digest))
 			last = f;
 	}
 	return last;

@@ -37,6 +37,7 @@ enum {
 	FACT_LINE_MOST = 8 << 20,
 	FACT_NAME_MOST = 200,
 	FACT_VALUES_MOST = 20000, /* values in one line */
+	FACT_DIGEST = 32,
 };
 
 struct fact {
@@ -48,14 +49,20 @@ struct fact {
 	struct str subject; /* facts about one subject are joined: a message, a scope, a key */
 	const struct value *data;
 	const struct value *over; /* digests of the facts that this one replaces, even later ones */
-	struct str line;
-	bool done; /* it is in the local stores */
+	struct str line, digest;  /* a fact has its line, a kept one its digest */
+	bool done;                /* it is in the local stores */
 	struct fact *next;
 };
 
 /* A line is a fact, a fact of a kind that this version does not know, or malformed. */
 enum fact_form { FACT_KNOWN, FACT_UNKNOWN, FACT_MALFORMED };
 enum fact_form fact_parse(struct arena *mem, struct str machine, struct str line, struct fact *out);
+
+/*
+ * A copy that takes little memory: a parsed line takes many times its size. It has no line, and of
+ * its data only these members, the list of which ends with NULL, if they are strings or numbers.
+ */
+struct fact *fact_keep(struct arena *mem, const struct fact *f, const char *const *members);
 
 /* The line, in the canonical form of RFC 8785; `data` is a JSON object. */
 struct str fact_line(struct arena *mem, const struct fact *f, struct str data);
@@ -73,8 +80,8 @@ int fact_cmp(const struct fact *a, const struct fact *b);
 struct str fact_digest(struct arena *mem, struct str line);
 
 /*
- * The fact that determines the current value of its subject; NULL: the list is empty. The last fact
- * of each machine counts, and the latest of these wins, unless another one names it in `over`. That
+ * The kept fact that determines the current value of its subject; NULL: the list is empty. The last
+ * fact of each machine counts, and the latest of these wins, unless another one names it in `over`. That
  * is needed because no stamp is later than the last possible one: a change to a value with that
  * stamp names the facts that it replaces.
  */

@@ -10,7 +10,10 @@
 #include "machines/log.h"
 #include "machines/share.h"
 
-enum { NAME_MOST = 40 };
+enum {
+	NAME_MOST = 40,
+	NAMES_RESERVED = 10, /* earlier names of one machine that no other one gets */
+};
 
 bool identity_name_valid(struct str name)
 {
@@ -159,16 +162,38 @@ struct str identity_shown(struct call *c, const struct machine_row *rows, struct
 	return identity_taken(rows, own, name, one) ? one->id : name;
 }
 
-struct str identity_claimed(struct call *c, const struct machine_row *rows,
-			    const struct machine_row *one, struct str name)
+enum err identity_claim(struct call *c, struct machine_db *db, const struct machine_row *rows,
+			const struct machine_row *one, struct str name, struct str *out)
 {
-	if (!identity_name_valid(name))
-		return STR_NONE;
+	struct value_row *had;
+	bool taken = false;
+	enum err e = ERR_OK;
+
+	*out = STR_NONE;
+	if (!identity_name_valid(name) || (e = value_row_with(c, db, STR("had name"), name, &had)))
+		return e;
+	for (; had; had = had->next)
+		taken = taken || (str_eq(had->key, name) && !str_eq(had->value, one->id));
 	for (const struct machine_row *r = rows; r; r = r->next)
-		if (!str_eq(r->id, one->id) &&
-		    (str_eq(r->name, name) || str_eq(r->nick, name) || str_eq(r->id, name)))
-			return arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(name), one->id.p);
-	return name;
+		taken = taken ||
+			(!str_eq(r->id, one->id) &&
+			 (str_eq(r->name, name) || str_eq(r->nick, name) || str_eq(r->id, name)));
+	*out = taken ? arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(name), one->id.p) : name;
+	return ERR_OK;
+}
+
+enum err identity_reserve(struct call *c, struct machine_db *db, const struct machine_row *one,
+			  struct str name)
+{
+	struct value_row *had;
+	int count = 0;
+	enum err e = value_row_with(c, db, STR("had name"), one->id, &had);
+
+	for (; !e && had; had = had->next)
+		count++;
+	if (e || count >= NAMES_RESERVED)
+		return e;
+	return value_row_put(c, db, STR("had name"), name, one->id);
 }
 
 const struct machine_row *identity_named(struct call *c, const struct machine_row *rows,

@@ -27,10 +27,14 @@ enum err identity_check_name(struct call *c, struct str name);
 
 /*
  * The name under which a machine is kept that calls itself `name`: another machine that had that
- * name or nickname before keeps it. Absent: it cannot be a name.
+ * name or nickname before keeps it, also once it has another name. Absent: it cannot be a name.
  */
-struct str identity_claimed(struct call *c, const struct machine_row *rows,
-			    const struct machine_row *one, struct str name);
+enum err identity_claim(struct call *c, struct machine_db *db, const struct machine_row *rows,
+			const struct machine_row *one, struct str name, struct str *out);
+
+/* The machine has given up this name: no other one gets it. Needs a transaction. */
+enum err identity_reserve(struct call *c, struct machine_db *db, const struct machine_row *one,
+			  struct str name);
 
 /*
  * The names of the machines for people, in the order of `rows`. They are unique; names that were

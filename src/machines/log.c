@@ -138,13 +138,12 @@ static enum err log_find_replaced(struct call *c, struct machine_db *db, const s
 	enum err e;
 
 	if ((e = log_add_replaced(c, db, f->kind, f->subject, out)) ||
-	    (named && (e = value_row_each(c, db, STR("renamed"), &renamed))))
+	    (named && (e = value_row_with(c, db, STR("renamed"), f->subject, &renamed))))
 		return e;
 	for (; !e && renamed; renamed = renamed->next)
-		if (str_eq(f->subject, renamed->key))
-			e = log_add_replaced(c, db, f->kind, renamed->value, out);
-		else if (str_eq(f->subject, renamed->value))
-			e = log_add_replaced(c, db, f->kind, renamed->key, out);
+		e = log_add_replaced(
+			c, db, f->kind,
+			str_eq(f->subject, renamed->key) ? renamed->value : renamed->key, out);
 	return e;
 }
 
@@ -265,87 +264,116 @@ struct log_subject {
 	bool answered; /* the post has a reply, which would wait for it on a new machine */
 };
 
+/* A fact of the own log. */
+struct log_entry {
+	const struct log_subject *subject;
+	int kind;
+	int64_t seq, ms, bytes;
+	bool left; /* it has left the log */
+	struct log_entry *next;
+};
+
+struct log_compacting {
+	const struct machine_self *self;
+	struct map subjects;            /* by log_subject_key(): struct log_subject */
+	struct log_entry *list, **tail; /* the oldest facts first */
+};
+
 /* Several machines may have registered one name. */
-static struct str log_subject_key(struct call *c, const struct fact_row *row)
+static struct str log_subject_key(struct arena *mem, const struct fact_row *row)
 {
 	struct fact f;
 
 	if (!str_eq(row->kind, str_of(names_word(&fact_kinds, FACT_AGENT_REGISTERED))) ||
-	    fact_parse(&c->mem, row->machine, row->line, &f) != FACT_KNOWN)
+	    fact_parse(mem, row->machine, row->line, &f) != FACT_KNOWN)
 		return row->subject;
-	return fact_global(&c->mem, row->subject, value_count(f.data, "created"));
+	return fact_global(mem, row->subject, value_count(f.data, "created"));
 }
 
-static struct log_subject *log_subject_named(struct call *c, struct map *subjects, struct str key)
+static struct log_subject *log_subject_named(struct map *subjects, struct str key)
 {
-	void **at = map_put(subjects, key);
+	void **at = map_find(subjects, key);
 
-	if (!*at)
-		*at = arena_new(&c->mem, struct log_subject);
+	if (!at) {
+		at = map_put(subjects, arena_copy(subjects->mem, key));
+		*at = arena_new(subjects->mem, struct log_subject);
+	}
 	return *at;
 }
 
-static struct log_subject *log_subject_of(struct call *c, struct map *subjects,
-					  const struct fact_row *row)
+static void log_note(struct log_compacting *k, struct log_subject *s, const struct fact_row *row,
+		     struct arena *scratch)
 {
-	return log_subject_named(c, subjects, log_subject_key(c, row));
-}
-
-static void log_note(struct call *c, struct map *subjects, const struct fact_row *row,
-		     const struct machine_self *self)
-{
-	struct log_subject *s = log_subject_of(c, subjects, row);
 	int kind = names_exact(&fact_kinds, row->kind);
 	struct fact f;
 
 	if (kind < 0)
 		return;
-	if (str_eq(row->machine, self->id))
+	if (str_eq(row->machine, k->self->id))
 		s->last[kind] = row->seq;
 	if (kind == FACT_MESSAGE_SENT || kind == FACT_RESERVATION_MADE)
 		s->made_ms = row->ms;
 	s->listed = s->listed || (kind == FACT_MESSAGE_SENT && row->segment == FACT_LISTED);
 	if (kind == FACT_MESSAGE_SENT &&
-	    fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN)
+	    fact_parse(scratch, row->machine, row->line, &f) == FACT_KNOWN)
 		s->wants_ack = value_yes(f.data, "requires_ack");
-	if (kind == FACT_POST && fact_parse(&c->mem, row->machine, row->line, &f) == FACT_KNOWN &&
+	if (kind == FACT_POST && fact_parse(scratch, row->machine, row->line, &f) == FACT_KNOWN &&
 	    value_str(f.data, "reply").n)
-		log_subject_named(c, subjects, value_str(f.data, "reply"))->answered = true;
+		log_subject_named(&k->subjects, value_str(f.data, "reply"))->answered = true;
 	s->read = s->read || kind == FACT_MESSAGE_READ;
 	if (kind == FACT_MESSAGE_ACKED || kind == FACT_RESERVATION_RELEASED ||
 	    kind == FACT_RESERVATION_EXPIRED)
 		s->ended = true;
 }
 
+static enum err log_see(const struct fact_row *row, struct arena *scratch, void *arg)
+{
+	struct log_compacting *k = arg;
+	struct log_subject *s = log_subject_named(&k->subjects, log_subject_key(scratch, row));
+	struct log_entry *one;
+
+	log_note(k, s, row, scratch);
+	if (row->segment <= 0)
+		return ERR_OK;
+	one = arena_new(k->subjects.mem, struct log_entry);
+	*one = (struct log_entry){ .subject = s,
+				   .kind = names_exact(&fact_kinds, row->kind),
+				   .seq = row->seq,
+				   .ms = row->ms,
+				   .bytes = (int64_t)row->line.n + 1 };
+	*k->tail = one;
+	k->tail = &one->next;
+	return ERR_OK;
+}
+
 /*
  * This machine's last value of a register is kept, whatever others have written; a message or a
  * reservation is removed 30 days after it was settled.
  */
-static bool log_is_settled(const struct log_subject *s, const struct fact_row *row, int64_t before)
+static bool log_is_settled(const struct log_entry *f, int64_t before)
 {
-	int kind = names_exact(&fact_kinds, row->kind);
+	const struct log_subject *s = f->subject;
 	bool read = s->read && !s->wants_ack;
 
-	switch (kind) {
+	switch (f->kind) {
 	case FACT_AGENT_REGISTERED:
 	case FACT_AGENT_SEEN:
 	case FACT_STATUS:
 	case FACT_ARTIFACT:
-		return row->seq < s->last[kind];
+		return f->seq < s->last[f->kind];
 	case FACT_MEMORY_SET:
 	case FACT_MEMORY_DELETED:
-		return row->seq < s->last[FACT_MEMORY_SET] ||
-		       row->seq < s->last[FACT_MEMORY_DELETED];
+		return f->seq < s->last[FACT_MEMORY_SET] || f->seq < s->last[FACT_MEMORY_DELETED];
 	case FACT_MESSAGE_READ:
 	case FACT_MESSAGE_ACKED:
 		/* kept as long as their message: without them it would be unread again */
-		return (s->ended || read) && row->ms < before && s->made_ms < before && !s->listed;
+		return (s->ended || read) && f->ms < before && s->made_ms < before && !s->listed;
 	case FACT_MESSAGE_SENT:
-		return (s->ended || read) && row->ms < before && s->made_ms < before;
+		return (s->ended || read) && f->ms < before && s->made_ms < before;
 	case FACT_RESERVATION_MADE:
 	case FACT_RESERVATION_RELEASED:
 	case FACT_RESERVATION_EXPIRED:
-		return s->ended && row->ms < before && s->made_ms < before;
+		return s->ended && f->ms < before && s->made_ms < before;
 	default:
 		return false;
 	}
@@ -353,35 +381,32 @@ static bool log_is_settled(const struct log_subject *s, const struct fact_row *r
 
 /* Posts and events have no end. Other machines have them long since, and a new machine can do
  * without the oldest ones. */
-static bool log_is_history(const struct log_subject *s, const struct fact_row *row)
+static bool log_is_history(const struct log_entry *f)
 {
-	int kind = names_exact(&fact_kinds, row->kind);
-
-	return (kind == FACT_POST && !s->answered) || kind == FACT_EVENT || kind == FACT_TASK_EVENT;
+	return (f->kind == FACT_POST && !f->subject->answered) || f->kind == FACT_EVENT ||
+	       f->kind == FACT_TASK_EVENT;
 }
 
 static enum err log_leave(struct call *c, struct machine_db *db, struct machine_self *self,
-			  struct fact_row *f)
+			  struct log_entry *f)
 {
-	f->segment = 0;
+	f->left = true;
 	self->dirty = true;
-	return fact_row_unlist(c, db, f->machine, f->seq);
+	return fact_row_unlist(c, db, self->id, f->seq);
 }
 
-/* `all` has the oldest facts first. */
 static enum err log_trim(struct call *c, struct machine_db *db, struct machine_self *self,
-			 struct fact_row *all, struct map *subjects)
+			 struct log_entry *list)
 {
 	int64_t bytes = 0, before = c->now_ms - LOG_CURRENT_DAYS * INT64_C(86400000);
 	enum err e = ERR_OK;
 
-	for (const struct fact_row *f = all; f; f = f->next)
-		if (f->segment > 0)
-			bytes += (int64_t)f->line.n + 1;
-	for (struct fact_row *f = all; !e && f && bytes > LOG_HISTORY; f = f->next)
-		if (f->segment > 0 && (f->ms < before || bytes > LOG_FULL) &&
-		    log_is_history(log_subject_of(c, subjects, f), f)) {
-			bytes -= (int64_t)f->line.n + 1;
+	for (const struct log_entry *f = list; f; f = f->next)
+		if (!f->left)
+			bytes += f->bytes;
+	for (struct log_entry *f = list; !e && f && bytes > LOG_HISTORY; f = f->next)
+		if (!f->left && (f->ms < before || bytes > LOG_FULL) && log_is_history(f)) {
+			bytes -= f->bytes;
 			e = log_leave(c, db, self, f);
 		}
 	return e;
@@ -390,17 +415,14 @@ static enum err log_trim(struct call *c, struct machine_db *db, struct machine_s
 enum err log_compact(struct call *c, struct machine_db *db, struct machine_self *self)
 {
 	int64_t before = c->now_ms - LOG_CURRENT_DAYS * INT64_C(86400000);
-	struct map subjects = { .mem = &c->mem };
+	struct log_compacting k = { .self = self, .subjects.mem = &c->mem, .tail = &k.list };
 	struct fact_filter any = { 0 };
-	struct fact_row *all;
-	enum err e = fact_row_each(c, db, &any, &all);
+	enum err e = fact_row_visit_each(c, db, &any, log_see, &k);
 
-	for (struct fact_row *f = e ? NULL : all; f; f = f->next)
-		log_note(c, &subjects, f, self);
-	for (struct fact_row *f = e ? NULL : all; !e && f; f = f->next)
-		if (f->segment > 0 && log_is_settled(log_subject_of(c, &subjects, f), f, before))
+	for (struct log_entry *f = k.list; !e && f; f = f->next)
+		if (log_is_settled(f, before))
 			e = log_leave(c, db, self, f);
-	return e ? e : log_trim(c, db, self, all, &subjects);
+	return e ? e : log_trim(c, db, self, k.list);
 }
 
 /* --- publishing --- */
@@ -434,6 +456,8 @@ static struct str log_meta(struct call *c, const struct machine_self *self, stru
 	struct json j = json_new(&c->mem);
 
 	json_object(&j);
+	json_key(&j, STR("at"));
+	stamp_encode(&j, (struct stamp){ self->clock_ms, self->clock_n });
 	json_put_int(&j, "count", self->count);
 	json_put_int(&j, "format", LOG_FORMAT);
 	json_put_str(&j, "key", self->key);
@@ -450,15 +474,18 @@ static struct str log_signed_text(struct call *c, struct str id, struct str meta
 	return arena_fmt(&c->mem, STR_FMT "\n" STR_FMT, STR_ARG(log_ref(c, id)), STR_ARG(meta));
 }
 
-enum err log_files(struct call *c, struct machine_db *db, const struct machine_self *self,
+enum err log_files(struct call *c, struct machine_db *db, struct machine_self *self,
 		   struct str secret, struct log_file **out)
 {
+	struct stamp at = stamp_next((struct stamp){ self->clock_ms, self->clock_n }, c->now_ms);
 	struct json segments = json_new(&c->mem);
 	struct segment_row *s;
 	struct log_file *meta = arena_new(&c->mem, struct log_file), **tail = &meta->next;
 	struct str signature;
 	enum err e = segment_row_each(c, db, &s);
 
+	self->clock_ms = at.ms;
+	self->clock_n = at.n;
 	json_array(&segments);
 	for (; !e && s; s = s->next) {
 		struct fact_filter in = { .machine = self->id, .segment = s->number };
@@ -501,11 +528,11 @@ static struct str log_without_signature(struct call *c, const struct value *meta
 }
 
 static const char other_key[] = "it is signed with another key than before";
-static const char set_back[] = "it was set back: it has fewer facts than before";
+static const char set_back[] = "it was set back: a later one was read before";
 
 bool log_problem_trustable(struct str problem)
 {
-	return str_is(problem, other_key) || str_is(problem, set_back);
+	return str_is(problem, other_key) || str_starts(problem, STR("it was set back"));
 }
 
 const char *log_check_meta(struct call *c, struct str id, struct str pinned, struct str text,
@@ -513,7 +540,8 @@ const char *log_check_meta(struct call *c, struct str id, struct str pinned, str
 {
 	enum { VALUES_MOST = 100000 };
 	struct value_error error;
-	const struct value *v = value_parse_bounded(&c->mem, text, VALUES_MOST, &error);
+	const struct value *v = value_parse_bounded(&c->mem, text, VALUES_MOST, &error),
+			   *at = value_find(v, "at");
 
 	*out = (struct log_claim){ .name = value_str(v, "name"),
 				   .key = value_str(v, "key"),
@@ -524,7 +552,8 @@ const char *log_check_meta(struct call *c, struct str id, struct str pinned, str
 		return "its format is not known to this version of the program";
 	if (!sign_key_valid(out->key) || !out->segments || out->segments->type != VALUE_ARRAY ||
 	    !value_int(v, "count", &out->count) || out->count < 0 ||
-	    !str_eq(value_str(v, "machine"), id) || !out->name.n || out->name.n > FACT_NAME_MOST)
+	    !str_eq(value_str(v, "machine"), id) || !out->name.n || out->name.n > FACT_NAME_MOST ||
+	    (at && !stamp_decode(at, &out->at)))
 		return "its meta.json lacks something";
 	if (pinned.p && !str_eq(pinned, out->key))
 		return other_key;
@@ -554,7 +583,7 @@ static bool log_segment_differs(struct call *c, const struct value *segment, con
 	return differs;
 }
 
-bool log_is_of_copy(struct call *c, struct machine_db *db, const struct machine_self *self,
+bool log_is_of_copy(struct call *c, struct machine_db *db, struct machine_self *self,
 		    log_read *read, void *arg)
 {
 	struct fact_filter own = { .machine = self->id };
@@ -570,6 +599,7 @@ bool log_is_of_copy(struct call *c, struct machine_db *db, const struct machine_
 		call_forgive(c);
 		return false;
 	}
+	log_follow(c, self, claim.at);
 	for (; f; f = f->next)
 		map_put(&ours, f->line);
 	copy = claim.count > self->count;
@@ -583,38 +613,51 @@ bool log_is_of_copy(struct call *c, struct machine_db *db, const struct machine_
 }
 
 /* Facts of kinds that this version does not know are counted, and left out. */
+static const char *log_take_line(struct call *c, struct machine_db *db, struct machine_self *self,
+				 struct machine_row *row, struct str line, int64_t most,
+				 int64_t *before, int64_t *taken)
+{
+	struct fact f;
+	enum fact_form form = fact_parse(&c->mem, row->id, line, &f);
+	struct fact_row made;
+
+	if (form == FACT_MALFORMED || f.seq <= *before || f.seq > most)
+		return "a line of it is not a fact";
+	*before = f.seq;
+	if (form == FACT_UNKNOWN || f.seq <= row->applied)
+		return NULL;
+	log_follow(c, self, f.at);
+	made = (struct fact_row){ .machine = row->id,
+				  .seq = f.seq,
+				  .ms = f.at.ms,
+				  .n = f.at.n,
+				  .by = f.by.p ? f.by : STR(""),
+				  .kind = str_of(names_word(&fact_kinds, (int)f.kind)),
+				  .subject = f.subject,
+				  .line = line,
+				  .segment = FACT_LISTED };
+	if (fact_row_put(c, db, &made))
+		return "it could not be stored";
+	++*taken;
+	return NULL;
+}
+
+/* A parsed line takes many times its size, so its memory is freed before the next one. */
 static const char *log_take_lines(struct call *c, struct machine_db *db, struct machine_self *self,
 				  struct machine_row *row, struct str text, int64_t most,
 				  int64_t *taken)
 {
+	const char *why = NULL;
 	int64_t before = 0;
 	struct str line;
 
-	while (text.n && str_next(&text, '\n', &line)) {
-		struct fact f;
-		enum fact_form form = fact_parse(&c->mem, row->id, line, &f);
-		struct fact_row made;
+	while (!why && text.n && str_next(&text, '\n', &line)) {
+		struct arena mark = arena_mark(&c->mem);
 
-		if (form == FACT_MALFORMED || f.seq <= before || f.seq > most)
-			return "a line of it is not a fact";
-		before = f.seq;
-		if (form == FACT_UNKNOWN || f.seq <= row->applied)
-			continue;
-		log_follow(c, self, f.at);
-		made = (struct fact_row){ .machine = row->id,
-					  .seq = f.seq,
-					  .ms = f.at.ms,
-					  .n = f.at.n,
-					  .by = f.by.p ? f.by : STR(""),
-					  .kind = str_of(names_word(&fact_kinds, (int)f.kind)),
-					  .subject = f.subject,
-					  .line = line,
-					  .segment = FACT_LISTED };
-		if (fact_row_put(c, db, &made))
-			return "it could not be stored";
-		++*taken;
+		why = log_take_line(c, db, self, row, line, most, &before, taken);
+		arena_rewind(&c->mem, mark);
 	}
-	return NULL;
+	return why;
 }
 
 static const char *log_take_segment(struct call *c, struct machine_db *db,
@@ -669,10 +712,12 @@ static enum err log_list_segment(struct call *c, const struct value *segment, lo
 		     value_count(segment, "bytes"), &text);
 
 	while (!e && text.n && str_next(&text, '\n', &line)) {
+		struct arena mark = arena_mark(&part.mem);
 		struct fact f;
 
 		if (fact_parse(&part.mem, STR_NONE, line, &f) == FACT_KNOWN)
 			map_put(listed, fact_global(&c->mem, STR(""), f.seq));
+		arena_rewind(&part.mem, mark);
 	}
 	return call_part_end(c, &part, e);
 }
@@ -712,6 +757,42 @@ static enum err log_note_left(struct call *c, struct machine_db *db, const struc
 	return place_row_put(c, db, source, last);
 }
 
+static struct str log_place(struct call *c, const struct machine_row *row)
+{
+	return arena_fmt(&c->mem, "published " STR_FMT, STR_ARG(row->id));
+}
+
+/*
+ * A log that is published again without a new fact, as after a rename, has a later stamp. Logs of
+ * older versions of the program have none. Nothing is compared before a key is pinned.
+ */
+static enum err log_check_order(struct call *c, struct machine_db *db,
+				const struct machine_row *row, const struct log_claim *claim,
+				const char **why)
+{
+	struct stamp before = { 0 };
+	struct str place;
+	enum err e = place_row_find(c, db, log_place(c, row), &place);
+
+	if (e || !row->key.p)
+		return e;
+	if (place.p)
+		stamp_decode(value_read(&c->mem, place), &before);
+	if (claim->count < row->count ||
+	    (claim->count == row->count && stamp_cmp(claim->at, before) < 0))
+		*why = set_back;
+	return ERR_OK;
+}
+
+static enum err log_note_order(struct call *c, struct machine_db *db, const struct machine_row *row,
+			       const struct log_claim *claim)
+{
+	struct json j = json_new(&c->mem);
+
+	stamp_encode(&j, claim->at);
+	return place_row_put(c, db, log_place(c, row), json_text(&j));
+}
+
 enum err log_take(struct call *c, struct machine_db *db, struct machine_self *self,
 		  struct machine_row *row, log_read *read, void *arg, int64_t *taken)
 {
@@ -726,13 +807,13 @@ enum err log_take(struct call *c, struct machine_db *db, struct machine_self *se
 		return e;
 	why = text.p ? log_check_meta(c, row->id, row->key, text, &claim) :
 		       "it has no meta.json of an acceptable size";
-	if (!why && claim.count < row->count)
-		why = set_back;
-	if ((e = machine_db_begin(c, db)))
+	if ((!why && (e = log_check_order(c, db, row, &claim, &why))) ||
+	    (e = machine_db_begin(c, db)))
 		return e;
 	if (!why)
 		why = log_take_all(c, db, self, row, &claim, read, arg, taken);
-	if (!why && log_note_left(c, db, row, &claim, read, arg))
+	if (!why &&
+	    (log_note_left(c, db, row, &claim, read, arg) || log_note_order(c, db, row, &claim)))
 		why = "it could not be stored";
 	row->problem = STR_NONE;
 	if (why) {

@@ -41,12 +41,15 @@ struct fact_draft {
 enum err log_append(struct call *c, struct machine_db *db, struct machine_self *self,
 		    struct fact_draft *drafts);
 
-/* The files to publish; `path` is relative to the root of the tree. */
+/*
+ * The files to publish; `path` is relative to the root of the tree. Each publication has a stamp of
+ * its own, so others can refuse an earlier one: `self` has to be stored before the files are pushed.
+ */
 struct log_file {
 	struct str path, text;
 	struct log_file *next;
 };
-enum err log_files(struct call *c, struct machine_db *db, const struct machine_self *self,
+enum err log_files(struct call *c, struct machine_db *db, struct machine_self *self,
 		   struct str secret, struct log_file **out);
 
 /* Removes settled facts from the log. */
@@ -62,6 +65,7 @@ typedef enum err log_read(struct call *c, void *arg, const char *path, int64_t m
 struct log_claim {
 	struct str name, key;
 	int64_t count, format;
+	struct stamp at; /* of the publication; zero: an older version of the program wrote it */
 	const struct value *segments;
 };
 
@@ -77,7 +81,7 @@ enum err log_take(struct call *c, struct machine_db *db, struct machine_self *se
 		  struct machine_row *row, log_read *read, void *arg, int64_t *taken);
 
 /*
- * Can 'abacus machines trust' cure this problem? It accepts another key, and fewer facts than before;
+ * Can 'abacus machines trust' cure this problem? It accepts another key, and a log that was set back;
  * a log that cannot be read stays so.
  */
 bool log_problem_trustable(struct str problem);
@@ -85,9 +89,9 @@ bool log_problem_trustable(struct str problem);
 /*
  * Was this log, which is at the ref of this machine, written by a copy of this clone? It is signed
  * with our key, and has facts that this clone did not write. Everything else that others put there
- * is replaced.
+ * is replaced, by a log with a later stamp than that of any log of ours there.
  */
-bool log_is_of_copy(struct call *c, struct machine_db *db, const struct machine_self *self,
+bool log_is_of_copy(struct call *c, struct machine_db *db, struct machine_self *self,
 		    log_read *read, void *arg);
 
 #endif

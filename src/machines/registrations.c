@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "agents/agent_names.h"
 #include "base/moment.h"
 #include "base/text/value.h"
 
@@ -44,11 +45,9 @@ static void registrations_index_exact(struct registrations *r, struct registrati
 	registrations_index(&r->exact, registration_of_machine(r, one->machine, key), one);
 }
 
-struct str registrations_before(const struct registrations *r, struct str shown)
+struct registration *registrations_renamed(const struct registrations *r, struct str name)
 {
-	const struct registration *one = registrations_at(&r->renamed, shown);
-
-	return one ? one->name : STR_NONE;
+	return registrations_at(&r->renamed, name);
 }
 
 /* The machine may know the agent by its first name, or by the one that it was given later. */
@@ -78,6 +77,10 @@ static void registrations_add(struct call *c, struct registrations *r, struct fa
 					      .created_ms = created_ms,
 					      .next = *first };
 		*first = one;
+		one->alias[0] =
+			agent_name_of_machine(&c->mem, one->name, one->machine, AGENT_NAME_DIGITS);
+		one->alias[1] = agent_name_of_machine(&c->mem, one->name, one->machine,
+						      AGENT_NAME_DIGITS_ALL);
 		registrations_index_exact(r, one, one->name);
 	}
 	f->next = one->facts;
@@ -112,21 +115,140 @@ static void registrations_sort(struct call *c, struct registration **list)
 	*list = NULL;
 }
 
-static void registrations_show(struct call *c, struct registrations *r, struct registration *one)
+/* --- names --- */
+
+/*
+ * The order in which names are decided. An alias is longer than its name, so it is known whether an
+ * alias was given before the name that is equal to it is decided. Those of long names are an
+ * exception: see registrations_reserve().
+ */
+static int registrations_cmp_names(const void *a, const void *b)
 {
-	one->shown = one->name;
-	for (struct registration *each = one; each; each = each->next)
-		registrations_index(&r->made, registration_key(r, each->created_ms, each->name),
-				    each);
-	while ((one = one->next)) {
-		one->shown =
-			arena_fmt(&c->mem, STR_FMT "-%.4s", STR_ARG(one->name), one->machine.p);
-		registrations_index(&r->shown, registration_key(r, one->created_ms, one->shown),
-				    one);
-		registrations_index(&r->renamed, one->shown, one);
-		registrations_index_exact(r, one, one->shown);
+	struct str x = (*(struct map_entry *const *)a)->key,
+		   y = (*(struct map_entry *const *)b)->key;
+
+	return x.n != y.n ? (x.n < y.n ? -1 : 1) : str_cmp(x, y);
+}
+
+static struct map_entry **registrations_order(struct call *c, const struct registrations *r)
+{
+	struct map_entry **order = arena_array(&c->mem, r->names.count + 1, sizeof *order);
+
+	for (size_t i = 0; i < r->names.count; i++)
+		order[i] = &r->names.entry[i];
+	qsort(order, r->names.count, sizeof *order, registrations_cmp_names);
+	return order;
+}
+
+/*
+ * An agent that was changed after it was renamed has facts under both names: they are about one
+ * registration, which keeps the facts of both.
+ */
+static void registrations_unite(struct registrations *r, struct registration *one)
+{
+	struct registration *first = one->first ? one->first : one;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct str key = registration_key(r, one->created_ms, one->alias[i]);
+		void **at = map_find(&r->exact, registration_of_machine(r, one->machine, key));
+		struct registration *same = at ? *at : NULL;
+		struct fact **tail;
+
+		if (!same || same == first || same->first)
+			continue;
+		same->first = first;
+		*at = first;
+		for (tail = &same->facts; *tail; tail = &(*tail)->next)
+			;
+		*tail = first->facts;
+		first->facts = same->facts;
+		registrations_index(&r->renamed, same->name, first);
+		registrations_index(&r->own, registration_of_machine(r, one->machine, same->name),
+				    first);
 	}
 }
+
+static void registrations_drop_united(struct registration **list)
+{
+	while (*list)
+		if ((*list)->first)
+			*list = (*list)->next;
+		else
+			list = &(*list)->next;
+}
+
+/*
+ * A shortened alias is not longer than its name. So it belongs to its machine from the start, also
+ * while the agent has its own name.
+ */
+static void registrations_reserve(struct registrations *r, struct registration *one)
+{
+	for (; one; one = one->next)
+		for (size_t i = 0; i < 2; i++)
+			if (!str_starts(one->alias[i], one->name))
+				registrations_index(&r->given, one->alias[i], one);
+}
+
+/* No other machine can be given the alias with all digits. */
+static void registration_rename(struct registrations *r, struct registration *one)
+{
+	for (size_t i = 0; i < 2 && !one->shown.p; i++) {
+		registrations_index(&r->given, one->alias[i], one);
+		registrations_index_exact(r, one, one->alias[i]);
+		if (str_eq(registrations_at(&r->given, one->alias[i])->machine, one->machine))
+			one->shown = one->alias[i];
+	}
+	if (!one->shown.p)
+		one->shown = one->alias[1];
+	registrations_index(&r->shown, registration_key(r, one->created_ms, one->shown), one);
+	registrations_index(&r->renamed, one->shown, one);
+}
+
+static void registrations_show(struct registrations *r, struct registration *list)
+{
+	const struct registration *owner = list ? registrations_at(&r->given, list->name) : NULL,
+				  *keeps = NULL;
+
+	for (struct registration *one = list; one; one = one->next) {
+		registrations_index(&r->made, registration_key(r, one->created_ms, one->name), one);
+		if (keeps || (owner && !str_eq(owner->machine, one->machine))) {
+			registration_rename(r, one);
+			continue;
+		}
+		keeps = one;
+		one->shown = one->name;
+	}
+}
+
+static void registrations_name_all(struct call *c, struct registrations *r)
+{
+	struct map_entry **order = registrations_order(c, r);
+	size_t count = r->names.count;
+
+	for (size_t i = 0; i < count; i++)
+		for (struct registration *one = order[i]->value; one; one = one->next)
+			registrations_unite(r, one);
+	for (size_t i = 0; i < count; i++) {
+		struct registration **list = (struct registration **)&order[i]->value;
+
+		registrations_drop_united(list);
+		registrations_sort(c, list);
+		registrations_reserve(r, *list);
+	}
+	for (size_t i = 0; i < count; i++)
+		registrations_show(r, order[i]->value);
+}
+
+/* A machine may call a renamed agent by each name that the agent had. */
+static void registrations_index_own(struct registrations *r, struct registration *one)
+{
+	if (!registration_is_renamed(one))
+		return;
+	registrations_index(&r->own, registration_of_machine(r, one->machine, one->alias[0]), one);
+	registrations_index(&r->own, registration_of_machine(r, one->machine, one->shown), one);
+}
+
+/* --- fields --- */
 
 /* If its facts name each other, none of them is the last. */
 static const struct fact *registration_last(struct call *c, const struct registration *one)
@@ -134,21 +256,6 @@ static const struct fact *registration_last(struct call *c, const struct registr
 	const struct fact *last = fact_last(&c->mem, one->facts);
 
 	return last ? last : one->facts;
-}
-
-/* An agent that was changed after it was renamed has facts under both names. */
-static void registrations_unite(struct call *c, const struct registrations *r,
-				struct registration *one)
-{
-	struct registration *first = registrations_at(&r->renamed, one->name);
-	struct fact **tail;
-
-	if (!first || first->created_ms != one->created_ms || !str_eq(first->machine, one->machine))
-		return;
-	for (tail = &first->facts; *tail; tail = &(*tail)->next)
-		;
-	*tail = one->facts;
-	one->last = first->last = *registration_last(c, first);
 }
 
 /* Another machine's change counts only if the agent's own machine has registered the agent. */
@@ -173,58 +280,69 @@ static void registrations_change(struct registrations *r, struct fact *changes)
 
 static void registrations_settle(struct call *c, struct registrations *r, struct fact *changes)
 {
-	for (size_t i = 0; i < r->names.count; i++) {
-		struct registration **list = (struct registration **)&r->names.entry[i].value;
-
-		registrations_sort(c, list);
-		registrations_show(c, r, *list);
-	}
+	registrations_name_all(c, r);
 	registrations_change(r, changes);
 	for (size_t i = 0; i < r->names.count; i++)
-		for (struct registration *one = r->names.entry[i].value; one; one = one->next)
+		for (struct registration *one = r->names.entry[i].value; one; one = one->next) {
 			one->last = *registration_last(c, one);
-	for (size_t i = 0; i < r->names.count; i++)
-		registrations_unite(c, r, r->names.entry[i].value);
-	for (size_t i = 0; i < r->names.count; i++)
-		for (struct registration *one = r->names.entry[i].value; one; one = one->next)
 			registrations_index(
 				&r->own, registration_of_machine(r, one->machine, one->name), one);
+		}
+	for (size_t i = 0; i < r->names.count; i++)
+		for (struct registration *one = r->names.entry[i].value; one; one = one->next)
+			registrations_index_own(r, one);
+}
+
+struct registrations_reading {
+	struct call *c;
+	struct registrations *out;
+	struct fact *changes; /* of agents of other machines */
+};
+
+static enum err registrations_see(const struct fact_row *row, struct arena *scratch, void *arg)
+{
+	static const char *const members[] = { "created", "display", "machine", "role", NULL };
+	struct registrations_reading *r = arg;
+	struct fact f, *kept;
+	struct str machine;
+	int64_t created;
+
+	if (fact_parse(scratch, row->machine, row->line, &f) != FACT_KNOWN ||
+	    !value_int(f.data, "created", &created) || created <= 0 || created > MOMENT_LAST)
+		return ERR_OK;
+	machine = value_str(f.data, "machine");
+	kept = fact_keep(&r->c->mem, &f, members);
+	if (!machine.n || str_eq(machine, f.machine)) {
+		registrations_add(r->c, r->out, kept, created);
+	} else {
+		kept->next = r->changes;
+		r->changes = kept;
+	}
+	return ERR_OK;
 }
 
 enum err registrations_read(struct call *c, struct machine_db *db, struct registrations *out)
 {
 	struct fact_filter filter = { .kind = STR("agent.registered") };
 	struct map none = { .mem = &c->mem };
-	struct fact *changes = NULL;
-	struct fact_row *row;
-	enum err e = fact_row_each(c, db, &filter, &row);
+	struct registrations_reading r = { .c = c, .out = out };
+	enum err e;
 
-	*out = (struct registrations){ none, none, none, none, none, none };
-	for (; !e && row; row = row->next) {
-		struct fact *f = arena_new(&c->mem, struct fact);
-		struct str machine;
-		int64_t created;
-
-		if (fact_parse(&c->mem, row->machine, row->line, f) != FACT_KNOWN ||
-		    !value_int(f->data, "created", &created) || created <= 0 ||
-		    created > MOMENT_LAST)
-			continue;
-		machine = value_str(f->data, "machine");
-		if (!machine.n || str_eq(machine, f->machine)) {
-			registrations_add(c, out, f, created);
-		} else {
-			f->next = changes;
-			changes = f;
-		}
-	}
-	registrations_settle(c, out, changes);
+	*out = (struct registrations){ none, none, none, none, none, none, none };
+	e = fact_row_visit_each(c, db, &filter, registrations_see, &r);
+	registrations_settle(c, out, r.changes);
 	return e;
+}
+
+struct registration *registrations_own(const struct registrations *r, struct str machine,
+				       struct str name)
+{
+	return registrations_at(&r->own, registration_of_machine(r, machine, name));
 }
 
 struct str registrations_name(const struct registrations *r, struct str machine, struct str name)
 {
-	const struct registration *one =
-		registrations_at(&r->own, registration_of_machine(r, machine, name));
+	const struct registration *one = registrations_own(r, machine, name);
 
 	return one ? one->shown : name;
 }

@@ -7,25 +7,34 @@
 
 /*
  * The agents of all machines. A registration is a name, its machine, and the time it was made. Other
- * machines can change its fields, but not whose it is. If two machines registered one name apart, the earlier registration keeps it, and the later one gets the first
- * four digits of its machine's id behind it: on every machine the same.
+ * machines can change its fields, but not whose it is.
+ *
+ * If two machines registered one name apart, the earlier registration keeps it, and the later one
+ * gets the first four digits of its machine's id behind it, or all sixteen if another machine's
+ * agent has that name. A name that an agent was given belongs to its machine: another machine that
+ * has registered it gets another one, however early it did, so that nobody can wait for an agent at
+ * its next name. The names follow from the facts alone, so they are the same on every machine.
  */
 struct registration {
-	struct str name;  /* as it was registered */
-	struct str shown; /* the name that it has now */
+	struct str name;     /* as it was registered */
+	struct str shown;    /* the name that it has now */
+	struct str alias[2]; /* the names it can be given: with four digits, with all digits */
 	struct str machine;
 	int64_t created_ms;
 	struct fact *facts;
-	struct fact last;          /* the newest fact, which has its fields */
-	struct registration *next; /* of the same name, the earlier one first */
+	struct fact last;           /* the newest fact, which has its fields */
+	struct rename *rename;      /* what is to be renamed in this round; or NULL */
+	struct registration *first; /* the same agent under the name before this one; or NULL */
+	struct registration *next;  /* of the same name, the earlier one first */
 };
 
 struct registrations {
 	struct map names;   /* by name: struct registration */
-	struct map exact;   /* by machine, time and name, the first one or the new one */
+	struct map exact;   /* by machine, time and any name that it has or had */
 	struct map made;    /* by time and name */
 	struct map shown;   /* renamed registrations, by time and new name */
 	struct map renamed; /* renamed registrations, by new name */
+	struct map given;   /* by alias: a registration of the machine that it belongs to */
 	struct map own;     /* by machine and name: the earliest one of that machine */
 };
 
@@ -38,8 +47,17 @@ enum err registrations_read(struct call *c, struct machine_db *db, struct regist
 struct registration *registrations_find(const struct registrations *r, struct str machine,
 					struct str name, int64_t created_ms);
 
-/* The name that an agent was registered with, before it was renamed; absent: it was not. */
-struct str registrations_before(const struct registrations *r, struct str shown);
+/* The agent that was given this name; NULL: none was. */
+struct registration *registrations_renamed(const struct registrations *r, struct str name);
+
+static inline bool registration_is_renamed(const struct registration *one)
+{
+	return !str_eq(one->shown, one->name);
+}
+
+/* The registration that a machine means by `name`, if that is one of its own; NULL: it is not. */
+struct registration *registrations_own(const struct registrations *r, struct str machine,
+				       struct str name);
 
 /* The name of the agent that a machine calls `name`: its own registration, or else the only one. */
 struct str registrations_name(const struct registrations *r, struct str machine, struct str name);

@@ -212,24 +212,23 @@ static bool memory_read_key(const struct fact *f, struct memory_row *m)
 	       !utf8_has_control(m->key);
 }
 
-static bool memory_read_value(const struct fact *f, struct memory_row *m)
+static bool memory_read_value(const struct applying *k, const struct fact *f, struct memory_row *m)
 {
 	return m->value.p && m->value.n <= VALUE_MOST && names_has(&memory_types, m->type) &&
 	       (!m->kind.p || names_has(&memory_kinds, m->kind)) &&
 	       value_int(f->data, "expires", &m->expires) && m->expires >= 0 &&
-	       value_int(f->data, "created", &m->created) && m->created > 0 &&
-	       value_int(f->data, "updated", &m->updated) && m->updated > 0;
+	       apply_time(k, f, "created", &m->created) && apply_time(k, f, "updated", &m->updated);
 }
 
-static bool memory_read_fact(const struct fact *f, struct memory_row *m)
+static bool memory_read_fact(const struct applying *k, const struct fact *f, struct memory_row *m)
 {
-	return memory_read_key(f, m) && (f->kind != FACT_MEMORY_SET || memory_read_value(f, m));
+	return memory_read_key(f, m) && (f->kind != FACT_MEMORY_SET || memory_read_value(k, f, m));
 }
 
-static bool memory_fact_fits(struct applying *k, const struct fact *f)
+static bool memory_fact_fits(struct applying *k, void *arg, const struct fact *f)
 {
-	(void)k;
-	return memory_read_fact(f, &(struct memory_row){ 0 });
+	(void)arg;
+	return memory_read_fact(k, f, &(struct memory_row){ 0 });
 }
 
 static enum err apply_entry(struct applying *k, void *arg, const struct fact *f)
@@ -239,7 +238,7 @@ static enum err apply_entry(struct applying *k, void *arg, const struct fact *f)
 	struct memory_row m, *here;
 	enum err e;
 
-	memory_read_fact(f, &m);
+	memory_read_fact(k, f, &m);
 	if ((e = vybe_memory_find(k->c, &v->db, m.scope, m.scope_id, m.key, &here)) ||
 	    (e = apply_know(k, memory_kind, f->subject, here ? memory_digest(k->c, here) : STR_NONE,
 			    sets ? memory_digest(k->c, &m) : STR_NONE)) ||
@@ -264,16 +263,18 @@ static bool event_read_fact(struct applying *k, const struct fact *f, struct eve
 	       !utf8_has_control(row->agent) && row->task.n <= NAME_MOST && row->message.p &&
 	       row->message.n <= VALUE_MOST && row->metadata.n <= VALUE_MOST &&
 	       (!row->metadata.p || value_read(&k->c->mem, row->metadata)) &&
-	       value_int(f->data, "created", &row->created) && row->created > 0;
+	       apply_time(k, f, "created", &row->created);
 }
 
-static enum err apply_task_event(struct applying *k, struct continuity *v, const struct fact *f)
+static enum err apply_task_event(struct applying *k, void *arg, const struct fact *f)
 {
+	struct continuity *v = arg;
 	struct str name = apply_machine(k, f->machine);
 	int64_t number = value_count(f->data, "id"), here, now = k->c->now_ms;
 	struct event_row row;
 	enum err e;
 
+	apply_done(k, f);
 	if (!event_read_fact(k, f, &row) ||
 	    (e = shared_row_find(k->c, v->db.db, event_kind, f->machine, number, &here)) || here)
 		return k->c->code;
@@ -291,7 +292,7 @@ enum err apply_vybe(struct applying *k)
 	const struct apply_register memory = { .fits = memory_fact_fits,
 					       .put = apply_entry,
 					       .arg = &v };
-	struct fact *f;
+	struct fact_filter events = { .kind = str_of(kinds[2]), .open = true };
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && !open && i < 3; i++)
@@ -300,13 +301,8 @@ enum err apply_vybe(struct applying *k)
 		return e;
 	if (!(e = shared_rows_begin(k->c, v.db.db)) &&
 	    !(e = apply_registers(k, kinds[0], &memory)) &&
-	    !(e = apply_registers(k, kinds[1], &memory)))
-		e = apply_facts(k, str_of(kinds[2]), STR_NONE, true, &f);
-	for (; !e && f; f = f->next) {
-		e = apply_task_event(k, &v, f);
-		apply_done(k, f);
-	}
-	if (!e)
+	    !(e = apply_registers(k, kinds[1], &memory)) &&
+	    !(e = apply_each(k, &events, apply_task_event, &v)))
 		e = continuity_commit(k->c, &v);
 	continuity_close(&v);
 	return e;

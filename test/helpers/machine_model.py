@@ -1,6 +1,7 @@
 """The expected final state of several machines that share, computed from all facts that were ever published,
 regardless of the order in which they arrived. A fact is the parsed line of a log, with "machine" added."""
 import datetime
+import hashlib
 
 
 def order(fact):
@@ -24,32 +25,61 @@ def of(facts, *kinds):
     return [f for f in facts if f["kind"] in kinds]
 
 
+def name_of_machine(name, digits):
+    """The new name of an agent, with digits of its machine's id; at most 48 characters."""
+    if len(name) + 1 + len(digits) <= 48:
+        return f"{name}-{digits}"
+    head = name[:48 - 10 - len(digits)].removesuffix("-")
+    return f"{head}-{hashlib.sha256(name.encode()).hexdigest()[:8]}-{digits}"
+
+
 class Names:
-    """The earliest registration of a name keeps it; the others get four digits of their machine's id behind it."""
+    """The earliest registration of a name keeps it; the others get four digits of their machine's id behind it, or all
+    sixteen if another machine's agent has that name. A name that was given belongs to its machine."""
 
     def __init__(self, facts):
-        made, self.shown, self.owner, self.last = {}, {}, {}, {}
+        made, self.shown, self.owner, self.last, self.aliases = {}, {}, {}, {}, {}
         for f in sorted(of(facts, "agent.registered"), key=order):
             key = f["data"]["agent"], f["data"]["created"]
             if key not in made:
                 made[key] = f["machine"]
             self.last[key] = f["data"]
-        for name in {name for name, _ in made}:
-            several = sorted((created, machine) for (other, created), machine in made.items() if other == name)
-            for n, (created, machine) in enumerate(several):
-                self.shown[name, created] = f"{name}-{machine[:4]}" if n else name
-                self.owner[name, machine] = created
-        for name, created in list(self.shown):  # changed after it was renamed, under its new name
-            if (old := name[:-5], created) in self.shown and self.shown[old, created] == name:
-                if max(self.last[name, created]["_order"], self.last[old, created]["_order"]) \
-                        == self.last[name, created]["_order"]:
-                    self.last[old, created] = self.last[name, created]
-                del self.shown[name, created], self.last[name, created]
+        for (name, created), machine in sorted(made.items(), key=lambda item: len(item[0][0])):
+            for digits in 4, 16:  # changed after it was renamed, under its new name
+                same = name_of_machine(name, machine[:digits]), created
+                if made.get(same) == machine:
+                    del made[same]
+                    self.last[name, created] = max(self.last[name, created], self.last.pop(same),
+                                                   key=lambda data: data["_order"])
+        self.name_all(made)
+
+    def name_all(self, made):
+        lists = {}
+        for (name, created), machine in made.items():
+            lists.setdefault(name, []).append((created, machine))
+        ordered = sorted(lists, key=lambda name: (len(name), name))
+        given = {}
+        for name in ordered:
+            for _, machine in sorted(lists[name]):
+                for alias in (name_of_machine(name, machine[:digits]) for digits in (4, 16)):
+                    if not alias.startswith(name):
+                        given.setdefault(alias, machine)
+        for name in ordered:
+            kept = False
+            for created, machine in sorted(lists[name]):
+                self.owner.setdefault((name, machine), created)
+                if not kept and given.get(name, machine) == machine:
+                    kept, self.shown[name, created] = True, name
+                    continue
+                short, long = (name_of_machine(name, machine[:digits]) for digits in (4, 16))
+                self.shown[name, created] = short if given.setdefault(short, machine) == machine else long
+                for alias in short, self.shown[name, created]:
+                    self.aliases.setdefault((alias, machine), self.shown[name, created])
 
     def of(self, machine, name, created=None):
         """The name of the agent that a machine calls so."""
         created = created or self.owner.get((name, machine))
-        return self.shown.get((name, created), name)
+        return self.shown.get((name, created), self.aliases.get((name, machine), name))
 
     def registry(self):
         return {shown: (self.last[key]["role"], key[1]) for key, shown in self.shown.items()}

@@ -1,6 +1,9 @@
 """Facts that a machine signs, but that no honest machine would write: their cost is proportional to their number, and
 none has more effect than it should."""
 import json
+import os
+import random
+import re
 import resource
 import sqlite3
 import subprocess
@@ -9,6 +12,7 @@ import pytest
 
 from conftest import BUILD, environment
 from harness import STRACE, needs_strace
+from machine_model import Names, name_of_machine, order
 from machines import copy_machines, log_of, machine, settle
 from remotes import bare
 
@@ -82,12 +86,71 @@ def post(number, **more):
                     "refs": [], "tags": [], **more}
 
 
+def exchange_within(one, most):
+    """One round that takes at most so many bytes of memory, beside those of the program and of this process."""
+    process = subprocess.Popen([str(BUILD / "libexec" / "abacus-sync"), "share", str(one.path / ".git"), "--once"],
+                               stdout=subprocess.PIPE, cwd=one.path, env=environment(**one.env))
+    reply = process.stdout.read()
+    process.stdout.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert used.ru_maxrss * 1024 < inherited * 1024 + most, f"{used.ru_maxrss >> 10} MB"
+    return json.loads(reply)["reply"]
+
+
 def test_many_registrations_of_one_name(pair):
     a, b = pair
     plant(b, [registered("agent-a", i + 1, role=f"role-{i}") for i in range(10 * MANY)])
     a.exchange()
     assert sorted(x["agent_id"] for x in a.agent("list")) == sorted([
         "agent-a", f"agent-a-{a.id[:4]}", f"agent-a-{b.id[:4]}", "agent-b"])
+
+
+def test_many_renames_read_the_messages_once(pair):
+    """All messages were read for each rename: the memory of a sync was not enough, also once the log was deleted."""
+    a, b = pair
+    plant(b, [registered(f"many-{i}", created) for i in range(MANY) for created in (1, 2)] +
+          [message(i, to=f"many-{i}", to_machine=b.id, to_registered=2) for i in range(MANY)])
+    assert exchange_within(a, 128 << 20)["applied"] == 3 * MANY
+    new = f"many-7-{b.id[:4]}"
+    assert [m["body"] for m in a.agent("inbox", "--agent", new)] == ["body 7"]
+    assert a.agent("inbox", "--agent", "many-7") == []
+
+
+def test_messages_follow_each_of_many_renamed_agents(pair, tmp_path):
+    """The mail was here before the registrations that cause the renames."""
+    a, b = pair
+    c = machine(tmp_path / "c", tmp_path / "hub.git", "host-c", ABACUS_NOW=str(NOW))
+    plant(b, [registered(f"many-{i}", 2) for i in range(50)] +
+          [message(i, to=f"many-{i}", to_machine=b.id, to_registered=2) for i in range(50)] +
+          [message(100 + i, **{"from": f"many-{i}"}) for i in range(50)])
+    settle(a)
+    plant(c, [registered(f"many-{i}", 1) for i in range(50)])
+    settle(a)
+    for i in (0, 49):
+        assert [m["body"] for m in a.agent("inbox", "--agent", f"many-{i}-{b.id[:4]}")] == [f"body {i}"]
+        assert a.agent("inbox", "--agent", f"many-{i}") == []
+    assert {m["from_agent"] for m in a.agent("inbox", "--agent", "agent-a", "--limit", "500")} == {
+        f"many-{i}-{b.id[:4]}" for i in range(50)}
+
+
+def test_a_clone_that_has_received_many_renames_joins_the_facts_of_others(pair, tmp_path):
+    """Also after the log with the renames was deleted at the remote."""
+    a, b = pair
+    c = machine(tmp_path / "c", tmp_path / "hub.git", "host-c", ABACUS_NOW=str(NOW))
+    c.agent("register", "--name", "agent-c", "--role", "ui")
+    settle(a, c)
+    plant(b, [registered(f"many-{i}", created) for i in range(MANY) for created in (1, 2)] +
+          [message(i) for i in range(MANY)])
+    exchange_within(a, 128 << 20)
+    a.abacus("machines", "forget", "host-b")
+    c.agent("send", "--from", "agent-c", "--to", "agent-a", "--bead", "bd-1", "--category", "INFO", "--subject", "s",
+            "--body", "from c")
+    exchange_within(c, 128 << 20)
+    exchange_within(a, 128 << 20)
+    assert [m["body"] for m in a.agent("inbox", "--agent", "agent-a", "--limit", "1")] == ["from c"]
 
 
 def test_many_agents_of_one_machine(pair):
@@ -148,6 +211,19 @@ def test_many_values_of_one_register(pair, fact):
     assert a.exchange()["applied"] == 3 * MANY
 
 
+@pytest.mark.parametrize("fact", [
+    lambda i: ("artifact", {"path": f"doc/{i}", "by": "agent-b", "description": "d", "version": "1", "refs": [],
+                            "created": 1}),
+    lambda i: ("memory.set", {"scope": "global", "scope_id": "", "key": f"k{i}", "value": "v", "type": "string",
+                              "memory_kind": "fact", "pinned": False, "expires": 0, "created": 1, "updated": 1}),
+], ids=["artifact", "memory"])
+def test_many_new_registers_take_memory_in_proportion_to_their_number(pair, fact):
+    """All values known before were read for each value that is not here yet: 3,000 took 400 MB."""
+    a, b = pair
+    plant(b, [fact(i) for i in range(3 * MANY)])
+    assert exchange_within(a, 128 << 20)["applied"] == 3 * MANY
+
+
 def test_a_reservation_of_times_that_no_machine_could_give_does_not_count(pair):
     """One for days or for ever does not count; one for an hour does."""
     a, b = pair
@@ -169,6 +245,61 @@ def test_a_machine_reserves_a_thousand_scopes_at_most(pair):
     assert a.run("agent", "reserve", "--agent", "agent-a", "--scope", "src/1", "--bead", "bd-1", program="bb").code != 0
 
 
+def test_the_cost_of_reservations_is_proportional_to_their_number(pair, tmp_path):
+    """All pairs of them were compared, again for each further fact, while local commands waited."""
+    a, b = pair
+    makers = [b] + [machine(tmp_path / f"m{i}", tmp_path / "hub.git", f"host-m{i}", ABACUS_NOW=str(NOW)) for i in range(7)]
+    folder, spent = "/".join(["x" * 50] * 36), []
+    for first, count in (0, MANY // 8), (MANY // 8, MANY // 8 * 7):
+        for m, one in enumerate(makers):
+            plant(one, [reservation(m * MANY + i, f"{folder}/{m}-{i}", agent=f"agent-{m}") for i in range(first, first + count)])
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        assert a.exchange()["applied"] >= 8 * count
+        spent.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+    assert len(a.agent("status")["reservations"]) == 8 * MANY
+    assert spent[1] < 20 * spent[0], spent
+
+
+def test_reservations_with_many_values_take_memory_in_proportion_to_their_text(pair):
+    """Those of all machines were parsed at once, in each round: 40 MB of text took more than the memory of a sync."""
+    a, b = pair
+    plant(b, [("reservation.released", {"id": minted("res", i), "x": [0] * 4000}) for i in range(2 * MANY)])
+    assert exchange_within(a, 128 << 20)["applied"] == 2 * MANY
+    plant(b, [reservation(9 * MANY, "src")])
+    exchange_within(a, 64 << 20)
+    assert [r["scope"] for r in a.agent("status")["reservations"]] == ["src"]
+
+
+@pytest.mark.parametrize("fact", [
+    lambda i: post(i + 1, x=[0] * 4000),
+    lambda i: ("task.event", {"id": i + 1, "event_kind": "note", "agent": "agent-b", "project": "", "task": "bd-1",
+                              "message": "m", "metadata": json.dumps([0] * 4000), "created": 1, "x": [0] * 4000}),
+    lambda i: ("status", {"agent": "agent-b", "status": "blocked", "progress": 5, "task": "t", "blockers": "b",
+                          "updated": 1, "x": [0] * 4000}),
+    lambda i: ("artifact", {"path": "doc/x", "by": "agent-b", "description": "d", "version": "1", "refs": [0] * 4000,
+                            "created": 1}),
+    lambda i: ("memory.set", {"scope": "global", "scope_id": "", "key": "k", "value": "v", "type": "string",
+                              "expires": 0, "created": 1, "updated": 1, "x": [0] * 4000}),
+    lambda i: ("event", {"id": minted("proto", i), "event_type": "RESUME", "bead_id": "bd-1", "from_agent": "agent-b",
+                         "to_agent": "agent-a", "scope": "src", "created_at": "2026-01-01T00:00:00Z", "payload": {},
+                         "x": [0] * 4000}),
+    lambda i: ("agent.registered", {"agent": "agent-b", "display": "d", "role": "ui", "created": 1, "x": [0] * 4000}),
+    lambda i: ("agent.seen", {"agent": "agent-b", "seen": NOW, "x": [0] * 4000}),
+    lambda i: message(1, x=[0] * 4000),
+    lambda i: ("message.read", {"id": minted("msg", 1), "when": 1, "x": [0] * 4000}),
+], ids=["post", "task.event", "status", "artifact", "memory", "event", "agent.registered", "agent.seen", "message.sent",
+        "message.read"])
+def test_facts_with_many_values_take_memory_in_proportion_to_their_text(pair, fact):
+    """Those of one kind of all machines were parsed at once: three logs of 13 MB ended all sharing. Compacting the
+    own log, which two large posts cause, reads all facts once more."""
+    a, b = pair
+    plant(b, [fact(i) for i in range(MANY)])
+    assert exchange_within(a, 96 << 20)["applied"] == MANY
+    for _ in range(2):
+        a.bb("post", "--as", "agent-a", "x" * 40000)
+    exchange_within(a, 96 << 20)
+
+
 def test_a_dead_agent_is_not_kept_alive(pair):
     """A last-seen time that no clock has shown yet, and an agent registered in the future."""
     a, b = pair
@@ -176,6 +307,34 @@ def test_a_dead_agent_is_not_kept_alive(pair):
     a.exchange()
     seen = {x["agent_id"]: x["last_seen_at"] for x in a.agent("list")}
     assert seen["agent-a"] == seen["later"] == "2027-01-15T08:00:00.000Z"
+
+
+@pytest.mark.parametrize("time", [NOW + 40 * DAY, 253402300799999, 2**63 - 1])
+def test_no_act_is_dated_in_the_future(pair, time):
+    """Beyond 30 days: it would be the newest one for ever, and its agent would be active for ever."""
+    a, b = pair
+    number, moment = minted("msg", 1), "9999-12-31T23:59:59.999Z"
+    plant(b, [registered("future", time), ("agent.seen", {"agent": "agent-a", "seen": time}), message(1, created=time),
+              ("message.read", {"id": number, "when": time}), ("message.acked", {"id": number, "when": time}),
+              reservation(1, "src", created=time, expires=NOW + 1), post(1, created=time),
+              ("reservation.released", {"id": minted("res", 1), "when": time}),
+              reservation(2, "doc", created=time, expires=NOW + 1),
+              ("event", {"id": minted("proto", 1), "event_type": "RESUME", "bead_id": "bd-1", "from_agent": "agent-b",
+                         "to_agent": "agent-a", "scope": "src", "created_at": moment, "payload": {}}),
+              ("status", {"agent": "ghost", "status": "blocked", "progress": 5, "task": "t", "blockers": "b", "updated": time}),
+              ("artifact", {"path": "doc/x", "by": "agent-b", "description": "d", "version": "1", "refs": [],
+                            "created": time}),
+              ("memory.set", {"scope": "global", "scope_id": "", "key": "k", "value": "v", "type": "string",
+                              "memory_kind": "fact", "pinned": False, "expires": 0, "created": time, "updated": time}),
+              ("task.event", {"id": 1, "event_kind": "note", "agent": "agent-b", "project": "", "task": "bd-1",
+                              "message": "m", "metadata": "{}", "created": time})], at=(NOW, 0))
+    settle(a, b)
+    shown = [a.abacus("log"), a.bb("status"), a.bb("log"), a.bb("artifacts"), a.agent("inbox", "--agent", "agent-a"),
+             a.vybe("memory", "list", "--scope", "global"), *([x["agent_id"], x["last_seen_at"]] for x in a.agent("list"))]
+    for one in shown:
+        dates = re.findall(r"\d{4}-\d\d-\d\dT[^\"]*", json.dumps(one))
+        assert dates and max(dates) <= "2027-01-15T08:00:00.001Z", one
+    assert {x["what"] for x in a.abacus("log")} >= {"sent", "accepted", "reserved", "registered", "resumed", "posted"}
 
 
 def test_a_fact_about_a_message_leaves_other_facts_alone(pair):
@@ -438,12 +597,187 @@ def rows(one):
     return {(x["agent_id"], x.get("machine"), x["role"]) for x in one.agent("list")}
 
 
+def third(path):
+    """A third machine, which only looks."""
+    made = machine(path / "c", path / "hub.git", "host-c", ABACUS_NOW=str(NOW))
+    made.agent("register", "--name", "agent-c", "--role", "ui")
+    settle(made)
+    return made
+
+
+def write(one, sender, to, body):
+    one.agent("send", "--from", sender, "--to", to, "--bead", "bd-1", "--category", "INFO", "--subject", "s", "--body",
+              body)
+
+
+def bodies_of(one, name):
+    """What the agents have written to this one."""
+    return {m["body"] for m in one.agent("inbox", "--agent", name) if m["from_agent"] != "abacus"}
+
+
 def test_a_machine_cannot_give_another_one_an_agent(pair):
     a, b = pair
     plant(b, [("agent.registered", {**registered("eve", NOW)[1], "machine": a.id})])
     settle(a, b)
     assert rows(a) == {("agent-a", None, "ui"), ("agent-b", "host-b", "ui")}
     assert next(x for x in a.abacus("machines") if x["here"])["agents"] == ["agent-a"]
+
+
+@pytest.mark.parametrize("name", ["k" * 43, "k" * 44, "k" * 48, "k" * 33 + "-" + "k" * 14], ids=[
+    "all fits", "one too long", "the longest", "a dash where it is cut"])
+def test_an_agent_with_a_long_name_that_another_machine_takes_gets_a_valid_name(pair, name, tmp_path):
+    """It keeps its identity and its mail, and the old name still means it here."""
+    a, b = pair
+    c = third(tmp_path)
+    a.agent("register", "--name", name, "--role", "ui")
+    write(a, "agent-a", name, "before")
+    settle(a, c)
+    plant(b, [registered(name, 1, role="theirs")])
+    settle(a, c)
+    new = name_of_machine(name, a.id[:4])
+    assert 3 <= len(new) <= 48
+    assert (new, None, "ui") in rows(a) and (name, "host-b", "theirs") in rows(a) and len(rows(a)) == 5
+    assert (new, "host-a", "ui") in rows(c) and (name, "host-b", "theirs") in rows(c) and len(rows(c)) == 5
+    for to in (name, new, f"{name}@host-a"):
+        write(a, "agent-a", to, f"to {to}")
+    write(c, "agent-c", f"{name}@host-a", "from c")
+    settle(c, a)
+    for one, called in (a, name), (a, new), (c, new):
+        assert bodies_of(one, called) == {"before", f"to {name}", f"to {new}", f"to {name}@host-a", "from c"}
+    assert bodies_of(c, name) == set()
+
+
+def test_two_agents_with_long_names_that_begin_alike_stay_apart(pair, tmp_path):
+    a, b = pair
+    c = third(tmp_path)
+    names = ["k" * 47 + end for end in "xy"]
+    for name in names:
+        a.agent("register", "--name", name, "--role", "ui")
+    settle(a, c)
+    plant(b, [registered(name, 1) for name in names])
+    settle(a, c)
+    assert {(name_of_machine(name, a.id[:4]), "host-a", "ui") for name in names} < rows(c)
+    assert len(rows(c)) == 7
+
+
+def test_a_name_that_no_command_would_take_does_not_become_valid_when_it_is_shortened(pair):
+    a, b = pair
+    plant(b, [registered("x" * 60, created) for created in (1, 2)])
+    settle(a, b)
+    assert rows(a) == {("agent-a", None, "ui"), ("agent-b", "host-b", "ui")}
+
+
+def test_a_message_whose_sender_was_renamed_is_listed_once_and_hides_no_other(pair):
+    """It is in the mailbox twice, with the old and the new name of its sender."""
+    a, b = pair
+    a.agent("register", "--name", "other", "--role", "ui")
+    for body in ("one", "two"):
+        write(a, "agent-a", "other", body)
+        write(a, "other", "other", f"after {body}")
+    settle(a)
+    plant(b, [registered("agent-a", 1)])
+    settle(a)
+    assert sorted(m["body"] for m in a.agent("inbox", "--agent", "other")) == ["after one", "after two", "one", "two"]
+
+
+@pytest.mark.parametrize("steps", ["name alias", "name, alias", "alias, name"])
+def test_a_machine_cannot_wait_for_an_agent_at_its_next_name(pair, steps, tmp_path):
+    """It registers the name of another machine's agent, and the name which that agent gets then."""
+    a, b = pair
+    c = third(tmp_path)
+    new = f"agent-a-{a.id[:4]}"
+    write(a, "agent-a", "agent-a", "before")
+    settle(a, c)
+    for step in steps.split(", "):
+        plant(b, [registered({"name": "agent-a", "alias": new}[word], 1, role=word) for word in step.split()])
+        settle(a, c)
+    late = machine(tmp_path / "d", tmp_path / "hub.git", "host-d", ABACUS_NOW=str(NOW))
+    settle(late)
+    for one in (a, c, late):
+        assert {("agent-a", "host-b", "name"), (new, None if one is a else "host-a", "ui"),
+                (f"{new}-{b.id[:4]}", "host-b", "alias")} == {row for row in rows(one) if "agent-a" in row[0]}, one.path
+    write(c, "agent-c", new, "to the new name")
+    write(c, "agent-c", "agent-a@host-a", "to the old name")
+    write(c, "agent-c", f"{new}@host-b", "to the other one")
+    settle(c, a, late)
+    for one in (a, c, late):
+        assert bodies_of(one, new) == {"before", "to the new name", "to the old name"}, one.path
+        assert bodies_of(one, f"{new}-{b.id[:4]}") == {"to the other one"}, one.path
+
+
+def take_id(one, id):
+    """Gives a machine that has not shared anything another id."""
+    key = one.home / "machines" / "key"
+    key.write_text(json.dumps({**json.loads(key.read_text()), "machine": id}))
+    with sqlite3.connect(one.home / "machines" / "machines.db") as db:
+        db.execute("UPDATE self SET id = ?", (id,))
+
+
+@pytest.mark.parametrize("renamed", [False, True], ids=["at once", "after it was renamed"])
+def test_a_machine_with_the_same_first_digits_does_not_get_the_agent(pair, renamed, tmp_path):
+    """Both agents would have the same new name: the later one gets all digits, with the mail that it has."""
+    a, b = pair
+    c = third(tmp_path)
+    twin = machine(tmp_path / "twin", tmp_path / "hub.git", "twin", ABACUS_NOW=str(NOW))
+    take_id(twin, a.id[:4] + "0" * 12)
+    short, long = f"agent-a-{a.id[:4]}", f"agent-a-{a.id}"
+    write(a, "agent-a", "agent-a", "first")
+    a.bb("post", "a post", "--agent", "agent-a")
+    plant(b, [registered("agent-a", 1, role="name")])
+    if renamed:
+        settle(a, c)
+        write(c, "agent-c", short, "second")
+        settle(c, a)
+        assert bodies_of(a, short) == {"first", "second"}
+    plant(twin, [registered("agent-a", 2, role="twin")])
+    settle(a, c)
+    late = machine(tmp_path / "d", tmp_path / "hub.git", "host-d", ABACUS_NOW=str(NOW))
+    settle(late)
+    for one in (a, c, late):
+        assert {("agent-a", "host-b", "name"), (short, "twin", "twin"),
+                (long, None if one is a else "host-a", "ui")} == {row for row in rows(one) if "agent-a" in row[0]}
+        assert bodies_of(one, long) == ({"first", "second"} if renamed else {"first"}), one.path
+        assert [x["from_agent"] for x in one.bb("log")] == [long], one.path
+    assert bodies_of(c, short) == set()
+    write(c, "agent-c", "agent-a@host-a", "third")
+    settle(c, a)
+    assert "third" in bodies_of(a, "agent-a")
+    assert ("third" in bodies_of(a, short)) == renamed, "a name that it had still means it on its own machine"
+
+
+@pytest.mark.parametrize("first", ["kim", "k" * 48], ids=["short", "long"])
+@pytest.mark.parametrize("seed", range(4))
+def test_names_follow_from_the_facts_in_whatever_order_they_arrive(pair, seed, first, tmp_path):
+    """Two machines have the same first digits, and all register names that the agents of the others get."""
+    choice = random.Random(seed)
+    a, b = pair
+    makers = [b] + [machine(tmp_path / name, tmp_path / "hub.git", f"host-{name}", ABACUS_NOW=str(NOW)) for name in "cd"]
+    take_id(makers[2], makers[1].id[:4] + "5" * 12)
+    names = [first]
+    for _ in range(2):
+        names += [name_of_machine(name, one.id[:digits]) for name in names for one in makers for digits in (4, 16)]
+    names = [first, *choice.sample(sorted(set(names)), 12)]
+    made = [(one, name) for name in dict.fromkeys(names) for one in makers
+            if one.id[:4] not in name and choice.random() < 0.7]
+    choice.shuffle(made)
+    for (one, name), created in zip(made, choice.sample(range(1, 100), len(made))):
+        plant(one, [registered(name, created, role=f"role-{created}")])
+        if choice.random() < 0.2:
+            a.exchange()
+    late = machine(tmp_path / "late", tmp_path / "hub.git", "late", ABACUS_NOW=str(NOW))
+    settle(a, late)
+    facts = [{**fact, "machine": one.id} for one in (a, *makers) for fact in log_of(tmp_path / "hub.git", one.ref)[1]]
+    for fact in facts:
+        fact["data"]["_order"] = order(fact)
+    model = Names([fact for fact in facts if fact["kind"] == "agent.registered"])
+    expected = {shown: model.last[key]["role"] for key, shown in model.shown.items()}
+    assert len(expected) == len(model.shown), "no two agents have one name"
+    assert {x["agent_id"]: x["role"] for x in late.agent("list")} == expected
+    there = {x["agent_id"]: x["role"] for x in a.agent("list")}
+    if first == "kim":
+        assert there == expected
+    else:  # a name that a machine lost, and that nobody has now, stays in the list
+        assert {**there, **expected} == there
 
 
 @pytest.mark.parametrize("at", [1, NOW, LAST[0]])

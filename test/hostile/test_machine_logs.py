@@ -3,8 +3,10 @@ applied, one warning reports them, and everything else works."""
 import base64
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
+import time
 import zlib
 
 import pytest
@@ -68,6 +70,16 @@ def files_of(remote, ref):
                                  capture_output=True, env=environment()).stdout for name in names}
 
 
+def signed(one, meta):
+    """meta.json with these members, with the signature of the machine."""
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    meta = {key: value for key, value in meta.items() if key != "signature"}
+    text = f"{one.ref}\n" + json.dumps(meta, separators=(",", ":"), sort_keys=True)
+    secret = base64.b64decode(json.loads((one.home / "machines" / "key").read_text())["secret"])
+    signature = ed25519.Ed25519PrivateKey.from_private_bytes(secret[:32]).sign(text.encode())
+    return json.dumps({**meta, "signature": base64.b64encode(signature).decode()}).encode()
+
+
 def refused(three, forge, why, trustable=False):
     """The forged log of b is not applied by a; that of c is, and a warning names b once. It has the command to accept
     the log only if that helps."""
@@ -112,6 +124,51 @@ def test_a_log_that_was_set_back_is_not_applied(three):
     send(b, "agent-a", "new")
     settle(b, a)
     refused(three, lambda remote, b: git(remote, "update-ref", b.ref, old), "set back", trustable=True)
+
+
+def test_a_log_from_before_a_rename_is_not_applied(three):
+    """It has as many facts as the one after."""
+    remote, a, b, c = three
+    old = git(remote, "rev-parse", b.ref).strip()
+    b.abacus("machines", "rename", "office")
+    settle(b, a)
+    git(remote, "update-ref", b.ref, old)
+    assert ["was set back" in w and f"abacus machines trust {b.id}" in w for w in a.exchange()["warnings"]] == [True]
+    assert shown(a)[b.id] == "office"
+    settle(b, a)
+    assert shown(a)[b.id] == "office" and problem(a, "office") is None
+    git(remote, "update-ref", b.ref, old)
+    a.abacus("machines", "trust", b.id)
+    a.exchange()
+    assert shown(a)[b.id] == "host-b"
+
+
+def test_a_machine_that_was_restored_from_a_backup_is_heard_though_its_clock_is_late(three):
+    remote, a, b, c = three
+    shutil.copytree(b.home / "machines", b.path.parent / "backup")
+    b.abacus("machines", "rename", "office")
+    settle(b, a)
+    shutil.rmtree(b.home / "machines")
+    (b.path.parent / "backup").rename(b.home / "machines")
+    b.abacus("machines", "rename", "desk")
+    b.exchange(ABACUS_NOW=str(int((time.time() - 3600) * 1000)))
+    assert a.exchange()["warnings"] == [] and shown(a)[b.id] == "desk"
+
+
+def test_a_log_of_an_older_version_is_applied_if_it_has_more_facts(three):
+    """Older versions publish without a stamp."""
+    remote, a, b, c = three
+    send(b, "agent-a", "hello")
+    b.exchange()
+    files = files_of(remote, b.ref)
+    meta = json.loads(files["meta.json"])
+    del meta["at"]
+    old = commit(remote, {**files, "meta.json": signed(b, meta)})
+    git(remote, "update-ref", b.ref, old)
+    assert a.exchange()["warnings"] == [] and bodies(a, "agent-a") == ["hello"]
+    settle(b, a)
+    git(remote, "update-ref", b.ref, old)
+    assert ["was set back" in w for w in a.exchange()["warnings"]] == [True]
 
 
 def rekey(one, other):
@@ -256,18 +313,12 @@ def test_other_refs_below_the_folder_of_logs_are_ignored(three):
 def test_segments_that_are_not_taken_are_not_read_beyond_the_size_that_they_claim(three):
     """A log with a new segment is read completely, to see which facts were removed: here one large blob under many
     names."""
-    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     remote, a, b, c = three
     files = files_of(remote, b.ref)
     meta = json.loads(files["meta.json"])
     names = [f"9{i:05d}" for i in range(300)]
     meta["segments"] += [{"bytes": 0, "last": 0, "name": name, "sha256": ""} for name in names]
-    del meta["signature"]
-    text = f"{b.ref}\n" + json.dumps(meta, separators=(",", ":"), sort_keys=True)
-    secret = base64.b64decode(json.loads((b.home / "machines" / "key").read_text())["secret"])
-    signature = ed25519.Ed25519PrivateKey.from_private_bytes(secret[:32]).sign(text.encode())
-    meta["signature"] = base64.b64encode(signature).decode()
-    files["meta.json"] = json.dumps(meta).encode()
+    files["meta.json"] = signed(b, meta)
     blob = git(remote, "rev-parse", commit(remote, {"x": b"{}\n" * (2 << 20)}) + ":x").strip()
     log = git(remote, "ls-tree", f"{b.ref}:log") + "".join(f"100644 blob {blob}\t{name}.jsonl\n" for name in names)
     tree = subprocess.run(["git", "mktree"], input=log.encode(), check=True, cwd=remote, capture_output=True,
@@ -362,6 +413,30 @@ def test_a_machine_cannot_take_the_name_of_another_one(three):
     call_itself(first, "office")
     a.exchange()
     assert shown(a)[second.id] == "office"
+
+
+def test_a_machine_cannot_take_a_name_that_another_one_had(three):
+    remote, a, b, c = three
+    call_itself(b, "office")
+    a.exchange()
+    call_itself(c, "host-b")
+    a.exchange()
+    assert shown(a) == {a.id: "host-a", b.id: "office", c.id: f"host-b-{c.id[:4]}"}
+    call_itself(b, "host-b")
+    a.exchange()
+    assert shown(a)[b.id] == "host-b" and shown(a)[c.id] == f"host-b-{c.id[:4]}"
+
+
+def test_a_machine_keeps_its_first_ten_names_from_others(three):
+    """host-b, and the name of the computer that it had before."""
+    remote, a, b, c = three
+    for n in range(10):
+        call_itself(b, f"name-{n}")
+        a.exchange()
+    for n, kept in (0, True), (7, True), (8, False), (9, True):
+        call_itself(c, f"name-{n}")
+        a.exchange()
+        assert (shown(a)[c.id] != f"name-{n}") == kept, n
 
 
 def test_the_command_beside_a_problem_names_that_machine_alone(three):

@@ -53,7 +53,7 @@ def test_sharing_gives_a_machine_an_id_a_key_and_a_ref(tmp_path):
     assert (a.home / "machines" / "key").stat().st_mode & 0o777 == 0o600
     assert refs(remote) == [a.ref]
     meta, facts = log_of(remote, a.ref)
-    assert sorted(meta) == ["count", "format", "key", "machine", "name", "segments", "signature"]
+    assert sorted(meta) == ["at", "count", "format", "key", "machine", "name", "segments", "signature"]
     assert (meta["format"], meta["machine"], facts) == (1, a.id, [])
     again = a.abacus("share", "on")
     assert again["machine"] == reply["machine"] and not again["changed"]
