@@ -132,7 +132,7 @@ static bool tasks_fits(const struct task_filter *f, const struct task *t)
 	       (f->priority == INT64_MIN || f->priority == t->priority) && (!f->ready || t->ready);
 }
 
-static int task_cmp_priority(const struct task *a, const struct task *b, bool oldest)
+static int task_place_cmp(const struct task_place *a, const struct task_place *b, bool oldest)
 {
 	int64_t later = a->created != b->created ? a->created - b->created :
 						   a->created_n - b->created_n,
@@ -143,14 +143,14 @@ static int task_cmp_priority(const struct task *a, const struct task *b, bool ol
 	return age ? (age < 0 ? -1 : 1) : str_cmp(a->id, b->id);
 }
 
-static int task_cmp_oldest(const void *a, const void *b)
+static int task_place_cmp_oldest(const void *a, const void *b)
 {
-	return task_cmp_priority(*(struct task *const *)a, *(struct task *const *)b, true);
+	return task_place_cmp(a, b, true);
 }
 
-static int task_cmp_newest(const void *a, const void *b)
+static int task_place_cmp_newest(const void *a, const void *b)
 {
-	return task_cmp_priority(*(struct task *const *)a, *(struct task *const *)b, false);
+	return task_place_cmp(a, b, false);
 }
 
 /* The part of the filter that the query of the beads can do; tasks_fits() does the rest. */
@@ -169,47 +169,35 @@ static struct bead_filter tasks_bead_filter(const struct call *c, const struct t
 	return filter;
 }
 
-/* Collects the tasks that fit while the beads are read, one at a time. */
+/* Collects the places of the tasks that fit, while the beads are read one at a time. */
 struct tasks_reading {
 	struct call *c;
-	struct beads *b;
 	const struct task_filter *filter;
 	struct arena scratch; /* memory for one bead */
-	struct task **list;
+	struct task_place *list;
 	size_t count;
 	bool in_order; /* the beads have the order of the tasks: no more are read than the limit */
-	enum err e;
+	bool lean;     /* their lines are not needed */
 };
-
-static struct task *task_own(struct arena *mem, const struct task *t)
-{
-	struct task *own = arena_new(mem, struct task);
-	struct str *text[] = { &own->id,       &own->title,   &own->description,
-			       &own->assignee, &own->project, &own->blocked_reason };
-
-	*own = *t;
-	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-		*text[i] = arena_copy(mem, *text[i]);
-	return own;
-}
 
 static bool tasks_see(void *arg, const struct bead_row *row)
 {
 	struct tasks_reading *r = arg;
-	struct task one, *own;
+	struct task one;
 
 	arena_reset(&r->scratch);
 	task_decode(r->c, &r->scratch, row, &one);
 	if (!tasks_fits(r->filter, &one))
 		return true;
-	own = task_own(&r->c->mem, &one);
 	r->list = arena_room(&r->c->mem, r->list, r->count, sizeof *r->list);
-	r->list[r->count++] = own;
-	r->e = task_read_needs(r->c, r->b, row, own);
-	return !r->e && !(r->in_order && (int64_t)r->count == r->filter->limit);
+	r->list[r->count++] = (struct task_place){ .priority = one.priority,
+						   .created = one.created,
+						   .created_n = one.created_n,
+						   .id = arena_copy(&r->c->mem, one.id) };
+	return !(r->in_order && (int64_t)r->count == r->filter->limit);
 }
 
-static enum err tasks_read(struct tasks_reading *r)
+static enum err tasks_read(struct beads *b, struct tasks_reading *r)
 {
 	struct bead_filter filter = tasks_bead_filter(r->c, r->filter);
 	struct bead_row *none;
@@ -217,34 +205,56 @@ static enum err tasks_read(struct tasks_reading *r)
 
 	filter.visit = tasks_see;
 	filter.arg = r;
-	e = r->filter->ready ? ready_each(r->c, r->b, &filter, &none) :
-			       query_each(r->c, &r->b->cache, &filter, &none);
+	filter.lean = r->lean;
+	e = r->filter->ready ? ready_each(r->c, b, &filter, &none) :
+			       query_each(r->c, &b->cache, &filter, &none);
 	arena_release(&r->scratch);
-	return e ? e : r->e;
+	return e;
+}
+
+enum err task_places(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
+		     struct task_place **out, size_t *count)
+{
+	struct tasks_reading r = { .c = c, .filter = filter };
+	bool ranked = true; /* tasks may have priorities that their beads do not have */
+	enum err e = ERR_OK;
+
+	if (b)
+		e = tally_ranked(c, &b->cache, &ranked);
+	r.in_order = !ranked && filter->ready && filter->limit && oldest;
+	r.lean = !ranked && !filter->project.p && filter->status < 0;
+	if (e || (b && (e = tasks_read(b, &r))))
+		return e;
+	if (r.count && !r.in_order)
+		qsort(r.list, r.count, sizeof *r.list,
+		      oldest ? task_place_cmp_oldest : task_place_cmp_newest);
+	*out = r.list;
+	*count = filter->limit && r.count > (size_t)filter->limit ? (size_t)filter->limit : r.count;
+	return ERR_OK;
+}
+
+enum err task_at(struct call *c, struct beads *b, const struct task_place *place, struct task *out)
+{
+	struct bead_row *row;
+	enum err e = find_bead(c, b, place->id, &row);
+
+	return e ? e : task_of_row(c, b, row, out);
 }
 
 enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
 		   struct task **out)
 {
-	struct tasks_reading r = { .c = c, .b = b, .filter = filter };
-	bool ranked = true; /* tasks may have priorities that their beads do not have */
-	enum err e;
+	struct task_place *place;
+	size_t count;
+	enum err e = task_places(c, b, filter, oldest, &place, &count);
 
 	*out = NULL;
-	if (!b)
-		return ERR_OK;
-	if (filter->ready && filter->limit && oldest && (e = tally_ranked(c, &b->cache, &ranked)))
-		return e;
-	r.in_order = !ranked;
-	if ((e = tasks_read(&r)))
-		return e;
-	if (r.count && !r.in_order)
-		qsort(r.list, r.count, sizeof *r.list, oldest ? task_cmp_oldest : task_cmp_newest);
-	for (size_t i = 0; i < r.count && (!filter->limit || (int64_t)i < filter->limit); i++) {
-		*out = r.list[i];
+	for (size_t i = 0; !e && i < count; i++) {
+		*out = arena_new(&c->mem, struct task);
+		e = task_at(c, b, &place[i], *out);
 		out = &(*out)->next;
 	}
-	return ERR_OK;
+	return e;
 }
 
 /*

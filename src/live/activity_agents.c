@@ -113,9 +113,11 @@ static int64_t see_reservation_line(struct activity *a, const struct value *v)
 	return at;
 }
 
+/* An agent of another machine may be registered at any time, but is not seen in the future. */
 static int64_t see_agent_line(struct activity *a, const struct value *v)
 {
-	int64_t at = value_moment(v, "created_at");
+	int64_t created = value_moment(v, "created_at"), seen = value_moment(v, "last_seen_at"),
+		at = seen && seen < created ? seen : created;
 	struct str id = value_str(v, "agent_id");
 
 	activity_add(

@@ -95,24 +95,51 @@ struct crowd {
 	struct map by_id; /* struct registered */
 	struct stuck *stuck;
 	struct mail_map mail;
-	struct str prefix; /* of ids */
-	struct map rows;   /* by id: struct bead_row */
-	struct map epics;  /* by id, "" for none: struct overview_session */
+	struct beads beads;
+	struct str prefix;   /* of ids */
+	struct map rows;     /* by id: struct bead_row */
+	struct map parents;  /* by id: struct bead_row without its line; or NULL */
+	struct map sessions; /* by the epic's id, "" for none: struct overview_session */
+	bool all;            /* closed tasks too */
+	int64_t most;        /* tasks of an epic; 0: all */
+	enum err e;
 };
 
+/* Each task is read when it is written, so that many tasks need little memory. */
 struct overview_session {
-	const struct bead_row *epic; /* NULL: tasks without an epic */
-	struct bead_row **task;
-	size_t count, closed;
+	struct str epic;  /* absent: tasks without an epic */
+	bool done;        /* the epic is closed, or there is none: closed tasks are left out */
+	struct str *task; /* ids of the tasks that are shown */
+	size_t shown, more, count, closed;
 };
 
-static struct overview_session *session_of(struct crowd *w, struct str epic)
+static struct overview_session *session_of(struct crowd *w, const struct bead_row *epic)
 {
-	void **at = map_put(&w->epics, epic);
+	void **at = map_find(&w->sessions, epic ? epic->id : STR(""));
+	struct overview_session *s;
 
-	if (!*at)
-		*at = arena_new(&w->c->mem, struct overview_session);
-	return *at;
+	if (at)
+		return *at;
+	s = arena_new(&w->c->mem, struct overview_session);
+	s->epic = epic ? arena_copy(&w->c->mem, epic->id) : STR_NONE;
+	s->done = !epic || epic->status == BEAD_CLOSED;
+	*map_put(&w->sessions, epic ? s->epic : STR("")) = s;
+	return s;
+}
+
+/* A parent, without its line. */
+static const struct bead_row *overview_parent(struct crowd *w, struct str id)
+{
+	void **at = map_find(&w->parents, id);
+	struct bead_row *row;
+
+	if (at)
+		return *at;
+	w->e = w->e ? w->e : cache_find_row(w->c, &w->beads.cache, id, false, &row);
+	if (w->e)
+		return NULL;
+	*map_put(&w->parents, row ? row->id : arena_copy(&w->c->mem, id)) = row;
+	return row;
 }
 
 /* The nearest epic among the parents of a bead; NULL: none. */
@@ -120,32 +147,37 @@ static const struct bead_row *epic_of(struct crowd *w, const struct bead_row *ro
 {
 	enum { STEPS = 64 }; /* a merge may leave a cycle of parents */
 
-	for (int i = 0; i < STEPS && row->parent.p; i++) {
-		void **at = map_find(&w->rows, row->parent);
-
-		if (!at)
-			return NULL;
-		row = *at;
-		if (row->type == BEAD_EPIC)
+	for (int i = 0; i < STEPS && row && row->parent.p; i++) {
+		row = overview_parent(w, row->parent);
+		if (row && row->type == BEAD_EPIC)
 			return row;
 	}
 	return NULL;
 }
 
-static void put_in_session(struct crowd *w, struct bead_row *row)
+static bool put_in_session(void *arg, const struct bead_row *row)
 {
+	struct crowd *w = arg;
 	const struct bead_row *epic = epic_of(w, row);
+	bool closed = row->status == BEAD_CLOSED;
 	struct overview_session *s;
 
-	if (row->type == BEAD_EPIC) {
-		session_of(w, row->id)->epic = row;
-		if (!epic)
-			return;
+	if (row->type == BEAD_EPIC)
+		session_of(w, row);
+	if (row->type == BEAD_EPIC && !epic)
+		return !w->e;
+	s = session_of(w, epic);
+	s->count++;
+	s->closed += closed;
+	if (closed && !w->all && s->done)
+		return !w->e;
+	if (w->most && s->shown >= (size_t)w->most) {
+		s->more++;
+		return !w->e;
 	}
-	s = session_of(w, epic ? epic->id : STR(""));
-	s->task = arena_room(&w->c->mem, s->task, s->count, sizeof(struct bead_row *));
-	s->task[s->count++] = row;
-	s->closed += row->status == BEAD_CLOSED;
+	s->task = arena_room(&w->c->mem, s->task, s->shown, sizeof *s->task);
+	s->task[s->shown++] = arena_copy(&w->c->mem, row->id);
+	return !w->e;
 }
 
 static bool is_parent(const struct link *link)
@@ -174,29 +206,46 @@ static enum err add_around(struct crowd *w, struct beads *b, struct str id)
 	return e;
 }
 
-static enum err read_beads(struct call *c, struct crowd *w, const struct overview_ask *ask)
+/* The beads stay open; without a store of beads, there are none. */
+static enum err overview_open_beads(struct crowd *w, bool *there)
 {
-	struct bead_filter all = { .sort = SORT_PRIORITY,
-				   .ids = ask->ids,
-				   .id_count = ask->id_count };
-	struct bead_row *row, *first;
-	struct beads b;
+	enum err e = live_open_beads(w->c, &w->beads, there);
+
+	if (!e && *there)
+		w->prefix = w->beads.about.prefix;
+	return e;
+}
+
+static enum err read_sessions(struct crowd *w)
+{
+	struct bead_filter all = {
+		.sort = SORT_PRIORITY, .lean = true, .visit = put_in_session, .arg = w
+	};
+	struct bead_row *none;
+	enum err e = query_each(w->c, &w->beads.cache, &all, &none);
+
+	return e ? e : w->e;
+}
+
+static enum err read_some(struct crowd *w, const struct overview_ask *ask)
+{
+	struct bead_filter some = { .sort = SORT_PRIORITY,
+				    .ids = ask->ids,
+				    .id_count = ask->id_count };
+	struct bead_row *row;
 	bool there;
 	enum err e;
 
-	if (ask->ids && !ask->id_count)
+	if (!ask->id_count)
 		return ERR_OK;
-	if ((e = live_open_beads(c, &b, &there)) || !there)
+	if ((e = overview_open_beads(w, &there)) || !there)
 		return e;
-	w->prefix = b.about.prefix;
-	e = query_each(c, &b.cache, &all, &first);
-	for (row = e ? NULL : first; row; row = row->next)
+	e = query_each(w->c, &w->beads.cache, &some, &row);
+	for (; !e && row; row = row->next)
 		*map_put(&w->rows, row->id) = row;
 	for (size_t i = 0; !e && i < ask->id_count; i++)
-		e = add_around(w, &b, ask->ids[i]);
-	beads_close(&b);
-	for (row = e ? NULL : first; row; row = row->next)
-		put_in_session(w, row);
+		e = add_around(w, &w->beads, ask->ids[i]);
+	beads_close(&w->beads);
 	return e;
 }
 
@@ -300,46 +349,67 @@ static void put_tasks(struct crowd *w, struct json *j)
 	json_end(j);
 }
 
-static bool overview_shown(const struct overview_session *s, const struct overview_ask *ask)
+static bool overview_shown(const struct crowd *w, const struct overview_session *s)
 {
-	if (ask->all || !s->epic)
-		return ask->all || s->count > s->closed;
-	return s->epic->status != BEAD_CLOSED || s->count > s->closed;
+	return w->all || (s->epic.p && !s->done) || s->count > s->closed;
 }
 
-static void put_session(struct crowd *w, struct json *j, const struct overview_session *s,
-			const struct overview_ask *ask)
+static enum err overview_put_bead(struct crowd *w, struct json *j, struct str id)
 {
+	struct call part = call_part(w->c);
+	struct json one = json_new(&part.mem);
+	struct bead_row *row;
+	enum err e = cache_find_bead(&part, &w->beads.cache, id, &row);
+
+	if (!e && row) {
+		json_object(&one);
+		overview_put_task(w, &one, row);
+		json_end(&one);
+		json_raw(j, json_text(&one));
+	}
+	return call_part_end(w->c, &part, e);
+}
+
+static enum err put_session(struct crowd *w, struct json *j, const struct overview_session *s)
+{
+	struct bead_row *epic = NULL;
+	enum err e = s->epic.p ? cache_find_bead(w->c, &w->beads.cache, s->epic, &epic) : ERR_OK;
+
+	if (e)
+		return e;
 	json_object(j);
-	if (s->epic) {
-		overview_put_task(w, j, s->epic);
+	if (epic) {
+		overview_put_task(w, j, epic);
 	} else {
 		json_put_str(j, "id", STR_NONE);
 		json_put_str(j, "title", STR("Without an epic"));
 	}
 	json_put_int(j, "total", (int64_t)s->count);
 	json_put_int(j, "closed", (int64_t)s->closed);
+	json_put_int(j, "more", (int64_t)s->more);
 	json_put_array(j, "tasks");
-	for (size_t i = 0; i < s->count; i++) {
-		bool gone = s->task[i]->status == BEAD_CLOSED;
-
-		if (gone && !ask->all && (!s->epic || s->epic->status == BEAD_CLOSED))
-			continue;
-		json_object(j);
-		overview_put_task(w, j, s->task[i]);
-		json_end(j);
-	}
+	for (size_t i = 0; !e && i < s->shown; i++)
+		e = overview_put_bead(w, j, s->task[i]);
 	json_end(j);
 	json_end(j);
+	return e;
 }
 
-static void put_sessions(struct crowd *w, struct json *j, const struct overview_ask *ask)
+static enum err put_sessions(struct crowd *w, struct json *j)
 {
+	bool there;
+	enum err e = overview_open_beads(w, &there);
+
+	if (!e && there)
+		e = read_sessions(w);
 	json_put_array(j, "sessions");
-	for (size_t i = 0; i < w->epics.count; i++)
-		if (overview_shown(w->epics.entry[i].value, ask))
-			put_session(w, j, w->epics.entry[i].value, ask);
+	for (size_t i = 0; !e && i < w->sessions.count; i++)
+		if (overview_shown(w, w->sessions.entry[i].value))
+			e = put_session(w, j, w->sessions.entry[i].value);
 	json_end(j);
+	if (there)
+		beads_close(&w->beads);
+	return e;
 }
 
 static void overview_put_agents(struct crowd *w, struct json *j)
@@ -469,15 +539,13 @@ static enum err overview_read_page(struct crowd *w, struct beads *b, const struc
 
 static enum err encode_page(struct crowd *w, const struct overview_ask *ask, struct json *j)
 {
-	struct beads b;
 	struct str next = STR_NONE;
 	bool there;
-	enum err e = live_open_beads(w->c, &b, &there);
+	enum err e = overview_open_beads(w, &there);
 
 	if (!e && there) {
-		w->prefix = b.about.prefix;
-		e = overview_read_page(w, &b, ask, &next);
-		beads_close(&b);
+		e = overview_read_page(w, &w->beads, ask, &next);
+		beads_close(&w->beads);
 	}
 	if (e)
 		return e;
@@ -520,7 +588,7 @@ static enum err encode_mail(struct crowd *w, struct json *j)
 /* Only the given tasks, and those that depend on them. */
 static enum err encode_some(struct crowd *w, const struct overview_ask *ask, struct json *j)
 {
-	enum err e = read_beads(w->c, w, ask);
+	enum err e = read_some(w, ask);
 
 	json_object(j);
 	json_put_moment(j, "at", w->c->now_ms);
@@ -531,9 +599,13 @@ static enum err encode_some(struct crowd *w, const struct overview_ask *ask, str
 
 enum err overview_encode(struct call *c, const struct overview_ask *ask, struct json *j)
 {
-	struct crowd w = {
-		.c = c, .by_id.mem = &c->mem, .rows.mem = &c->mem, .epics.mem = &c->mem
-	};
+	struct crowd w = { .c = c,
+			   .all = ask->all,
+			   .most = ask->most,
+			   .by_id.mem = &c->mem,
+			   .rows.mem = &c->mem,
+			   .parents.mem = &c->mem,
+			   .sessions.mem = &c->mem };
 	enum err e;
 
 	if ((e = liveness_check(c)) || (e = agent_files_open(c, AGENTS_READ, &w.files)) ||
@@ -548,12 +620,12 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 	if (ask->mail)
 		return encode_mail(&w, j);
 	w.stuck = stuck_shown(c);
-	if (!ask->brief && ((e = count_mail(c, &w.files, &w.mail)) || (e = read_beads(c, &w, ask))))
+	if (!ask->brief && (e = count_mail(c, &w.files, &w.mail)))
 		return e;
 	json_object(j);
 	json_put_moment(j, "at", c->now_ms);
-	if (!ask->brief)
-		put_sessions(&w, j, ask);
+	if (!ask->brief && (e = put_sessions(&w, j)))
+		return e;
 	overview_put_agents(&w, j);
 	overview_put_stuck(&w, j);
 	if ((e = overview_put_reservations(&w, j)) || (e = overview_put_incursions(&w, j)))

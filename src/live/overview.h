@@ -11,8 +11,9 @@ struct json;
  * have is empty.
  */
 struct overview_ask {
-	bool all;   /* closed tasks too; by default only those of open epics */
-	bool brief; /* without epics and tasks */
+	bool all;     /* closed tasks too; by default only those of open epics */
+	bool brief;   /* without epics and tasks */
+	int64_t most; /* tasks of each epic; 0: all */
 	/* Only these tasks, without counts of their mail, which a client that asks repeatedly keeps
 	 * itself; NULL: everything. */
 	const struct str *ids;

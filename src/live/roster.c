@@ -44,7 +44,8 @@ static enum err roster_add_registered(struct call *c, struct agent_files *f, str
 		if (a->seen_ms > one->shown.last_seen)
 			one->shown.last_seen = a->seen_ms;
 		if (!one->on_board)
-			one->shown.updated_at = a->created_ms;
+			one->shown.updated_at =
+				a->created_ms < a->seen_ms ? a->created_ms : a->seen_ms;
 	}
 	return e;
 }

@@ -171,9 +171,10 @@ enum err rule_remove(struct call *c, int64_t n)
 		return c->code == ERR_NOT_FOUND ? call_step(c, "'abacus on' lists the rules.") : e;
 	}
 	if ((e = rule_folder(c, &folder)) ||
-	    (e = file_remove_durably(c, rule_file(c, folder, n, "json"))))
+	    (e = file_remove_durably(c, rule_file(c, folder, n, "place"))))
 		return e;
-	return file_remove_durably(c, rule_file(c, folder, n, "place"));
+	call_stored(c, STORED_PART);
+	return file_remove_durably(c, rule_file(c, folder, n, "json"));
 }
 
 /* --- places --- */

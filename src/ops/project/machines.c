@@ -66,7 +66,7 @@ static void machine_put_agents(struct call *c, struct machine_list *l, struct js
 	json_put_array(reply, "agents");
 	for (size_t i = 0; i < all->names.count; i++)
 		for (struct registration *one = all->names.entry[i].value; one; one = one->next)
-			if (str_eq(one->machine, id) && !registrations_before(all, one->name).p)
+			if (str_eq(one->machine, id))
 				json_str(reply, one->shown);
 	json_end(reply);
 }

@@ -17,6 +17,8 @@ static const struct field sessions_fields[] = {
 	  .help = "show closed beads too" },
 	{ "brief", &kind_bool, offsetof(struct sessions_body, ask.brief),
 	  .help = "show only agents, reservations and incursions" },
+	{ "tasks", &kind_int, offsetof(struct sessions_body, ask.most), .letter = 'n', .min = 0,
+	  .preset = "50", .help = "maximum number of tasks of each epic; 0 shows all" },
 	{ "ids", &kind_str, offsetof(struct sessions_body, ids), FIELD_LIST | FIELD_COMMAS,
 	  .arg = "ID", .most = 500, .help = "bead ids to show, without the mail about them" },
 	{ "limit", &kind_int, offsetof(struct sessions_body, ask.limit), .min = 1, .max = 5000,
@@ -44,7 +46,7 @@ static const struct prop task_props[] = {
 static const struct prop session_props[] = {
 	{ "id|null " TASK_MEMBERS, NULL },
 	{ "last_act?", act_props },
-	{ "total:int closed:int", NULL },
+	{ "total:int closed:int more:int", NULL },
 	{ "tasks[]", task_props },
 	{ 0 },
 };

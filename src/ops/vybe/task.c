@@ -227,6 +227,22 @@ static enum err vybe_task_run_get(struct call *c, struct stores *s, const void *
 	return e;
 }
 
+/* The memory for the task is needed for one task only. */
+static enum err vybe_task_add(struct call *c, struct beads *b, const struct task_place *place,
+			      struct json *reply)
+{
+	struct call part = call_part(c);
+	struct json one = json_new(&part.mem);
+	struct task t;
+	enum err e = task_at(&part, b, place, &t);
+
+	if (!e) {
+		task_encode(&one, &t);
+		json_raw(reply, json_text(&one));
+	}
+	return call_part_end(c, &part, e);
+}
+
 static enum err vybe_task_run_list(struct call *c, struct stores *s, const void *body,
 				   struct json *reply)
 {
@@ -234,23 +250,21 @@ static enum err vybe_task_run_list(struct call *c, struct stores *s, const void 
 	struct task_filter filter = { .status = in->status,
 				      .project = in->project,
 				      .priority = in->priority == -1 ? INT64_MIN : in->priority };
-	int64_t count = 0;
 	struct beads *b;
-	struct task *first;
+	struct task_place *place;
+	size_t count;
 	enum err e = continuity_tasks(c, s->vybe, &b);
 
-	if (e || (e = task_each(c, b, &filter, false, &first)))
+	if (e || (e = task_places(c, b, &filter, false, &place, &count)))
 		return e;
-	for (const struct task *t = first; t; t = t->next)
-		count++;
 	json_object(reply);
-	json_put_int(reply, "count", count);
+	json_put_int(reply, "count", (int64_t)count);
 	json_put_array(reply, "tasks");
-	for (const struct task *t = first; t; t = t->next)
-		task_encode(reply, t);
+	for (size_t i = 0; !e && i < count; i++)
+		e = vybe_task_add(c, b, &place[i], reply);
 	json_end(reply);
 	json_end(reply);
-	return ERR_OK;
+	return e;
 }
 
 static enum err vybe_task_run_set_status(struct call *c, struct stores *s, const void *body,

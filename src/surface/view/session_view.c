@@ -100,6 +100,16 @@ static void session_view_put_task(struct view *v, struct table *t, const struct 
 			     STR_ARG(value_str(task, "title"))));
 }
 
+static void session_view_put_more(struct view *v, struct table *t, int64_t more, bool inside)
+{
+	table_row(t);
+	for (int i = 0; i < 5; i++)
+		table_cell(t, i, PAINT_NONE, STR(""));
+	table_cell(t, 5, PAINT_DIM,
+		   arena_fmt(v->out.mem, "%s… %lld more: abacus sessions --tasks 0",
+			     inside ? "  " : "", (long long)more));
+}
+
 static void session_view_put_tasks(struct view *v, const struct value *sessions)
 {
 	static const char *const heads[] = {
@@ -115,6 +125,8 @@ static void session_view_put_tasks(struct view *v, const struct value *sessions)
 			session_view_put_task(v, &t, one, false);
 		VALUE_EACH(item, tasks)
 			session_view_put_task(v, &t, item, epic);
+		if (value_count(one, "more"))
+			session_view_put_more(v, &t, value_count(one, "more"), epic);
 	}
 	table_print_or(&t, "No tasks. 'bd create' creates one.");
 }
@@ -173,17 +185,17 @@ static void session_view_put_recipients(struct view *v, const struct value *to)
 	}
 }
 
-static struct str first_of(const struct value *v, const char *const *keys)
+static const struct value *first_of(const struct value *v, const char *const *keys)
 {
-	struct str text = { 0 };
+	const struct value *text = NULL;
 
-	for (; *keys && !text.p; keys++)
-		text = value_str(v, *keys);
+	for (; *keys && !value_text(text).p; keys++)
+		text = value_find(v, *keys);
 	return text;
 }
 
 /* An event between agents, as text. */
-static struct str payload_text(const struct value *event)
+static const struct value *payload_text(const struct value *event)
 {
 	static const char *const keys[] = { "summary", "blocker", "evidence", "resolution_hint",
 					    NULL };
@@ -198,7 +210,7 @@ static struct str item_subject(struct view *v, const struct value *item, const s
 	struct str kind = value_str(item, "kind");
 
 	if (str_is(kind, "artifact"))
-		return first_of(inner, names);
+		return value_text(first_of(inner, names));
 	return str_is(kind, "protocol") ? incursion_place(v, value_find(item, "event")) :
 					  value_str(item, "subject");
 }
@@ -227,11 +239,11 @@ static void put_item(struct view *v, const struct value *item, size_t column)
 		buf_fmt(&v->out, "%s" STR_FMT, to ? ": " : " ", STR_ARG(subject));
 	buf_char(&v->out, '\n');
 	if (str_is(kind, "protocol"))
-		view_wrap(v, payload_text(value_find(item, "event")), 4);
+		view_wrap(v, view_whole(payload_text(value_find(item, "event"))), 4);
 	else if (value_str(item, "text").p)
-		view_wrap(v, value_str(item, "text"), 4);
-	else if (first_of(inner, words).p)
-		view_wrap(v, first_of(inner, words), 4);
+		view_wrap(v, view_whole(value_find(item, "text")), 4);
+	else if (value_text(first_of(inner, words)).p)
+		view_wrap(v, view_whole(first_of(inner, words)), 4);
 	session_view_put_recipients(v, to);
 }
 

@@ -54,13 +54,13 @@ void vybe_show_task(struct view *v, const struct value *task)
 	if (project.n)
 		view_line(v, "  project " STR_FMT, STR_ARG(project));
 	if (reason.n)
-		view_wrap(v, arena_fmt(v->out.mem, "blocked: " STR_FMT, STR_ARG(reason)), 2);
+		view_line(v, "  blocked: " STR_FMT, STR_ARG(reason));
 	task_show_list(v, "depends on", value_find(task, "depends_on"));
 }
 
 void vybe_view_task(struct view *v, const struct value *data)
 {
-	struct str description = value_str(data, "description");
+	struct str description = view_whole(value_find(data, "description"));
 
 	vybe_show_task(v, data);
 	if (!description.n)

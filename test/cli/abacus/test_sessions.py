@@ -333,3 +333,15 @@ def test_mail_is_counted_for_all_beads_at_once(crowd):
     [one] = sessions(crowd, "--mail")["mail"]
     assert (one["bead_id"], one["unread"], one["to_accept"]) == (crowd.task, 3, 1)
     assert (one["last_act"]["by"], one["last_act"]["what"]) == ("amber-otter", "wrote")
+
+
+def test_at_most_50_tasks_of_an_epic_are_shown(repo):
+    epic = repo.create("Epic", "-t", "epic")
+    for n in range(53):
+        repo.create(f"Inside {n}", "--parent", epic)
+        repo.create(f"Outside {n}")
+    for args, shown in (([], 50), (["--tasks", "3"], 3), (["--tasks", "0"], 53)):
+        for session in repo.run("sessions", "--json", *args, program="abacus").ok().json["sessions"]:
+            assert (len(session["tasks"]), session["more"], session["total"]) == (shown, 53 - shown, 53)
+    lines = repo.run("sessions", program="abacus").ok().out.splitlines()
+    assert sum("… 3 more: abacus sessions --tasks 0" in line for line in lines) == 2
