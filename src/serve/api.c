@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/text/json.h"
@@ -194,6 +196,23 @@ static struct str api_bare_data(char *reply, size_t n)
 	return (struct str){ reply, n - head - 1 };
 }
 
+static enum MHD_Result api_no_process(struct http_request *r, struct MHD_Connection *connection)
+{
+	bool files = r->job.reason == EMFILE || r->job.reason == ENFILE;
+
+	return answer_refuse(
+		r, connection,
+		&(const struct refusal){
+			MHD_HTTP_SERVICE_UNAVAILABLE, "BUSY",
+			arena_fmt(&r->mem, "the service cannot start a worker process: %s",
+				  strerror(r->job.reason))
+				.p,
+			files ? "Nothing was changed. Close pages that you do not need, or start "
+				"the service where more open files are allowed ('ulimit -n' shows "
+				"the limit), then send the request again." :
+				"Nothing was changed. Send the request again in a moment." });
+}
+
 enum MHD_Result send_reply(struct http_request *r, struct MHD_Connection *connection, bool get)
 {
 	struct str reply = { r->job.reply, r->job.n };
@@ -208,6 +227,8 @@ enum MHD_Result send_reply(struct http_request *r, struct MHD_Connection *connec
 						 "stopping",
 						 "Nothing was changed. Send the request again in a "
 						 "moment." });
+	if (!reply.p && r->job.reason)
+		return api_no_process(r, connection);
 	if (!reply.p)
 		return answer_refuse(
 			r, connection,

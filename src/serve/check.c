@@ -191,3 +191,10 @@ struct refusal check_request(const struct http_request *r, struct MHD_Connection
 					 "Send HTTP/1.1." };
 	return (struct refusal){ 0 };
 }
+
+struct refusal check_trailers(struct MHD_Connection *connection)
+{
+	if (!MHD_get_connection_values(connection, MHD_FOOTER_KIND, NULL, NULL))
+		return (struct refusal){ 0 };
+	return bad_request("a header follows the body", "Send all headers before the body.");
+}

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/id.h"
@@ -13,7 +14,7 @@
 
 /* Requests, from the request line to the response. */
 enum {
-	CONNECTIONS = 1000,        /* maximum on each listening socket */
+	CONNECTIONS = 1000,        /* maximum on each listening socket; see http_most() */
 	BODY_MOST = 4 << 20,       /* bytes */
 	READ_MOST = 16 << 20,      /* bytes read of a body that is too large */
 	IDLE_S = 30,               /* a connection without a request is closed after this time */
@@ -164,7 +165,12 @@ static enum MHD_Result http_admit(struct http_request *r, struct MHD_Connection 
 				  const char *path, bool post)
 {
 	struct str type = answer_header(connection, "Content-Type");
+	struct refusal trailers = check_trailers(connection);
 
+	if (trailers.status) {
+		r->closes = true;
+		return answer_refuse(r, connection, &trailers);
+	}
 	if (invite_is_address(r, path))
 		return invite_redeem_page(r, connection);
 	if (r->too_large)
@@ -312,16 +318,33 @@ static void http_disconnected(void *arg, struct MHD_Connection *connection, void
 
 /* --- opening and closing --- */
 
+/*
+ * How many connections a listening socket may have. Every user of the machine can open some on the
+ * loopback; they must not use up the descriptors that the workers, the stores and the Unix socket
+ * need.
+ */
+static unsigned http_most(void)
+{
+	enum { LISTENERS = 3, RESERVE = 160, LEAST = 4 };
+	struct rlimit files;
+	rlim_t rest;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == RLIM_INFINITY)
+		return CONNECTIONS;
+	rest = files.rlim_cur > 2 * RESERVE ? files.rlim_cur - RESERVE : files.rlim_cur / 4;
+	rest /= LISTENERS;
+	return rest > CONNECTIONS ? CONNECTIONS : rest > LEAST ? (unsigned)rest : LEAST;
+}
+
 static struct MHD_Daemon *listen_on(struct transport *on, int fd)
 {
 	return MHD_start_daemon(
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, http_handle,
-		NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, HTTP_STRICT,
-		MHD_OPTION_URI_LOG_CALLBACK, http_connected, on, MHD_OPTION_NOTIFY_COMPLETED,
-		http_disconnected, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, on->h,
-		MHD_OPTION_END);
+		NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, http_most(),
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)CONNECTION_MEMORY, HTTP_STRICT, MHD_OPTION_URI_LOG_CALLBACK, http_connected,
+		on, MHD_OPTION_NOTIFY_COMPLETED, http_disconnected, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, connection_notify, on->h, MHD_OPTION_END);
 }
 
 static void make_secrets(struct http *h)

@@ -121,6 +121,9 @@ enum MHD_Result invite_refuse(struct http_request *r, struct MHD_Connection *con
 struct refusal check_request(const struct http_request *r, struct MHD_Connection *connection,
 			     const char *method, const char *version);
 
+/* Headers after a chunked body; no request needs them. */
+struct refusal check_trailers(struct MHD_Connection *connection);
+
 /* --- operations: serve/api.c --- */
 
 bool is_api(const char *path);

@@ -5,6 +5,7 @@
 #include "base/id.h"
 #include "base/moment.h"
 #include "base/system/file.h"
+#include "base/system/path.h"
 #include "serve/http.h"
 
 /*
@@ -47,8 +48,11 @@ static const char *file_of(const struct http *h, struct arena *mem, int i)
 
 static bool write_file(const char *path, struct str text)
 {
+	struct call c = { 0 };
 	AUTO_FD fd = -1;
 
+	file_make_dir(&c, path_parent(str_of(path)), 0700);
+	call_release(&c);
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd >= 0 && file_write(fd, text);
@@ -69,7 +73,7 @@ void invitations_open(struct http *h)
 {
 	struct arena mem = { 0 };
 
-	for (int i = 0; i < INVITATIONS; i++)
+	for (int i = 0; h->with.page_file && i < INVITATIONS; i++)
 		unlink(file_of(h, &mem, i));
 	arena_release(&mem);
 }
@@ -143,7 +147,7 @@ struct str http_invitation(struct http *h, struct arena *mem, struct str *file)
 
 	pthread_mutex_lock(&h->mutex);
 	i = make_invitation(h, code);
-	if (file) {
+	if (file && h->with.page_file) {
 		*file = str_of(file_of(h, mem, i));
 		text = arena_fmt(mem, leading, h->name, h->port, code.p);
 		h->invitation[i].file = true;

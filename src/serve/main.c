@@ -200,7 +200,7 @@ static enum err open_parts(struct call *c, struct service *s)
 	ask.waiters = s->waiters = workers_open(worker_argv(c), WORKERS_MOST);
 	ask.writers = s->writers = workers_open_grouped(worker_argv(c));
 	ask.markdown = s->markdown = workers_open(markdown_argv(c), MARKDOWN);
-	ask.page_file = arena_cstr(&c->mem, s->place.page);
+	ask.page_file = s->place.page.p ? arena_cstr(&c->mem, s->place.page) : NULL;
 	ask.socket = open_socket(c, s->place.socket);
 	memcpy(ask.token, s->token, sizeof ask.token);
 	if (ask.socket < 0)

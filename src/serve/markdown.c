@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/system/platform.h"
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "base/text/value.h"
@@ -19,8 +20,10 @@
 #include "surface/mcp/rpc.h"
 
 enum {
-	DEPTH = 40,        /* of nested elements; deeper ones are left out, their text is not */
-	PARSE_SECONDS = 2, /* for all texts of a request */
+	DEPTH = 40,          /* of nested elements; deeper ones are left out, their text is not */
+	PARSE_SECONDS = 2,   /* for all texts of a request */
+	ADDRESS_MOST = 2048, /* bytes */
+	MEMORY_MOST = 256 << 20,
 };
 
 struct markdown {
@@ -230,10 +233,13 @@ static bool address_is_safe(struct str address)
 	return false;
 }
 
+/* A reference repeats the address of its definition, so a long address is left out. */
 static void markdown_put_address(struct markdown *m, const MD_ATTRIBUTE *a)
 {
 	struct buf address = { .mem = m->text.mem };
 
+	if (a->size > ADDRESS_MOST)
+		return;
 	for (int i = 0; a->text && a->substr_offsets[i] < a->size; i++)
 		buf_put_markdown(&address, a->substr_types[i], a->text + a->substr_offsets[i],
 				 a->substr_offsets[i + 1] - a->substr_offsets[i]);
@@ -303,6 +309,7 @@ int markdown_start(void)
 	struct rpc_message *m;
 	bool heard = true;
 
+	platform_limit_memory(MEMORY_MOST);
 	rpc_open(&in);
 	while (heard && (m = rpc_next(&in))) {
 		alarm(PARSE_SECONDS);

@@ -23,6 +23,7 @@ struct job {
 	struct str line;                   /* the request, with its line end */
 	char *reply;                       /* a line without its end; NULL: the process died */
 	bool refused;                      /* the job was not begun */
+	int reason;                        /* errno: no process could be started for it; or 0 */
 	size_t n;
 	struct arena *mem; /* for the ETag of the reply; NULL: none is needed */
 	struct str tag;
@@ -83,7 +84,7 @@ struct http_ask {
 	void *arg;
 	int socket;            /* the listening Unix socket */
 	char token[65];        /* for programs that connect over the loopback */
-	const char *page_file; /* prefix of the files that redirect a browser to the page */
+	const char *page_file; /* prefix of the files that lead a browser to the page; or NULL */
 };
 
 struct http *http_open(const struct http_ask *ask);

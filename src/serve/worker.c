@@ -34,6 +34,7 @@ struct worker {
 	char *p; /* replies that are not given to their jobs yet */
 	size_t n, room;
 	bool busy, refused;
+	int reason; /* errno, if the process could not be started; or 0 */
 };
 
 struct workers {
@@ -50,15 +51,14 @@ struct workers {
 
 /* --- the process --- */
 
-/* Under the mutex: a child must not inherit the descriptors that another thread has just opened and
+/* False: errno says why. Under the mutex: a child must not inherit the descriptors that another thread has just opened and
  * not yet marked close-on-exec. */
 static bool worker_spawn(const char *const *argv, pid_t *pid, int *fd)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	sigset_t all, none;
-	int pair[2], room = 4 * LINES;
-	bool failed;
+	int pair[2], room = 4 * LINES, failed;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		return false;
@@ -83,6 +83,7 @@ static bool worker_spawn(const char *const *argv, pid_t *pid, int *fd)
 	if (failed) {
 		close(pair[0]);
 		*pid = 0;
+		errno = failed;
 		return false;
 	}
 	*fd = pair[0];
@@ -168,6 +169,7 @@ static bool worker_begin(struct worker *w)
 	pthread_mutex_lock(&w->all->mutex);
 	w->refused = w->all->closing;
 	there = !w->refused && worker_spawn(w->all->argv, &w->pid, &w->fd);
+	w->reason = there || w->refused ? 0 : errno;
 	pthread_mutex_unlock(&w->all->mutex);
 	return there;
 }
@@ -205,6 +207,7 @@ static void worker_serve(struct worker *w, struct job *jobs)
 		next = job->next; /* a job that is resumed may end at once */
 		well = well && worker_read_line(w, job);
 		job->refused = w->refused;
+		job->reason = w->reason;
 		if (job->mem && job->reply)
 			job->tag = sha256_hex(job->mem, (struct str){ job->reply, job->n });
 		MHD_resume_connection(job->connection);

@@ -2,10 +2,12 @@
 import json
 import random
 import subprocess
+import sys
 
 import pytest
 
 from conftest import BIN
+from service import SANITIZED
 
 NAMES = {"p", "blockquote", "ul", "ol", "li", "hr", "h", "pre", "table", "thead", "tbody", "tr", "th", "td", "em", "strong", "a", "code", "del"}
 
@@ -80,3 +82,16 @@ def test_random_texts_have_only_known_elements_and_safe_addresses(parse):
             assert name in NAMES
             assert set(attributes) <= {"level", "start", "done", "href"}
             assert attributes.get("href", "http://").lower().startswith(("http://", "https://", "mailto:"))
+
+
+def test_a_long_address_that_is_used_often_costs_no_memory():
+    """A reference repeats the address of its definition."""
+    text = "[a]: https://x/" + "x" * 30000 + "\n\n" + "[a] " * 4000
+    script = ("import resource, subprocess, sys\n"
+              "subprocess.run(sys.argv[1:], check=True)\n"
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n")
+    done = subprocess.run([sys.executable, "-c", script, str(BIN.parent / "libexec/abacus-serve"), "markdown"], capture_output=True,
+                          input=json.dumps({"op": "markdown", "params": {"texts": [text]}}).encode() + b"\n", timeout=60)
+    (tree,) = json.loads(done.stdout)["data"]
+    assert len(tree[0]) > 4000 and all(node[1] == {} for node, _ in nodes(tree))
+    assert SANITIZED or int(done.stderr.split()[-1]) < 60 * 1024, done.stderr

@@ -38,6 +38,13 @@ def chunked(*length):
     return change
 
 
+def trailer(text):
+    """A header after the body."""
+    def change(request):
+        request.length, request.body = ["Transfer-Encoding: chunked"], CHUNKS[:-2] + text.encode("latin-1") + b"\r\n"
+    return change
+
+
 def add(*headers):
     return lambda request: request.headers.extend(headers)
 
@@ -109,6 +116,9 @@ AMBIGUOUS = {
     "a CR before the method": line(f"\rPOST {CREATE} HTTP/1.1"),
     "a method that is not a word": line(f"PO\x01ST {CREATE} HTTP/1.1"),
     "an unknown version": line(f"POST {CREATE} HTTP/1.2"),
+    **{f"a trailer {text!r}": trailer(text) for text in (
+        "X-A: b\r\n", "X : y\r\n", "X: y\r\n fold\r\n", "X: a\x01b\r\n", "X\x01: y\r\n", "X: y\n", "Host: evil.example\r\n",
+        "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Authorization: Bearer x\r\n")},
     "chunks in HTTP/1.0": lambda r: (line(f"POST {CREATE} HTTP/1.0")(r), chunked("Transfer-Encoding: chunked")(r)),
 }
 

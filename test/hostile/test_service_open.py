@@ -2,6 +2,7 @@
 import fcntl
 import json
 import os
+import pathlib
 import re
 import socket
 import stat
@@ -14,6 +15,7 @@ from service import served, services  # noqa: F401
 from test_serve_guard import later  # noqa: F401
 
 NOBODY = 65534
+ADDRESS = r"http://abacus-[0-9a-f]{16}\.localhost:[0-9]+/enter\?code=([0-9a-f]{64})"
 
 
 @pytest.fixture
@@ -34,14 +36,18 @@ def browser(tmp_path):
     return Browser
 
 
+def page_folder(service):
+    return pathlib.Path(service.env["HOME"]) / ".local" / "state" / "abacus" / "open"
+
+
 def page_files(service, home=None):
-    return sorted((home or service.folder).glob("*open*.html"))
+    return sorted(home.glob("abacus-open-*.html") if home else page_folder(service).glob("*.html"))
 
 
 def open_page(service, **env):
     """The output of the command: the address."""
     out = service.repo.run("open", program="abacus", env={**service.env, **env}).ok().out
-    return re.search(r"^http://\S+/enter\?code=([0-9a-f]{64})$", out, re.M)
+    return re.search(f"^{ADDRESS}$", out, re.M)
 
 
 def enter(service, code):
@@ -94,7 +100,7 @@ def test_there_are_only_a_few_files(served, browser):
 
 def test_without_a_browser_there_is_an_address_and_no_file(served):
     out = served.repo.run("open", "--print", program="abacus").ok().out
-    assert re.fullmatch(r"http://\S+/enter\?code=[0-9a-f]{64}\n", out)
+    assert re.fullmatch(ADDRESS + r"\n", out)
     assert page_files(served) == []
     assert served.repo.json("open", "--print", program="abacus")["opened"] is False
 
@@ -143,33 +149,76 @@ def test_another_user_cannot_read_the_file(served, browser):
 def test_a_link_in_the_place_of_the_file_is_not_followed(served, browser, tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("mine")
+    open_page(served, **browser.env)
+    [file] = page_files(served)
     for i in range(8):
-        (served.folder / f"open-{i}.html").symlink_to(victim)
+        file.with_name(file.name.replace("-0.html", f"-{i}.html")).unlink(missing_ok=True)
+        file.with_name(file.name.replace("-0.html", f"-{i}.html")).symlink_to(victim)
     printed = open_page(served, **browser.env)
     assert victim.read_text() == "mine"
     assert [f for f in page_files(served) if not f.is_symlink() and printed[1] in f.read_text()]
 
 
-def test_false_service(repo, tmp_path, browser):
-    """A program in a sandbox that may write to the store can listen on the socket there: nothing that it names is opened.
-    The name of the test is short, because it is a part of the path of the socket."""
+def test_a_program_that_may_write_to_the_store_cannot_replace_the_file(served, browser):
+    open_page(served, **browser.env)
+    [file] = page_files(served)
+    assert browser.arguments()[-1] == str(file) and served.repo.home not in file.parents
+
+
+@pytest.mark.parametrize("home", ["not-absolute", "/dev/null"])
+def test_without_a_folder_of_the_user_there_is_an_address_and_no_file(repo, services, browser, home):
+    service = services(repo, HOME=home).start("--port", "0")
+    out = repo.run("open", "--json", program="abacus", env={**service.env, **browser.env}).ok().json
+    assert re.fullmatch(ADDRESS, out["url"]) and out["opened"] is False
+    assert list(repo.path.parent.rglob("*.html")) == []
+
+
+# --- a program in a sandbox that may write to the store can listen on the socket there ---
+# The names of these tests are short, because they are a part of the path of the socket.
+
+PAGE = "http://abacus-0123456789abcdef.localhost:80/enter?code=" + "0" * 64
+
+
+def falsely_answered(repo, answer, env):
+    """What 'abacus open' says if another program answers in place of the service."""
     folder = repo.home / "serve"
-    folder.mkdir(mode=0o700)
-    opened = [tmp_path / "evil.desktop", folder / "open-1.html/../../evil.desktop", folder / "open-1.desktop"]
-    for file in map(str, opened):
-        answer = json.dumps({"url": "http://localhost/", "file": file}).encode()
-        with socket.socket(socket.AF_UNIX) as at, open(folder / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            at.bind(str(folder / "socket"))
-            at.listen()
-            at.settimeout(patience(10))
-            command = repo.spawn("open", "--json", program="abacus", env=browser.env, stdout=subprocess.PIPE)
-            talk, _ = at.accept()
-            asked = b""
-            while not asked.endswith(b"{}"):
-                asked += talk.recv(1 << 16)
-            talk.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(answer) + answer)
-            talk.close()
-            out = command.communicate()[0]
-            assert json.loads(out)["opened"] is False, (file, out)
-        (folder / "socket").unlink()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as at, open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        at.bind(str(folder / "socket"))
+        at.listen()
+        at.settimeout(patience(10))
+        command = repo.spawn("open", "--json", program="abacus", env=env, stdout=subprocess.PIPE)
+        talk, _ = at.accept()
+        asked, answer = b"", json.dumps(answer).encode()
+        while not asked.endswith(b"{}"):
+            asked += talk.recv(1 << 16)
+        talk.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(answer) + answer)
+        talk.close()
+        out = command.communicate()[0]
+    (folder / "socket").unlink()
+    return json.loads(out)
+
+
+def test_false_file(repo, tmp_path, browser):
+    """No file that it names is opened, also none that it wrote as the service once did."""
+    folder = repo.home / "serve"
+    for file in (tmp_path / "evil.desktop", folder / "open-1.html/../../evil.desktop", folder / "open-1.desktop",
+                 folder / "open-1.html"):
+        said = falsely_answered(repo, {"url": PAGE, "file": str(file)}, {**browser.env, "HOME": tmp_path})
+        assert said["opened"] is False, (file, said)
+
+
+@pytest.mark.parametrize("url", ["http://evil.example/", "http://evil.example/" + PAGE, PAGE + "@evil.example/",
+                                 PAGE.replace("http", "https"), PAGE.replace(":80/", ":80@evil.example/"),
+                                 PAGE.replace("localhost", "localhost.evil.example"), PAGE.replace("0123", "A123"),
+                                 PAGE.replace("?code", "\0?code"), PAGE + "0", ""])
+def test_false_url(repo, browser, url):
+    """Only an address of the page is shown."""
+    said = falsely_answered(repo, {"url": url}, browser.env)["error"]
+    assert said["message"] == "the service answers with a wrong address"
+
+
+def test_false_hint(repo, browser):
+    said = falsely_answered(repo, {"error": {"message": "no", "hint": "Run 'sh evil'."}}, browser.env)["error"]
+    assert "evil" not in json.dumps(said) and said["message"] == "the service answers: no"

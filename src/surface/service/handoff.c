@@ -78,7 +78,7 @@ static enum err handoff_succeed(struct call *c, const struct value *v, struct js
 	struct json text = json_new(&c->mem);
 
 	call_forgive(c);
-	*reply = json_new(&c->mem);
+	json_restart(reply);
 	json_value(reply, value_find(v, "data"));
 	if (meta)
 		json_value(&text, meta);

@@ -47,21 +47,20 @@ static const char **service_words_of(struct call *c, int64_t port, int64_t idle)
 }
 
 /*
- * Raises the limit of open files if it is too low: the service needs several for each thread, store
- * and worker.
+ * Raises the limit of open files as far as the service can use it: it needs several for each thread,
+ * store and worker, and one for each connection.
  */
 static enum err service_allow_files(struct call *c)
 {
-	enum { FILES_LEAST = 64 };
-	struct rlimit most;
+	enum { FILES_LEAST = 64, FILES_WANTED = 4096 };
+	struct rlimit most, more;
 
-	if (getrlimit(RLIMIT_NOFILE, &most) || most.rlim_cur >= FILES_LEAST)
+	if (getrlimit(RLIMIT_NOFILE, &most) || most.rlim_cur >= FILES_WANTED)
 		return ERR_OK;
-	if (most.rlim_max >= FILES_LEAST) {
-		most.rlim_cur = FILES_LEAST;
-		if (!setrlimit(RLIMIT_NOFILE, &most))
-			return ERR_OK;
-	}
+	more = most;
+	more.rlim_cur = most.rlim_max < FILES_WANTED ? most.rlim_max : FILES_WANTED;
+	if ((!setrlimit(RLIMIT_NOFILE, &more) ? more : most).rlim_cur >= FILES_LEAST)
+		return ERR_OK;
 	call_fail(c, ERR_INVALID_INPUT,
 		  "the limit of open files is too low: the service needs %d, the limit is %llu",
 		  FILES_LEAST, (unsigned long long)most.rlim_max);
@@ -146,7 +145,23 @@ struct invited {
 	struct str url, file;
 };
 
-/* Parses the service's reply; the members are absent if it has not replied yet. */
+/* The code works once; the host name is new at each start of the service. */
+static bool service_url_valid(struct call *c, struct str url)
+{
+	char name[17], port[6], code[65];
+	int n = 0;
+
+	sscanf(arena_cstr(&c->mem, url),
+	       "http://abacus-%16[0-9a-f].localhost:%5[0-9]/enter?code=%64[0-9a-f]%n", name, port,
+	       code, &n);
+	return n && (size_t)n == url.n;
+}
+
+/*
+ * Parses the service's reply; the members are absent if it has not replied yet. A program in a
+ * sandbox that may write to the store could reply in place of the service, so the address must be
+ * one of the page, and the next step is not the one in the reply.
+ */
 static enum err read_invitation(struct call *c, struct str reply, struct invited *out)
 {
 	struct value_error error;
@@ -155,10 +170,14 @@ static enum err read_invitation(struct call *c, struct str reply, struct invited
 
 	out->url = value_str(v, "url");
 	out->file = value_str(v, "file");
-	if (!refused)
+	if (refused)
+		call_fail(c, ERR_INTERNAL_ERROR, "the service answers: " STR_FMT,
+			  STR_ARG(value_str(refused, "message")));
+	else if (out->url.p && !service_url_valid(c, out->url))
+		call_fail(c, ERR_INTERNAL_ERROR, "the service answers with a wrong address");
+	else
 		return ERR_OK;
-	call_fail(c, ERR_INTERNAL_ERROR, STR_FMT, STR_ARG(value_str(refused, "message")));
-	return call_step(c, STR_FMT, STR_ARG(value_str(refused, "hint")));
+	return call_step(c, "Run 'abacus serve --stop', then 'abacus open' again.");
 }
 
 /*
@@ -197,7 +216,8 @@ static enum err service_invitation(struct call *c, const struct service_place *a
  * name a file that the desktop would run. */
 static bool service_file_valid(const struct service_place *at, struct str file)
 {
-	return file.n > at->page.n && str_starts(file, at->page) && str_ends(file, STR(".html")) &&
+	return at->page.p && file.n > at->page.n && str_starts(file, at->page) &&
+	       str_ends(file, STR(".html")) &&
 	       !memchr(file.p + at->page.n, '/', file.n - at->page.n);
 }
 

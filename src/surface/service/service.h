@@ -16,7 +16,8 @@ struct service_place {
 	struct str lock;    /* locked while the service runs */
 	struct str address; /* a file with the address it listens on */
 	struct str socket;  /* a Unix socket with a path short enough for every system */
-	struct str page;    /* prefix of the files that redirect a browser to the page */
+	struct str page;    /* prefix of the files that redirect a browser to the page; absent: no
+			     * folder of the user is safe for them, or service_find() was called */
 };
 enum err service_place(struct call *c, struct service_place *out); /* creates the folders */
 enum err service_find(struct call *c, struct service_place *out);  /* creates nothing */

@@ -67,16 +67,20 @@ static struct str service_socket(struct call *c, const struct service_place *p)
 }
 
 /*
- * A browser installed as a snap can read neither hidden folders such as '.git' nor /tmp. Where
+ * Not in the store: a program in a sandbox that may write there could replace the file before the
+ * browser reads it. A browser installed as a snap can read neither hidden folders nor /tmp. Where
  * snaps are installed, the file is in the home folder.
  */
 static void place_page(struct call *c, struct service_place *p)
 {
 	const char *home = getenv("HOME");
-	struct str name = str_head(sha256_hex(&c->mem, p->dir), 12);
+	struct call before = call_save(c);
+	struct str name = str_head(sha256_hex(&c->mem, p->dir), 12), dir;
 	struct stat st;
 
-	p->page = path_join(&c->mem, p->dir, STR("open"));
+	if (!user_folder_state(c, STR("open"), &dir))
+		p->page = path_join(&c->mem, dir, name);
+	call_restore(c, &before);
 	if (home && *home == '/' && !stat(home, &st) && st.st_uid == geteuid() &&
 	    !(st.st_mode & 022) &&
 	    file_is_dir(&c->mem, path_join(&c->mem, str_of(home), STR("snap"))))
@@ -101,7 +105,6 @@ static void service_name(struct call *c, struct str home, struct str root,
 	out->lock = path_join(&c->mem, out->dir, STR("lock"));
 	out->address = path_join(&c->mem, out->dir, STR("address.json"));
 	out->socket = service_socket(c, out);
-	place_page(c, out);
 }
 
 enum err service_find(struct call *c, struct service_place *out)
@@ -131,6 +134,7 @@ enum err service_place(struct call *c, struct service_place *out)
 	    (e = file_make_dir(c, home, 0700)))
 		return e;
 	service_name(c, home, root, &repo, out);
+	place_page(c, out);
 	dir = service_socket_folder(c, out);
 	if ((e = service_make_private(c, out->dir, "Check who made it, and remove it.")) ||
 	    str_eq(dir, out->dir))
