@@ -58,7 +58,7 @@ static enum err field_append(struct call *c, const struct field *f, struct list 
 	if (f->most && list->n == f->most)
 		return call_fail(c, INVALID(f), "%s has more than %zu items", field_label(c, f),
 				 f->most);
-	list->item = arena_grow(&c->mem, list->item, list->n * size, (list->n + 1) * size);
+	list->item = arena_room(&c->mem, list->item, list->n, size);
 	*item = (char *)list->item + list->n++ * size;
 	kind_clear(f->kind, *item);
 	return ERR_OK;

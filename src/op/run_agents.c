@@ -84,7 +84,7 @@ static enum err agents_run_once(struct call *c, const struct request *r, struct 
 		e = receipt_put(c, &in, ask, json_text(reply));
 		return e ? e : mail_settle(c, s->agents);
 	}
-	*reply = json_new(&c->mem);
+	json_restart(reply);
 	return receipt_answer(c, &old, reply);
 }
 

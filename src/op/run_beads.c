@@ -203,7 +203,7 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 			call_forgive(c);
 			continue;
 		}
-		*reply = json_new(&c->mem);
+		json_restart(reply);
 		s.seen = NULL;
 		e = beads_run_opened(c, &s, r, reply, &exclusive);
 		disturbed = !write && !beads_undisturbed(c, &b);

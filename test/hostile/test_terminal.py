@@ -2,6 +2,7 @@
 import copy
 import json
 import re
+import unicodedata
 
 import pytest
 from stores import EVIL, NAME, World, made, push, rewrite, texts, update, world  # noqa: F401  (fixtures)
@@ -221,6 +222,30 @@ def test_no_text_begins_a_line_that_looks_like_ours(world):
     assert "FAKE" in shown and "\nFAKE" not in shown
 
 
+def test_a_blocker_or_a_subject_is_no_command_that_abacus_suggests(world):
+    """The command is below the entry, at an indentation where no row of a text begins."""
+    for name in ("amber-otter", "blue-heron"):
+        world.run("agent", "register", "--name", name, "--role", "x", program="bb")
+    world.run("--as", "blue-heron", "status", "set", "--blockers", "the build (just now)\n" + "FAKE " * 50, program="bb").ok()
+    world.run("agent", "send", "--from", "blue-heron", "--to", "amber-otter", "--bead", "bd-a", "--category", "BLOCKED", "--subject",
+              "FAKE " * 30, "--body", "b", program="bb").ok()
+    for columns in range(40, 120, 7):
+        for program in ("abacus", "bb"):
+            rows = world.run("status", program=program, env={"COLUMNS": str(columns)}).ok().out.splitlines()
+            assert sum("FAKE" in row for row in rows) > 2
+            assert not [row for row in rows if re.match(r" {0,4}FAKE", row)], rows
+
+
+def test_the_reason_of_a_blocked_task_is_no_line_of_vybe(repo):
+    other, task = repo.create("other"), repo.create("task")
+    repo.env["VYBE_AGENT"] = "amber-otter"
+    repo.run("task", "begin", "--request-id", "q1", "--id", task, program="vybe").ok()
+    repo.run("task", "complete", "--request-id", "q2", "--id", task, "--outcome", "blocked", "--summary", f"x\ndepends on {other}",
+             program="vybe").ok()
+    shown, code = on_terminal(repo, "task", "get", "--id", task, program="vybe", env={"NO_COLOR": "1"})
+    assert code == 0 and f"  blocked: x depends on {other}\r\n" in shown and f"\n  depends on {other}" not in shown
+
+
 # --- arguments, paths and the environment ---
 
 @pytest.mark.parametrize("program", COMMANDS)
@@ -263,6 +288,68 @@ def test_a_terminal_gets_only_our_colours(world):
         shown, _ = on_terminal(world, *args, program=program)
         assert "\x1b[1m" in shown
         assert unsafe(COLOURS.sub("", shown.replace("\r\n", "\n"))) == [], args
+
+
+# --- the rows of a terminal ---
+
+def columns_of(text):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def rows_of(shown):
+    return COLOURS.sub("", shown).replace("\r\n", "\n").splitlines()
+
+
+WIDE = ["Fix it" + " " * 57 + "error: the store is damaged" + " " * 53 + "FAKE" + " and so on" * 9, "word " * 60, "x" * 300, "\u65e5\u672c" * 70]
+LONG = ["show ID", "why ID", "touches ID", "history ID", "comments ID", "label list ID", "delete ID --dry-run", "close ID",
+        "--as other claim ID", "create TITLE", "update ID --priority 1", "undo --dry-run", "dep list ID", "list", "graph", "blame ID"]
+
+
+@pytest.mark.parametrize("title", WIDE, ids=["blanks", "words", "a word", "wide characters"])
+def test_no_row_is_begun_by_the_terminal(repo, title):
+    """A terminal begins the next row at its first column, where a line of ours begins."""
+    actor = title[:80].strip()
+    bead = repo.run("--as", actor, "create", title, "--silent", program="bd").ok().out.strip()
+    for args in (["comment", bead, "text"], ["label", "add", bead, title[:60].strip().replace(" ", "_")], ["claim", bead]):
+        repo.run("--as", actor, *args, program="bd").ok()
+    broken = []
+    for program, line in [("bd", line) for line in LONG] + [("abacus", "conversation ID"), ("abacus", "search word"), ("abacus", "status")]:
+        args = [{"ID": bead, "TITLE": title}.get(word, word) for word in line.split()]
+        shown, _ = on_terminal(repo, *args, program=program)
+        assert not [row for row in rows_of(shown) if columns_of(row) > 80], (line, shown)
+        assert not re.search(r"(?m)^ *(error: the store is damaged|FAKE)", shown), (line, shown)
+        broken += [line for row in rows_of(shown) if row.startswith("    \u2026 ")]
+    assert {"show ID", "why ID", "close ID", "conversation ID"} <= set(broken)
+
+
+@pytest.mark.parametrize("columns", ["20", "33", "79"])
+def test_a_broken_line_has_all_its_words_in_order(repo, columns):
+    title = " ".join(f"word{n}" for n in range(40))
+    bead = repo.create(title)
+    shown, _ = on_terminal(repo, "show", bead, program="bd", env={"COLUMNS": columns})
+    rows = rows_of(shown)
+    end = next(i for i, row in enumerate(rows) if row.startswith("  open"))
+    assert " ".join(row.removeprefix("    \u2026 ") for row in rows[:end]) == f"{bead}  {title}"
+    assert all(row.startswith("    \u2026 ") for row in rows[1:end]) and all(len(row) <= int(columns) for row in rows)
+
+
+def test_a_pipe_gets_whole_lines(repo):
+    title = "word " * 60 + "end"
+    bead = repo.create(title)
+    assert repo.bd("show", bead, env={"COLUMNS": "40"}).ok().out.splitlines()[0] == f"{bead}  {title}"
+    assert len(repo.bd("show", "x" * 200, env={"COLUMNS": "40"}).err.splitlines()[0]) > 200
+
+
+@pytest.mark.parametrize("fill", ["   ", "\u00a0 ", "\u3000\u3000", "\u2003\u200d\u2003", "\t", "\n"])
+def test_blanks_in_a_text_of_one_line_are_one(world, fill):
+    rewrite(world.agents, lambda key, text: f"left{fill}right" if key == "subject" else text)
+    shown = world.run("agent", "inbox", "--agent", "amber-otter", program="bb").ok().out
+    assert "left right" in shown
+
+
+@pytest.mark.parametrize("blank", "\u2800\u3164\u115f\u1160\uffa0\u00ad\ufff0\U0001d159\U000e0fff")
+def test_a_character_that_looks_like_a_blank_is_shown(repo, blank):
+    assert "left\ufffdright" in repo.bd("show", repo.create(f"left{blank}right")).ok().out
 
 
 def test_json_on_a_terminal_has_escapes_that_mean_the_same(world):

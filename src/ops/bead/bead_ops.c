@@ -5,6 +5,7 @@
 #include "base/text/value.h"
 #include "beads/autosync.h"
 #include "beads/config.h"
+#include "beads/model/record.h"
 
 static const struct prop note_props[] = { { "id content author at:int[]", NULL }, { 0 } };
 
@@ -48,7 +49,7 @@ const struct prop bead_props[] = {
 	{ "comments[]?", comment_props },
 	{ "dependency_count:int? dependent_count:int? comment_count:int? parent|null? epoch:any?",
 	  NULL },
-	{ "durability?", NULL },
+	{ "durability? unchanged:bool?", NULL },
 	/* members that only some commands add */
 	{ "dependencies:object[]? dependents:object[]? dependency_type? direction?", NULL },
 	{ "blocked_by[]? blocked_by_count:int? unblocked:bool? container:bool?", NULL },
@@ -83,9 +84,34 @@ enum err guard_check(struct call *c, const struct list *ids, const struct guard 
 			 "--if-hash and --epoch are for one bead, not for %zu", ids->n);
 }
 
+void put_epoch(struct json *j, const struct value *line, const struct shape *shape)
+{
+	const struct value *at = value_find(line, "assignee_at"),
+			   *end = value_find(line, "assignee_expires");
+
+	if (!at || at->type != VALUE_ARRAY || !end || end->type != VALUE_NUMBER ||
+	    shape->field_count)
+		return;
+	json_key(j, STR("epoch"));
+	json_value(j, at);
+}
+
+static void put_claimed(struct json *j, const struct bead_row *row, const struct shape *shape)
+{
+	public_put(j, row, shape);
+	put_epoch(j, value_read(j->out.mem, row->line), shape);
+}
+
+void encode_claimed(struct json *j, const struct bead_row *row, const struct shape *shape)
+{
+	json_object(j);
+	put_claimed(j, row, shape);
+	json_end(j);
+}
+
 enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
 		   const struct guard *guard, edit_step *step, const void *body,
-		   struct bead_row **rows)
+		   struct bead_row **rows, bool *changed)
 {
 	struct state *change = state_new(&c->mem);
 	enum err e = find_beads(c, b, ids->item, ids->n, rows);
@@ -102,50 +128,42 @@ enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
 			return e;
 		edit_end(&edit, change);
 	}
+	*changed = !record_empty(change);
 	return e ? e : beads_put(c, b, change);
+}
+
+enum err edit_encode(struct call *c, struct beads *b, const struct bead_row *rows, bool changed,
+		     struct json *reply)
+{
+	struct shape shape = { .brief = c->terse };
+	struct bead_row *now;
+	enum err e;
+
+	json_array(reply);
+	for (; rows; rows = rows->next) {
+		if ((e = cache_find_bead(c, &b->cache, rows->id, &now)))
+			return e;
+		if (!now)
+			continue;
+		json_object(reply);
+		put_claimed(reply, now, &shape);
+		if (!changed)
+			json_put_bool(reply, "unchanged", true);
+		json_end(reply);
+	}
+	json_end(reply);
+	return ERR_OK;
 }
 
 enum err edit_and_reply(struct call *c, struct beads *b, const struct list *ids,
 			const struct guard *guard, edit_step *step, const void *body,
 			struct json *reply)
 {
-	struct shape shape = { .brief = c->terse };
-	struct bead_row *rows, *now;
-	enum err e = edit_each(c, b, ids, guard, step, body, &rows);
+	struct bead_row *rows;
+	bool changed;
+	enum err e = edit_each(c, b, ids, guard, step, body, &rows, &changed);
 
-	if (e)
-		return e;
-	json_array(reply);
-	for (; rows; rows = rows->next) {
-		if ((e = cache_find_bead(c, &b->cache, rows->id, &now)))
-			return e;
-		if (now)
-			encode_claimed(reply, now, &shape);
-	}
-	json_end(reply);
-	return ERR_OK;
-}
-
-void put_epoch(struct json *j, const struct value *line, const struct shape *shape)
-{
-	const struct value *at = value_find(line, "assignee_at"),
-			   *end = value_find(line, "assignee_expires");
-
-	if (!at || at->type != VALUE_ARRAY || !end || end->type != VALUE_NUMBER ||
-	    shape->field_count)
-		return;
-	json_key(j, STR("epoch"));
-	json_value(j, at);
-}
-
-void encode_claimed(struct json *j, const struct bead_row *row, const struct shape *shape)
-{
-	const struct value *line = value_read(j->out.mem, row->line);
-
-	json_object(j);
-	public_put(j, row, shape);
-	put_epoch(j, line, shape);
-	json_end(j);
+	return e ? e : edit_encode(c, b, rows, true, reply);
 }
 
 struct shape shape_of(const struct call *c, const struct shape_body *in)

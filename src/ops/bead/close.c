@@ -89,7 +89,9 @@ static enum err bead_close_run(struct call *c, struct stores *s, const void *bod
 	const struct body *in = body;
 	struct shape shape = { .brief = c->terse };
 	struct bead_row *rows, *now;
-	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, bead_close_step, body, &rows);
+	bool changed;
+	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, bead_close_step, body, &rows,
+			       &changed);
 
 	if (e)
 		return e;

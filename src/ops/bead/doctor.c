@@ -172,6 +172,14 @@ static bool has_failed(const struct sync_state *last)
 	return last->failures && !str_is(last->code, "busy") && !str_is(last->code, "sync_timeout");
 }
 
+/* What cannot be used at the remote is not always for 'bd repair': the sync's error says what is. */
+static const char *sync_fix(struct doctor *d, const struct sync_state *last)
+{
+	if (!str_is(last->code, "corrupt"))
+		return "bd sync";
+	return last->step.n ? arena_cstr(&d->c->mem, last->step) : "bd repair";
+}
+
 /* Checks what would stop a sync, and whether the last one failed. */
 static void check_sync(struct doctor *d, struct beads *b)
 {
@@ -197,7 +205,7 @@ static void check_sync(struct doctor *d, struct beads *b)
 		bead_doctor_tell(d, "sync", "warning",
 				 arena_fmt(&d->c->mem, "the last sync failed: " STR_FMT,
 					   STR_ARG(last.message)),
-				 str_is(last.code, "corrupt") ? "bd repair" : "bd sync");
+				 sync_fix(d, &last));
 	else if (!list || !list->count)
 		bead_doctor_tell(d, "sync", "ok", STR("nothing prevents a sync"), NULL);
 }

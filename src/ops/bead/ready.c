@@ -67,46 +67,88 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
-static struct str bead_ready_reason(struct call *c, const struct bead_row *row)
+static struct str bead_ready_reason(struct arena *mem, int64_t now, const struct bead_row *row)
 {
-	int64_t ms = c->now_ms > row->created ? c->now_ms - row->created : 0;
-	struct str age = duration_format(&c->mem, ms / 60000 * 60000);
+	int64_t ms = now > row->created ? now - row->created : 0;
+	struct str age = duration_format(mem, ms / 60000 * 60000);
 	struct str children = !row->children ?
 				      STR("") :
-				      arena_fmt(&c->mem, "; %" PRId64 " open child%s before it",
+				      arena_fmt(mem, "; %" PRId64 " open child%s before it",
 						row->children, row->children == 1 ? "" : "ren");
 
 	if (row->status == BEAD_IN_PROGRESS)
-		return arena_fmt(
-			&c->mem, "the lease of " STR_FMT " ended at %s; nothing blocks it%s",
-			STR_ARG(row->assignee), moment_format(&c->mem, row->lease).p, children.p);
-	return arena_fmt(&c->mem, "open, priority %d, created %s ago; nothing blocks it%s%s",
+		return arena_fmt(mem, "the lease of " STR_FMT " ended at %s; nothing blocks it%s",
+				 STR_ARG(row->assignee), moment_format(mem, row->lease).p,
+				 children.p);
+	return arena_fmt(mem, "open, priority %d, created %s ago; nothing blocks it%s%s",
 			 (int)row->priority, age.p, row->dependencies ? " any more" : "",
 			 children.p);
 }
 
-/* Returns the number of beads. */
-static int64_t bead_ready_encode(struct call *c, const struct body *in, const struct bead_row *rows,
-				 struct json *reply)
+struct bead_ready_listing {
+	const struct body *in;
+	struct json *reply;
+	struct shape shape;
+	int64_t now, count;
+	struct arena scratch; /* memory for one bead */
+};
+
+static bool bead_ready_add(void *arg, const struct bead_row *row)
+{
+	struct bead_ready_listing *l = arg;
+	struct json one;
+
+	arena_reset(&l->scratch);
+	one = json_new(&l->scratch);
+	json_object(&one);
+	public_put(&one, row, &l->shape);
+	public_put_container(&one, row, &l->shape);
+	if (l->in->explain)
+		json_put_str(&one, "why", bead_ready_reason(&l->scratch, l->now, row));
+	json_end(&one);
+	json_raw(l->reply, json_text(&one));
+	l->count++;
+	return true;
+}
+
+/* Writes each bead as it is read, so that a long list needs no memory. */
+static enum err bead_ready_list(struct call *c, struct beads *b, const struct body *in,
+				struct bead_filter *filter, struct json *reply)
+{
+	struct bead_ready_listing list = {
+		.in = in, .reply = reply, .shape = shape_of(c, &in->shape), .now = c->now_ms
+	};
+	struct bead_row *none;
+	enum err e;
+
+	filter->visit = bead_ready_add;
+	filter->arg = &list;
+	json_array(reply);
+	e = query_each(c, &b->cache, filter, &none);
+	json_end(reply);
+	arena_release(&list.scratch);
+	if (!e && !list.count)
+		mention_warn(c, b);
+	return e ? e : count_all(c, b, filter, list.count);
+}
+
+static enum err bead_ready_claim(struct call *c, struct beads *b, const struct body *in,
+				 const struct bead_filter *filter, struct json *reply)
 {
 	struct shape shape = shape_of(c, &in->shape);
-	int64_t count = 0;
+	struct bead_row *row;
+	int64_t lease;
+	enum err e = lease_of(c, b, in->lease, &lease);
 
+	if (e || (e = ready_claim(c, b, filter, lease, &row)))
+		return e;
 	json_array(reply);
-	for (; rows; rows = rows->next, count++) {
-		if (in->claim) {
-			encode_claimed(reply, rows, &shape);
-			continue;
-		}
-		json_object(reply);
-		public_put(reply, rows, &shape);
-		public_put_container(reply, rows, &shape);
-		if (in->explain)
-			json_put_str(reply, "why", bead_ready_reason(c, rows));
-		json_end(reply);
-	}
+	if (row)
+		encode_claimed(reply, row, &shape);
+	else
+		mention_warn(c, b);
 	json_end(reply);
-	return count;
+	return ERR_OK;
 }
 
 static enum err bead_ready_parallel(struct call *c, struct beads *b, const struct body *in,
@@ -155,8 +197,6 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 	};
 	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter;
-	struct bead_row *rows;
-	int64_t lease, listed;
 	enum err e = filter_of(c, s->beads, &which, true, &filter);
 
 	if (in->claim && !c->actor.p)
@@ -170,16 +210,10 @@ static enum err bead_ready_run(struct call *c, struct stores *s, const void *bod
 		return call_fail(c, ERR_INVALID_INPUT, "--for requires --parallel and --claim");
 	if (!e && in->parallel != ABSENT)
 		return bead_ready_parallel(c, s->beads, in, &filter, reply);
-	if (!e && in->claim && !(e = lease_of(c, s->beads, in->lease, &lease)))
-		e = ready_claim(c, s->beads, &filter, lease, &rows);
-	else if (!e)
-		e = query_each(c, &s->beads->cache, &filter, &rows);
 	if (e)
 		return e;
-	listed = bead_ready_encode(c, in, rows, reply);
-	if (!rows)
-		mention_warn(c, s->beads);
-	return in->claim ? ERR_OK : count_all(c, s->beads, &filter, listed);
+	return in->claim ? bead_ready_claim(c, s->beads, in, &filter, reply) :
+			   bead_ready_list(c, s->beads, in, &filter, reply);
 }
 
 const struct op op_bead_ready = {

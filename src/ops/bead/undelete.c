@@ -93,7 +93,8 @@ const struct op op_bead_undelete = {
 	.examples = "bd undelete bd-a1b2",
 	.more = "A bead that was deleted with the latest possible time stamp can't be changed any "
 		"more. It is restored as a copy under another id, with its dependencies; a "
-		"warning names both ids.",
+		"warning names both ids. A bead whose deletion is so old that it was removed is "
+		"restored from the published commits, without its dependencies.",
 	.flags = BEAD_WRITE,
 	OP_BODY(struct undelete_body, undelete_fields),
 	.reply = &beads_reply,

@@ -198,8 +198,12 @@ static enum err bead_update_run(struct call *c, struct stores *s, const void *bo
 				struct json *reply)
 {
 	const struct body *in = body;
+	struct bead_row *rows;
+	bool changed;
+	enum err e = edit_each(c, s->beads, &in->ids, &in->guard, bead_update_step, body, &rows,
+			       &changed);
 
-	return edit_and_reply(c, s->beads, &in->ids, &in->guard, bead_update_step, body, reply);
+	return e ? e : edit_encode(c, s->beads, rows, changed, reply);
 }
 
 const struct op op_bead_update = {

@@ -67,9 +67,9 @@ static enum err read_files(struct call *c, struct str folder, struct snapshot *o
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a directory",
 				 STR_ARG(dir));
 	for (int i = 0; !e && i < SNAPSHOT_FILES; i++)
-		e = file_read(c,
-			      path_join(&c->mem, dir, str_of(snapshot_name((enum snapshot_file)i))),
-			      &out->file[i]);
+		e = file_own_read(
+			c, path_join(&c->mem, dir, str_of(snapshot_name((enum snapshot_file)i))),
+			&out->file[i]);
 	return e;
 }
 

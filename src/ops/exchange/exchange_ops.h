@@ -4,7 +4,7 @@
 #include "base/call.h"
 
 /* Adds the memories of the repository to the lines of an export. */
-enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count);
+enum err exchange_add_memories(struct call *c, struct buf *out, int64_t *count);
 
 /* Stores the memories of an import, and corrects its counts. */
 struct import_report;

@@ -1,6 +1,7 @@
 #include "beads/exchange/export.h"
 
 #include "base/map.h"
+#include "base/system/spool.h"
 #include "base/text/json.h"
 #include "continuity/memory.h"
 #include "ops/bead/bead_ops.h"
@@ -29,10 +30,9 @@ static const struct prop props[] = {
 };
 
 /* Memories are lines of their own, as upstream's bd exports them. */
-enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count)
+enum err exchange_add_memories(struct call *c, struct buf *out, int64_t *count)
 {
 	struct memory_where where = { .scope = SCOPE_GLOBAL, .id = STR("") };
-	struct buf out = { .mem = &c->mem };
 	struct map lines = { .mem = &c->mem };
 	const struct map_entry **order;
 	struct memory_row *row = NULL;
@@ -48,9 +48,6 @@ enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count)
 		*map_put(&lines, row->key) = row;
 	order = map_sorted(&lines, &c->mem);
 	*count = (int64_t)lines.count;
-	if (!lines.count)
-		return ERR_OK; /* without a copy of the text */
-	buf_put(&out, *text);
 	for (size_t i = 0; i < lines.count; i++) {
 		const struct memory_row *one = order[i]->value;
 		struct json j = json_new(&c->mem);
@@ -60,14 +57,13 @@ enum err exchange_add_memories(struct call *c, struct str *text, int64_t *count)
 		json_put_str(&j, "key", one->key);
 		json_put_str(&j, "value", one->value);
 		json_end(&j);
-		buf_put(&out, json_text(&j));
-		buf_char(&out, '\n');
+		buf_put(out, json_text(&j));
+		buf_char(out, '\n');
 	}
-	*text = buf_str(&out);
 	return ERR_OK;
 }
 
-static enum err exchange_write(struct call *c, struct str output, struct str text)
+static enum err exchange_write(struct call *c, struct str output, const struct buf *text)
 {
 	enum err e = output_write(c, output, text);
 
@@ -80,23 +76,29 @@ static enum err bead_export_run(struct call *c, struct stores *s, const void *bo
 				struct json *reply)
 {
 	const struct body *in = body;
-	struct export_result made = { 0 };
+	struct spool spool = { 0 };
+	struct buf file = { .mem = &c->mem, .spool = &spool };
+	struct buf *text = in->output.p || !c->text ? &file : c->text;
+	struct export_counts made;
 	int64_t memories = 0;
-	enum err e = export_all(c, s->beads, (enum export_format)in->format, &made);
+	enum err e = export_all(c, s->beads, (enum export_format)in->format, text, &made);
 
 	if (!e && in->format == EXPORT_BD)
-		e = exchange_add_memories(c, &made.text, &memories);
+		e = exchange_add_memories(c, text, &memories);
 	if (!e && in->output.p)
-		e = exchange_write(c, in->output, made.text);
-	if (e)
+		e = exchange_write(c, in->output, text);
+	if (e) {
+		spool_release(&spool);
 		return e;
+	}
 	json_object(reply);
 	json_put_int(reply, "issues", made.issues);
 	json_put_int(reply, "tombstones", made.tombstones);
 	json_put_int(reply, "memories", memories);
 	json_put_str(reply, "file", in->output);
-	json_put_str(reply, "text", in->output.p ? STR_NONE : made.text);
+	json_put_str(reply, "text", in->output.p || c->text ? STR_NONE : buf_str(text));
 	json_end(reply);
+	spool_release(&spool);
 	return ERR_OK;
 }
 

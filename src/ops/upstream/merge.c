@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/text/json.h"
@@ -45,6 +46,7 @@ static enum err upstream_merge_run(struct call *c, struct stores *s, const void 
 	const struct body *in = body;
 	struct jsonl_sides sides;
 	struct str merged;
+	struct buf all;
 	enum err e;
 
 	(void)s;
@@ -53,7 +55,8 @@ static enum err upstream_merge_run(struct call *c, struct stores *s, const void 
 	    (e = merge_read(c, in->theirs, &sides.theirs)))
 		return e;
 	merged = jsonl_merge(&c->mem, &sides);
-	if ((e = output_write(c, in->out, merged)))
+	all = buf_of(merged);
+	if ((e = output_write(c, in->out, &all)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "path", in->out);

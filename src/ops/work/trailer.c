@@ -98,22 +98,25 @@ static enum err trailer_bead(struct call *c, const struct beads *b, struct str *
 }
 
 /* No commit brings a link into the Git directory; ".git" itself may be a link of the user. */
-static enum err trailer_check(struct call *c, const struct beads *b, struct str path)
+static unsigned trailer_rule(const struct beads *b, struct str path)
 {
-	if (b->repo.gitdir.n && path_within(b->repo.gitdir, path))
-		return output_check_owners(c, path);
-	return output_check(c, path);
+	return b->repo.gitdir.n && path_within(b->repo.gitdir, path) ? OUTPUT_OWNERS : OUTPUT_LINKS;
 }
 
 static enum err trailer_write(struct call *c, const struct beads *b, struct str path,
 			      struct str bead)
 {
 	struct str text, changed = { 0 };
-	enum err e = trailer_check(c, b, path);
+	AUTO_OUTPUT out;
+	struct buf all;
+	enum err e = output_open(c, path, trailer_rule(b, path), &out);
 
-	if (!e && !(e = file_read_regular(c, path, &text)) && text.p)
+	if (!e && !(e = output_read(c, &out, &text)) && text.p)
 		changed = trailer_add(&c->mem, text, bead);
-	return e || !changed.p ? e : file_replace(c, path, changed, 0600);
+	if (e || !changed.p)
+		return e;
+	all = buf_of(changed);
+	return output_put(c, &out, &all, 0600);
 }
 
 static enum err project_work_trailer_run(struct call *c, struct stores *s, const void *body,

@@ -360,7 +360,7 @@ static enum err work_begin(struct call *c, const struct body *in, struct json *r
 	w.now.tree = w.now.linked ? work_tree_path(&w, in) : w.b.repo.tree;
 	if (!in->no_branch)
 		w.now.branch = arena_fmt(&c->mem, "work/" STR_FMT, STR_ARG(w.now.bead));
-	if ((in->path.p && (e = output_check(c, w.now.tree))) ||
+	if ((in->path.p && (e = output_check(c, w.now.tree, OUTPUT_REFUSE_MISSING))) ||
 	    (e = current_put(c, w.b.home, &w.now)))
 		return e;
 	if ((e = work_do(&w, in))) {

@@ -41,7 +41,7 @@ static void view_project(struct view *v, const struct value *data)
 	view_say(v, agents, "Agents: {path} ({result})");
 	view_line(v, "No file of yours was changed.\n\nFor the agents that work here, add this "
 		     "to AGENTS.md:\n");
-	view_lines(v, value_str(data, "agents_md"));
+	view_lines(v, view_whole(value_find(data, "agents_md")));
 	view_line(v,
 		  "Next:\n  abacus install HOST --write  add the tools to a host, such as claude\n"
 		  "  bb agent guard install       make Git enforce reservations");

@@ -158,7 +158,7 @@ static enum err edit_write(struct call *c, const struct bead_page *before,
 	for (int i = 1; i < TRIES && e == ERR_CAS_MISMATCH; i++) {
 		if ((e = edit_reread(c, before, after, &hash)))
 			return e;
-		*reply = json_new(&c->mem);
+		json_restart(reply);
 		e = edit_update(c, before, after, hash, reply);
 	}
 	return e;

@@ -13,6 +13,7 @@
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/spawn.h"
+#include "base/system/spool.h"
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "ops/ops.h"
@@ -216,6 +217,13 @@ static void print_beside(struct call *c, const struct args *a)
 			STR_ARG(spawn_word(&c->mem, c->actor)));
 }
 
+static void print_warnings(struct call *c, const struct args *a)
+{
+	if (c->warning.p && !cli_logs(a))
+		out_say("warning: %s", c->warning.p);
+	print_beside(c, a);
+}
+
 /* An error about an argument that has no better next step names the command's help. */
 static void cli_name_help(struct call *c, const struct args *a)
 {
@@ -332,30 +340,46 @@ static bool wants_json(const struct args *a)
 	       (!a->command->view && !(a->command->flags & COMMAND_IDS) && !a->globals.silent);
 }
 
-enum { LARGE_REPLY = 1 << 20 }; /* bytes */
-
-static int print_json(struct call *c, const struct args *a, struct str reply, int status)
+/* The line of JSON that is printed for a reply: in an envelope, if the command has one. */
+static struct str cli_reply_line(struct call *c, const struct args *a, struct str reply)
 {
 	struct json j = json_new(&c->mem);
 
 	if (a->face->dialect == DIALECT_VYBE)
-		return out_json(&c->mem, vybe_envelope(c, reply), status);
+		return vybe_envelope(c, reply);
 	if (a->globals.json && cli_enveloped(a))
 		put_envelope(&j, a, reply, NULL);
-	else if (reply.n > LARGE_REPLY) /* avoid a second copy of a large reply */
-		status = out_json(&c->mem, reply, status);
 	else
 		buf_put(&j.out, reply);
 	buf_char(&j.out, '\n');
-	return out_json(&c->mem, buf_str(&j.out), status);
+	return buf_str(&j.out);
 }
 
-/* The text of a reply that is for other programs; absent: the reply is for people. */
-static struct str cli_plain_text(struct call *c, const struct args *a, struct str reply)
+/*
+ * Whether a large reply may be kept in a file while it is made, because it is printed as it is: it is
+ * JSON for a program, and nothing here reads it.
+ */
+static bool cli_spools(const struct call *c, const struct args *a)
 {
-	if (!(a->command->flags & COMMAND_TEXT))
-		return STR_NONE;
-	return value_str(value_read(&c->mem, reply), "text");
+	return wants_json(a) && !isatty(STDOUT_FILENO) && !c->request_id.p && !vybe_indents() &&
+	       !(a->command->flags & (COMMAND_CHECKS | COMMAND_CONFIRM)) &&
+	       !(a->command->op->flags & OP_WRITE);
+}
+
+/* Prints a reply whose beginning is in a file, with its envelope around it. */
+static int print_spooled(struct call *c, const struct args *a, struct json *reply)
+{
+	struct str place =
+		STR("\x01"); /* where the reply belongs; JSON has no control characters */
+	struct str around = cli_reply_line(c, a, place), head;
+	int status;
+
+	str_next(&around, *place.p, &head);
+	if ((status = out_json(&c->mem, head, 0)) || (status = out_large(&reply->out, 0)))
+		return status;
+	status = out_json(&c->mem, around, 0);
+	print_warnings(c, a);
+	return status;
 }
 
 static int print_reply(struct call *c, const struct args *a, struct str reply)
@@ -363,14 +387,13 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 	struct view v = screen_view(c);
 	int status = cli_verdict(c, a->command, reply);
 	bool ids = a->globals.silent || (a->command->flags & COMMAND_IDS);
-	struct str text;
 
 	if ((a->globals.json || a->command->op == &op_bead_version) && cli_translates(c, a))
 		reply = a->face->render(c, &a->request, reply);
-	if (!wants_json(a) && (text = cli_plain_text(c, a, reply)).p) {
-		status = out_json(&c->mem, text, status);
+	if (c->text && buf_filled(c->text)) {
+		status = out_large(c->text, status);
 	} else if (wants_json(a)) {
-		status = print_json(c, a, reply, status);
+		status = out_json(&c->mem, cli_reply_line(c, a, reply), status);
 	} else if (ids || !a->globals.quiet || !(a->command->op->flags & OP_WRITE)) {
 		v.asked = &a->request;
 		if (ids ? render_ids(c, &v, reply) : cli_render(c, &v, a->command, reply))
@@ -379,9 +402,7 @@ static int print_reply(struct call *c, const struct args *a, struct str reply)
 			view_line(&v, "Request id: " STR_FMT, STR_ARG(c->request_id));
 		status = out_view(&v, status);
 	}
-	if (c->warning.p && !cli_logs(a))
-		out_say("warning: %s", c->warning.p);
-	print_beside(c, a);
+	print_warnings(c, a);
 	return status;
 }
 
@@ -439,8 +460,8 @@ static int cli_confirm(struct call *c, struct args *a, struct str reply)
 	c->stored = STORED_NOTHING; /* the preview is a transaction too, but changed nothing */
 	call_fail(c, ERR_INVALID_INPUT,
 		  ask ? "nothing was deleted" : "nothing was deleted: --confirm is required");
-	call_step(c, "Run the command again with --confirm to delete. 'bb export > board.json' "
-		     "makes a copy first.");
+	call_step(c, "Run the command again with --confirm to delete. 'bb export' prints a copy "
+		     "of everything first.");
 	return print_error(c, a, reply);
 }
 
@@ -573,6 +594,8 @@ static enum err cli_request(struct call *c, const struct args *a, struct json *r
 static int cli_run(struct call *c, struct args *a)
 {
 	struct json reply = json_new(&c->mem);
+	struct spool spool = { 0 };
+	struct buf text = { .mem = &c->mem, .spool = &spool };
 	int agreed;
 
 	if (!a->command && a->face->index && a->globals.json && !a->globals.help &&
@@ -604,8 +627,14 @@ static int cli_run(struct call *c, struct args *a)
 		ask_less(c, a);
 	if ((a->command->flags & COMMAND_PREVIEWS) && (agreed = cli_agrees(c, a)) >= 0)
 		return agreed;
+	if (cli_spools(c, a))
+		reply.out.spool = &spool;
+	else if (a->command->flags & COMMAND_TEXT)
+		c->text = &text;
 	if (cli_request(c, a, &reply))
 		return print_error(c, a, STR_NONE);
+	if (reply.out.spool && spool.size && !(a->globals.json && cli_translates(c, a)))
+		return print_spooled(c, a, &reply);
 	if (only_looked(c, a->command, json_text(&reply)))
 		return cli_confirm(c, a, json_text(&reply));
 	return print_reply(c, a, json_text(&reply));

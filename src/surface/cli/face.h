@@ -23,7 +23,7 @@ enum command_flags {
 	COMMAND_VERDICT = 1 << 7,  /* 1 means "denied"; 3 that the check itself failed */
 	COMMAND_PREVIEWS = 1 << 4, /* show a preview and ask, unless confirmed or forced */
 	COMMAND_COMPAT = 1 << 9,   /* for users of upstream bd; only 'help --all' lists it */
-	COMMAND_TEXT = 1 << 11,    /* print the reply's "text" unchanged, if it has one */
+	COMMAND_TEXT = 1 << 11,    /* the operation may write a text, which is printed unchanged */
 	COMMAND_LOOSE = 1 << 10,   /* unknown options and arguments are ignored */
 	COMMAND_JOINS = 1 << 12,   /* further arguments continue the last positional text */
 };

@@ -7,19 +7,22 @@
 #include "base/buf.h"
 #include "base/system/file.h"
 #include "base/text/utf8.h"
+#include "surface/cli/screen.h"
 #include "surface/view/view.h"
 
-/*
- * Writes to standard output. If that fails, the exit status says so, because the caller did not get
- * the reply.
- */
-static int out_print(struct str text, int status)
+/* If a reply could not be written, the exit status says so, because the caller did not get it. */
+static int out_status(bool written, int status)
 {
-	if (file_write(STDOUT_FILENO, text))
+	if (written)
 		return status;
 	if (errno != EPIPE)
 		fprintf(stderr, "error: cannot write the answer: %s\n", strerror(errno));
 	return status ? status : 1;
+}
+
+static int out_print(struct str text, int status)
+{
+	return out_status(file_write(STDOUT_FILENO, text), status);
 }
 
 int out_view(struct view *v, int status)
@@ -27,9 +30,18 @@ int out_view(struct view *v, int status)
 	return out_print(view_text(v), status);
 }
 
+/* A text that is safe to print; on a terminal, no line is wider than that. */
+static struct str out_fit(struct arena *mem, struct str text, int fd)
+{
+	struct view v = { .out.mem = mem, .terminal = isatty(fd), .width = screen_columns(fd) };
+
+	buf_put(&v.out, utf8_safe(mem, text));
+	return view_text(&v);
+}
+
 int out_text(struct arena *mem, struct str text, int status)
 {
-	return out_print(utf8_safe(mem, text), status);
+	return out_print(out_fit(mem, text, STDOUT_FILENO), status);
 }
 
 static void put_escape(struct buf *b, uint32_t cp)
@@ -69,6 +81,13 @@ int out_json(struct arena *mem, struct str json, int status)
 			 status);
 }
 
+int out_large(struct buf *text, int status)
+{
+	if (isatty(STDOUT_FILENO))
+		return out_json(text->mem, buf_str(text), status);
+	return out_status(buf_write(text, STDOUT_FILENO), status);
+}
+
 void out_say(const char *fmt, ...)
 {
 	struct arena mem = { 0 };
@@ -76,10 +95,9 @@ void out_say(const char *fmt, ...)
 	struct str line;
 
 	va_start(ap, fmt);
-	line = utf8_safe(&mem, arena_vfmt(&mem, fmt, ap));
+	line = utf8_line(&mem, arena_vfmt(&mem, fmt, ap));
 	va_end(ap);
-	for (char *at = (char *)line.p; (at = strpbrk(at, "\n\t"));)
-		*at = ' ';
+	line = out_fit(&mem, line, STDERR_FILENO);
 	fprintf(stderr, STR_FMT "\n", STR_ARG(line));
 	arena_release(&mem);
 }

@@ -6,8 +6,11 @@
 #include "base/buf.h"
 #include "base/number.h"
 #include "base/system/signals.h"
+#include "base/system/spawn.h"
 #include "store/slots.h"
 #include "surface/cli/out.h"
+
+extern char **environ;
 
 struct body {
 	struct list needs, command;
@@ -72,6 +75,7 @@ int run_start(struct call *c, const struct request *r)
 	for (size_t i = 0; i < in->command.n; i++)
 		argv[i] = (char *)arena_cstr(&c->mem, word[i]);
 	signals_restore();
+	environ = spawn_environment(&c->mem); /* execvp() searches in its PATH */
 	execvp(argv[0], argv);
 	status = errno == ENOENT ? RUN_ABSENT : RUN_DENIED;
 	out_say("cannot run '%s': %s", argv[0], strerror(errno));

@@ -6,17 +6,18 @@
 
 #include "base/number.h"
 
-static size_t screen_columns(bool terminal)
+size_t screen_columns(int fd)
 {
 	enum { LEAST = 20, MOST = 1000, USUAL = 80 };
 	struct winsize size = { 0 };
 	int64_t given = 0;
 
-	if (number_int(str_of(getenv("COLUMNS")), &given) && given >= LEAST && given <= MOST)
+	if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size))
+		size.ws_col = 0;
+	if (number_int(str_of(getenv("COLUMNS")), &given) && given >= LEAST && given <= MOST &&
+	    (!size.ws_col || given < size.ws_col))
 		return (size_t)given;
-	if (!terminal || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return USUAL;
-	return size.ws_col;
+	return size.ws_col ? size.ws_col : USUAL;
 }
 
 struct view screen_view(struct call *c)
@@ -28,7 +29,7 @@ struct view screen_view(struct call *c)
 		.colour =
 			terminal && !getenv("NO_COLOR") && !str_is(str_of(getenv("TERM")), "dumb"),
 		.terminal = terminal,
-		.width = screen_columns(terminal),
+		.width = screen_columns(STDOUT_FILENO),
 		.now_ms = c->now_ms,
 		.total = c->total,
 	};

@@ -5,8 +5,13 @@
 #include "surface/view/view.h"
 
 /*
- * A view for standard output. Its width is that of COLUMNS, else of the terminal, else 80. It has
- * colours on a terminal, unless NO_COLOR is set or the terminal has none.
+ * The width of an output: that of COLUMNS, but not more than the terminal has; else that of the
+ * terminal, else 80.
+ */
+size_t screen_columns(int fd);
+
+/*
+ * A view for standard output. It has colours on a terminal, unless NO_COLOR is set or the terminal has none.
  */
 struct view screen_view(struct call *c);
 

@@ -15,8 +15,10 @@ enum err settings_now(struct call *c)
 	c->now_ms = moment_now();
 	c->still = text.n;
 	if (!text.n || ((moment_parse(text, &c->now_ms) || number_int(text, &c->now_ms)) &&
-			c->now_ms >= 0 && c->now_ms <= MOMENT_LAST))
+			c->now_ms >= 0 && c->now_ms <= MOMENT_LAST)) {
+		c->now_ms = c->now_ms > 0 ? c->now_ms : 1; /* 0 means "no time" in the stores */
 		return ERR_OK;
+	}
 	return call_fail(c, ERR_INVALID_INPUT,
 			 "ABACUS_NOW is '%s', which is neither RFC 3339 nor milliseconds", now);
 }

@@ -154,8 +154,8 @@ static enum err top_render(struct call *c, const struct screen *s, struct view *
 	enum err e;
 
 	if ((e = c->code) || (e = request_check(c, &r)) || (e = request_run(c, &r, &reply))) {
-		view_line(v, "error: %s", c->message.p);
-		view_line(v, "%s", call_next_step(c).p);
+		view_line(v, "error: " STR_FMT, STR_ARG(utf8_line(&c->mem, c->message)));
+		view_line(v, STR_FMT, STR_ARG(utf8_line(&c->mem, call_next_step(c))));
 		return e;
 	}
 	if (!(data = view_parse(v, json_text(&reply)))) {
@@ -456,8 +456,8 @@ static void top_look(const struct call *start, struct screen *s)
 	v = screen_view(&c);
 	v.width = s->columns;
 	top_render(&c, s, &v);
-	top_choose(s, &v);
 	text = view_text(&v);
+	top_choose(s, &v);
 	s->lines = str_count(text, '\n');
 	top_scroll(s);
 	top_show(&c, s, text);

@@ -6,7 +6,7 @@
 
 void compat_view_text(struct view *v, const struct value *data)
 {
-	view_lines(v, value_str(data, "text"));
+	view_lines(v, view_whole(value_find(data, "text")));
 }
 
 void compat_view_message(struct view *v, const struct value *data)

@@ -152,7 +152,7 @@ static void mail_whole(struct view *v, const struct value *data, const char *new
 		view_line(v, "%s", newest);
 	mail_head(v, data);
 	view_quote(v, STR(""));
-	view_quote(v, value_str(data, "body"));
+	view_quote(v, view_whole(value_find(data, "body")));
 }
 
 void bb_view_read(struct view *v, const struct value *data)

@@ -17,10 +17,9 @@ void bb_view_init(struct view *v, const struct value *data)
 		view_line(v, "Initialized blackboard at " STR_FMT "/.bb/", STR_ARG(dir));
 }
 
-/* A text without its last line break, for which view_parse() has put another byte. */
 static struct str without_newline(struct str text)
 {
-	return str_ends(text, STR("\177")) ? str_head(text, text.n - 1) : text;
+	return str_ends(text, STR("\n")) ? str_head(text, text.n - 1) : text;
 }
 
 void bb_view_install(struct view *v, const struct value *data)
@@ -31,7 +30,7 @@ void bb_view_install(struct view *v, const struct value *data)
 	for (size_t i = 0; i < data->count; i++) {
 		const struct value *host = &data->item[i];
 		struct str note = value_str(host, "command");
-		struct str diff = value_str(host, "diff");
+		struct str diff = view_whole(value_find(host, "diff"));
 		bool shown = value_str(host, "snippet").p || !value_str(host, "path").p;
 
 		if (i)
@@ -44,7 +43,7 @@ void bb_view_install(struct view *v, const struct value *data)
 			view_line(v, "  or run: " STR_FMT, STR_ARG(note));
 		if (value_str(host, "snippet").p) {
 			buf_char(&v->out, '\n');
-			view_lines(v, without_newline(value_str(host, "snippet")));
+			view_lines(v, without_newline(view_whole(value_find(host, "snippet"))));
 		}
 		if (diff.n)
 			view_lines(v, without_newline(diff));
@@ -216,7 +215,7 @@ static void bb_view_message(struct view *v, const struct value *m, size_t indent
 	if (value_yes(m, "unread"))
 		view_paint(v, PAINT_YELLOW, STR(" new"));
 	buf_char(&v->out, '\n');
-	view_wrap(v, value_str(m, "content"), indent + 4);
+	view_wrap(v, view_whole(value_find(m, "content")), indent + 4);
 	list_refs(v, value_find(m, "refs"), indent + 4);
 }
 

@@ -19,8 +19,11 @@ static void exchange_put_findings(struct view *v, const struct value *list)
 		view_line(v, "  … and %zu more; --json lists all.", list->count - SHOWN);
 }
 
+/* Nothing is shown if there was nothing to print. */
 void bd_view_export(struct view *v, const struct value *data)
 {
+	if (!value_str(data, "file").p)
+		return;
 	view_line(v, "Exported %" PRId64 " bead%s to " STR_FMT ".", value_count(data, "issues"),
 		  value_count(data, "issues") == 1 ? "" : "s", STR_ARG(value_str(data, "file")));
 }

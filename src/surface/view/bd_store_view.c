@@ -18,7 +18,7 @@ void bd_view_init(struct view *v, const struct value *data)
 	view_say(v, data, "Beads are stored in {store}");
 	view_say(v, data, "Ids begin with '{prefix}-'. No file of yours was changed.\n");
 	view_line(v, "For the agents that work here, add this to AGENTS.md:\n");
-	view_lines(v, value_str(data, "agents_md"));
+	view_lines(v, view_whole(value_find(data, "agents_md")));
 	view_line(v, str_is(value_str(data, "result"), "joined") ?
 			     "Try: bd ready" :
 			     "Try: bd create \"my first bead\"");

@@ -76,7 +76,7 @@ static void bead_put_change(struct view *v, const char *word, const struct value
 
 static void bd_view_updated_one(struct view *v, const struct value *bead)
 {
-	bead_put_change(v, "Updated", bead);
+	bead_put_change(v, value_yes(bead, "unchanged") ? "Nothing to change in" : "Updated", bead);
 }
 
 void bd_view_updated(struct view *v, const struct value *data)
@@ -190,14 +190,14 @@ void bd_view_deleted(struct view *v, const struct value *data)
 
 /* --- the page of a bead --- */
 
-static void bead_put_section(struct view *v, const char *title, struct str text)
+static void bead_put_section(struct view *v, const char *title, const struct value *text)
 {
-	if (!text.n)
+	if (!value_text(text).n)
 		return;
 	buf_char(&v->out, '\n');
 	view_paint(v, PAINT_BOLD, str_of(title));
 	buf_char(&v->out, '\n');
-	view_wrap(v, text, 2);
+	view_wrap(v, view_whole(text), 2);
 }
 
 static void bead_put_fact(struct view *v, const char *name, struct str text)
@@ -251,7 +251,7 @@ static void bead_put_notes(struct view *v, const struct value *comments)
 		buf_char(&v->out, ' ');
 		view_paint(v, PAINT_DIM, view_age(v, value_str(note, "created_at")));
 		buf_char(&v->out, '\n');
-		view_wrap(v, value_str(note, "text"), 2);
+		view_wrap(v, view_whole(value_find(note, "text")), 2);
 	}
 }
 
@@ -281,7 +281,7 @@ static void bead_put_options(struct view *v, const struct value *bead)
 					 arena_fmt(v->out.mem, "%c%s", o->option[0] - 'a' + 'A',
 						   o->option + 1)
 						 .p,
-					 one->text);
+					 one);
 	}
 }
 
@@ -354,10 +354,10 @@ static void bead_put_page(struct view *v, const struct value *bead)
 	if (view_wants(v, ROLE_LONG))
 		bead_put_fact(v, "hash", value_str(bead, "content_hash"));
 	bead_put_remaps(v, bead);
-	bead_put_section(v, "Description", value_str(bead, "description"));
+	bead_put_section(v, "Description", value_find(bead, "description"));
 	bead_put_options(v, bead);
 	bead_put_commits(v, value_find(bead, "commits"));
-	bead_put_section(v, "Working notes", value_str(bead, "notes_text"));
+	bead_put_section(v, "Working notes", value_find(bead, "notes_text"));
 	bead_put_links(v, "Depends on", value_find(bead, "dependencies"), false);
 	bead_put_links(v, "Needed by", value_find(bead, "dependents"), true);
 	if (comments && comments->count) {

@@ -171,14 +171,18 @@ static void status_put_agents(struct view *v, const struct value *data)
 
 /* --- attention --- */
 
-/* A text that begins at column `indent` of the present line, wrapped. */
-static void status_wrap(struct view *v, struct str text, size_t indent)
+/*
+ * A text of others after the mark of an entry. Its further rows are indented more than the command
+ * below it, so that none of them looks like a command.
+ */
+static void status_wrap(struct view *v, struct str text)
 {
+	enum { HANG = INDENT + 6 };
 	struct view part = *v;
 
 	part.out = (struct buf){ .mem = v->out.mem };
-	view_wrap(&part, text, indent);
-	buf_put(&v->out, str_skip(buf_str(&part.out), indent));
+	view_hang(&part, text, INDENT + 2, HANG);
+	buf_put(&v->out, str_skip(buf_str(&part.out), INDENT + 2));
 }
 
 static void status_put_attention(struct view *v, const struct value *data)
@@ -199,7 +203,7 @@ static void status_put_attention(struct view *v, const struct value *data)
 		buf_pad(&v->out, ' ', INDENT);
 		view_paint(v, PAINT_RED, STR("!"));
 		buf_char(&v->out, ' ');
-		status_wrap(v, arena_join(v->out.mem, value_str(one, "text"), age), INDENT + 2);
+		status_wrap(v, arena_join(v->out.mem, value_str(one, "text"), age));
 		buf_pad(&v->out, ' ', INDENT + 2);
 		view_paint(v, PAINT_DIM, value_str(one, "command"));
 		buf_char(&v->out, '\n');

@@ -8,12 +8,6 @@
 #include "base/text/utf8.h"
 #include "op/op.h"
 
-/*
- * Stands for a line break in the text of a reply. Only view_wrap() and view_lines() break lines
- * there; elsewhere it is a blank, so that no text of others can begin a line that looks like ours.
- */
-enum { BREAK = 0x7f };
-
 static const char *const codes[] = {
 	[PAINT_NONE] = "\033[0m", [PAINT_BOLD] = "\033[1m",   [PAINT_DIM] = "\033[2m",
 	[PAINT_RED] = "\033[31m", [PAINT_GREEN] = "\033[32m", [PAINT_YELLOW] = "\033[33m",
@@ -95,19 +89,108 @@ void view_target(struct view *v, struct str id)
 	v->targets[v->target_count++] = (struct view_target){ v->out.n, id };
 }
 
-static void put_blanks(char *text, size_t n)
+/* --- rows of a terminal --- */
+
+/*
+ * The rows of a line that is too long for the terminal, except its first one, begin with these. No
+ * line of ours does.
+ */
+#define ROW_MARK "\xe2\x80\xa6 " /* … */
+enum { ROW_INDENT = 4, ROW_PREFIX = ROW_INDENT + 2, ROW_LEAST = 20 };
+
+/* The output of a view while its long lines are broken. */
+struct rows {
+	struct view *v;
+	struct buf out;
+	size_t mark, target; /* the first ones that are not in the rows yet */
+};
+
+static size_t rows_moved(const struct rows *r, size_t at, size_t from)
 {
-	for (char *end = text + n; (text = memchr(text, BREAK, (size_t)(end - text)));)
-		*text++ = ' ';
+	return r->out.n + (at > from ? at - from : 0);
+}
+
+/* Copies a part of the output, with the marks and targets up to its end. */
+static void rows_copy(struct rows *r, size_t from, size_t to)
+{
+	struct view *v = r->v;
+
+	for (; r->mark < v->marked && v->marks[r->mark].at <= to; r->mark++)
+		v->marks[r->mark].at = rows_moved(r, v->marks[r->mark].at, from);
+	for (; r->target < v->target_count && v->targets[r->target].at <= to; r->target++)
+		v->targets[r->target].at = rows_moved(r, v->targets[r->target].at, from);
+	buf_put(&r->out, str_part(buf_str(&v->out), from, to));
+}
+
+/* The length of a row: up to the last space that fits, or as much as fits, but not nothing. */
+static size_t rows_fitting(struct str line, size_t width)
+{
+	size_t n = utf8_head(line, width).n, blank = 0, space;
+	uint32_t cp;
+
+	if (n == line.n)
+		return n;
+	while (blank < n && line.p[blank] == ' ')
+		blank++;
+	for (space = n; space > blank && line.p[space] != ' '; space--)
+		;
+	if (space > blank)
+		return space;
+	return n ? n : utf8_decode(line, &cp) ? utf8_decode(line, &cp) : 1;
+}
+
+static void rows_put_line(struct rows *r, struct str all, size_t from, size_t end)
+{
+	size_t width = r->v->width, prefix = width < ROW_LEAST ? 2 : ROW_PREFIX,
+	       rest = width > prefix ? width - prefix : 1;
+
+	for (;;) {
+		struct str line = str_part(all, from, end);
+		size_t n = rows_fitting(line, width);
+
+		if (n == line.n)
+			break;
+		rows_copy(r, from, from + n);
+		for (from += n; from < end && all.p[from] == ' ';)
+			from++;
+		if (from == end)
+			return;
+		buf_char(&r->out, '\n');
+		buf_pad(&r->out, ' ', prefix - 2);
+		buf_put(&r->out, STR(ROW_MARK));
+		width = rest;
+	}
+	rows_copy(r, from, end);
+}
+
+/* Breaks the lines that are wider than the terminal. */
+static void view_break(struct view *v)
+{
+	struct rows r = { .v = v, .out.mem = v->out.mem };
+	struct str all = buf_str(&v->out);
+
+	for (size_t at = 0; at < all.n;) {
+		const char *newline = memchr(all.p + at, '\n', all.n - at);
+		size_t end = newline ? (size_t)(newline - all.p) : all.n;
+
+		rows_put_line(&r, all, at, end);
+		if (newline)
+			buf_char(&r.out, '\n');
+		at = end + 1;
+	}
+	rows_copy(&r, all.n, all.n);
+	v->out = r.out;
 }
 
 struct str view_text(struct view *v)
 {
 	struct buf b = { .mem = v->out.mem };
-	struct str all = buf_str(&v->out);
+	struct str all;
 	size_t from = 0;
 
-	put_blanks(v->out.p, v->out.n);
+	if (v->terminal && v->width)
+		view_break(v);
+	all = buf_str(&v->out);
 	if (!v->marked)
 		return utf8_safe(v->out.mem, all);
 	for (size_t i = 0; i < v->marked; i++) {
@@ -123,7 +206,7 @@ struct str view_text(struct view *v)
 
 /* --- the reply --- */
 
-/* Makes text safe to show, in one line: its line breaks become BREAK. */
+/* Makes text safe to show. Its lines end with a newline, and tabs are blanks. */
 static struct str view_tame(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
@@ -135,20 +218,37 @@ static struct str view_tame(struct arena *mem, struct str text)
 
 		if (ch == '\r' && i + 1 < text.n && text.p[i + 1] == '\n')
 			continue;
-		buf_char(&b, ch == BREAK ? '\0' : ch);
+		buf_char(&b, ch == '\t' ? ' ' : ch);
 	}
-	text = utf8_safe(mem, buf_str(&b));
-	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] == '\n' || text.p[i] == '\t')
-			((char *)text.p)[i] = text.p[i] == '\n' ? BREAK : ' ';
-	return text;
+	return utf8_safe(mem, buf_str(&b));
+}
+
+/* A text becomes one line. If that changes it, its only item is the whole text. */
+static void tame_text(struct arena *mem, struct value *v)
+{
+	struct str whole;
+
+	if (utf8_is_line(v->text))
+		return;
+	whole = view_tame(mem, v->text);
+	v->text = utf8_line(mem, whole);
+	if (v->text.p == whole.p)
+		return;
+	v->item = arena_new(mem, struct value);
+	*v->item = (struct value){ .type = VALUE_STRING, .text = whole };
+}
+
+struct str view_whole(const struct value *text)
+{
+	return text && text->type == VALUE_STRING && text->item ? text->item->text :
+								  value_text(text);
 }
 
 static void tame_all(struct arena *mem, struct value *v)
 {
-	v->key = view_tame(mem, v->key);
+	v->key = utf8_line(mem, view_tame(mem, v->key));
 	if (v->type == VALUE_STRING)
-		v->text = view_tame(mem, v->text);
+		tame_text(mem, v);
 	for (size_t i = 0; i < v->count; i++)
 		tame_all(mem, &v->item[i]);
 }
@@ -243,12 +343,18 @@ static size_t view_fitting(struct str line, size_t width)
 	return n ? n : line.n;
 }
 
-static void wrap_line(struct view *v, struct str line, size_t indent, struct str mark)
+static size_t wrap_width(const struct view *v, size_t used)
 {
-	size_t width = v->width > indent + mark.n + 20 ? v->width - indent - mark.n : 20;
+	enum { LEAST = 20 };
 
+	return v->width > used + LEAST ? v->width - used : LEAST;
+}
+
+/* The first row is behind `indent` spaces, the others are behind `hang`. */
+static void wrap_line(struct view *v, struct str line, size_t indent, size_t hang, struct str mark)
+{
 	do {
-		size_t n = view_fitting(line, width);
+		size_t n = view_fitting(line, wrap_width(v, indent + mark.n));
 
 		if (n)
 			buf_pad(&v->out, ' ', indent);
@@ -258,21 +364,26 @@ static void wrap_line(struct view *v, struct str line, size_t indent, struct str
 		line = str_skip(line, n);
 		while (line.n && line.p[0] == ' ')
 			line = str_skip(line, 1);
+		indent = hang;
 	} while (line.n);
 }
 
 static void view_wrap_marked(struct view *v, struct str text, size_t indent, struct str mark)
 {
-	struct str part, line;
+	struct str line;
 
-	while (str_next(&text, '\n', &part))
-		while (str_next(&part, BREAK, &line))
-			wrap_line(v, line, indent, mark);
+	while (str_next(&text, '\n', &line))
+		wrap_line(v, line, indent, indent, mark);
 }
 
 void view_wrap(struct view *v, struct str text, size_t indent)
 {
 	view_wrap_marked(v, text, indent, STR(""));
+}
+
+void view_hang(struct view *v, struct str text, size_t indent, size_t hang)
+{
+	wrap_line(v, text, indent, hang, STR(""));
 }
 
 void view_quote(struct view *v, struct str text)
@@ -284,7 +395,7 @@ void view_lines(struct view *v, struct str text)
 {
 	struct str line;
 
-	while (str_next(&text, BREAK, &line))
+	while (str_next(&text, '\n', &line))
 		view_line(v, STR_FMT, STR_ARG(line));
 }
 
@@ -340,8 +451,6 @@ void table_tail(struct table *t, enum paint paint, struct str text)
 
 void table_below(struct table *t, struct str text)
 {
-	text = arena_copy(t->view->out.mem, text);
-	put_blanks((char *)text.p, text.n);
 	t->below[t->rows - 1] = text;
 }
 
@@ -506,7 +615,7 @@ void table_print(struct table *t)
 		if (t->below[row].p && t->quotes)
 			view_quote(v, t->below[row]);
 		else if (t->below[row].p)
-			view_wrap(v, t->below[row], 2);
+			view_hang(v, t->below[row], 2, 6);
 	}
 }
 

@@ -14,13 +14,15 @@ struct request;
  * Most of that text was written by others, and may contain escape sequences for the terminal.
  * view_parse() gives a view only text that is safe to show, one line each, and view_text() makes
  * the whole output safe once more. Colours are marks beside the text, so no text can contain one.
+ * On a terminal, view_text() also breaks lines that are too long: a terminal would begin the next
+ * row at its first column, where the words of others look like a line of ours.
  */
 struct view {
 	struct buf out;
 	struct view_mark *marks;
 	size_t marked, room;
 	bool colour;
-	bool terminal; /* a line that is too long would be broken, in the middle of a drawing */
+	bool terminal; /* lines that are too long are broken, also in the middle of a drawing */
 	size_t width;  /* of the terminal, in columns */
 	int64_t now_ms;
 	int64_t total; /* number of results without the limit; 0: all are in the reply */
@@ -38,6 +40,12 @@ void view_target(struct view *v, struct str id);
 
 /* Parses the reply and makes its text safe; NULL: not valid JSON. */
 const struct value *view_parse(struct view *v, struct str reply);
+
+/*
+ * A text of the reply as it was written, with its newlines and runs of blanks, for view_wrap(),
+ * view_quote() and view_lines(). Everywhere else the text is one line, as value_str() has it.
+ */
+struct str view_whole(const struct value *text);
 
 /* The output with its colours, safe to print. */
 struct str view_text(struct view *v);
@@ -78,8 +86,14 @@ struct str view_age(struct view *v, struct str moment);
 /* The same without "ago", for columns: "5m", "now". */
 struct str view_short_age(struct view *v, struct str moment);
 
-/* Text in lines of at most `width` columns, each behind `indent` spaces. */
+/*
+ * Text in lines of at most `width` columns, each behind `indent` spaces. A text of others that is
+ * one line goes to view_hang(): here, its second row would look like a line of ours.
+ */
 void view_wrap(struct view *v, struct str text, size_t indent);
+
+/* A text of one line. Its first row is behind `indent` spaces, the others are behind `hang`. */
+void view_hang(struct view *v, struct str text, size_t indent, size_t hang);
 
 /* The same, with "> " before each line: text that other people or agents wrote. */
 void view_quote(struct view *v, struct str text);

@@ -24,7 +24,7 @@ void vybe_view_memory(struct view *v, const struct value *data)
 		  STR_ARG(view_age(v, value_str(data, "updated_at"))),
 		  expires.n ? ", expires " : "",
 		  STR_ARG(expires.n ? view_age(v, expires) : STR("")));
-	view_quote(v, value_str(data, "value"));
+	view_quote(v, view_whole(value_find(data, "value")));
 }
 
 static void memory_table(struct view *v, const struct value *memories)

@@ -253,3 +253,10 @@ def test_the_line_of_the_sync_says_that_it_fails(tmp_path):
     shutil.rmtree(remote)
     assert repo.bd("sync").code == 4
     assert repo.run("status", program="abacus").ok().out.endswith("SYNC  failing; the last success was just now\n")
+
+
+@pytest.mark.parametrize("line", ["{}", '{"message":5}', '{"message":""}', "[]", "x"])
+def test_a_lost_claim_without_a_message_is_left_out(repo, line):
+    (repo.home / "lost").mkdir(mode=0o700)
+    (repo.home / "lost" / "cc3a29b6c1a471d39e21690d2852c042.jsonl").write_text(line + "\n")
+    assert "lost" not in repo.run("status", program="abacus").ok().out

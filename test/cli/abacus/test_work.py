@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import environment, git
+from conftest import environment, git, git_tree
 
 AMBER, BIRCH = {"ABACUS_AGENT": "amber-otter"}, {"ABACUS_AGENT": "birch-finch"}
 
@@ -133,21 +133,15 @@ def test_a_folder_in_the_way_of_a_worktree_stops_only_that_attempt(repo):
 
 
 def test_a_failed_worktree_leaves_no_files(repo):
-    """The tree has a link and a folder of the same name, which Git would not create; a full disk fails in the same
-    way."""
-    def tree(*entries):
-        text = b"".join(mode + b" " + name + b"\0" + bytes.fromhex(oid) for mode, name, oid in entries)
-        return subprocess.run(["git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally"], cwd=repo.path, input=text,
-                              capture_output=True, check=True).stdout.decode().strip()
-
+    """A file of the commit is missing; a full disk fails in the same way."""
     blob = git(repo.path, "hash-object", "-w", "src/a.c").strip()
-    root = tree((b"120000", b"sub", blob), (b"40000", b"sub", tree((b"100644", b"file", blob))))
+    root = git_tree(repo.path, ("100644", "first", blob), ("100644", "second", "1" * 40))
     git(repo.path, "update-ref", "--no-deref", "HEAD", git(repo.path, "commit-tree", "-m", "x", root).strip())
     bead = create(repo, "Lexer")
     before = sorted(repo.path.parent.iterdir()), git(repo.path, "for-each-ref"), git(repo.path, "worktree", "list")
     for _ in range(2):
         done = work(repo, bead, "--worktree")
-        assert done.code == 1 and "could not create symlink" in done.json["error"]["message"]
+        assert done.code == 1 and "object not found" in done.json["error"]["message"]
         assert (sorted(repo.path.parent.iterdir()), git(repo.path, "for-each-ref"), git(repo.path, "worktree", "list")) == before
 
 

@@ -84,7 +84,7 @@ def test_clear_says_if_there_is_nothing_to_delete(project):
 
 def test_the_next_step_after_a_preview_mentions_no_stored_changes(old):
     assert old.fails("clear", "--artifacts")["details"]["next_step"] == (
-        "Run the command again with --confirm to delete. 'bb export > board.json' makes a copy first.")
+        "Run the command again with --confirm to delete. 'bb export' prints a copy of everything first.")
     assert counts(old) == (2, 4, 2)
 
 
