@@ -135,6 +135,13 @@ def git(path, *args):
         check=True, capture_output=True, env=environment(GIT_CONFIG_NOSYSTEM=1, GIT_TEMPLATE_DIR=template())).stdout.decode()
 
 
+def git_tree(path, *entries):
+    """A tree of any entries (mode, name, object), also those that Git would not write."""
+    text = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(oid) for mode, name, oid in entries)
+    return subprocess.run(["git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally"], cwd=path, input=text,
+                          capture_output=True, check=True, env=environment()).stdout.decode().strip()
+
+
 @pytest.fixture
 def plain_repo(tmp_path):
     """A Git repository without beads."""

@@ -90,7 +90,8 @@ addEventListener("keydown", (e) => {
     return palette();
   }
   if (e.ctrlKey || e.metaKey || e.altKey || $("dialog[open]") || e.defaultPrevented) return;
-  if (e.key === "Escape" && panel) return go({ task: "", agent: "" });
+  // The address knows a panel that is about to be opened, too.
+  if (e.key === "Escape" && (route().args.has("task") || route().args.has("agent"))) return go({ task: "", agent: "" });
   if (typing(e.target)) return;
   const act = {
     ...Object.fromEntries(names.map((view, i) => [i + 1, () => (location.hash = place(view))])),

@@ -388,7 +388,7 @@ def main():
     args = args.parse_args()
     build = args.build.resolve()
     os.environ.update(environment())
-    with tempfile.TemporaryDirectory(dir=build) as top:
+    with tempfile.TemporaryDirectory(dir="/tmp") as top:  # each folder of the path costs instructions
         top = args.dir or pathlib.Path(top)
         top.mkdir(exist_ok=True)
         if args.baseline:

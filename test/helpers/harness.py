@@ -131,10 +131,13 @@ def wait_until(true, what, seconds=10):
 
 
 def open_up(path):
-    """Lets every user enter this folder, as if it had been shared carelessly. Stops at a folder like /tmp."""
-    while path != path.parent and not path.stat().st_mode & stat.S_ISVTX:
-        path.chmod(0o777)
-        path = path.parent
+    """Lets every user write to this folder, as if it had been shared carelessly, and enter those above it, up to one
+    like /tmp."""
+    path.chmod(0o777)
+    for above in path.parents:
+        if above.stat().st_mode & stat.S_ISVTX or above == above.parent:
+            break
+        above.chmod(above.stat().st_mode | 0o055)
 
 
 def lock_is_free(path):

@@ -17,15 +17,14 @@ def trace(log, command, *options):
     return [STRACE, "-qq", "-o", log, "-e", "trace=%file", *options, str(BIN / command[0]), *command[1:]]
 
 
-def call_before(command, call, env, cwd):
-    """The last system call with a path before the first one that matches: its name, and how many there were of it."""
+def calls_before(command, call, env, cwd):
+    """For each system call with a path that matches: the name of the one before it, and how many there were of that."""
     with tempfile.NamedTemporaryFile("r") as log:
         subprocess.run(trace(log.name, command), env=env, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True,
                        timeout=60)
-        lines = log.read().splitlines()
-    at = next(n for n, line in enumerate(lines) if re.search(call, line))
-    names = [line.split("(")[0] for line in lines[:at] if not line.startswith("---")]
-    return names[-1], names.count(names[-1])
+        lines = [line for line in log.read().splitlines() if not line.startswith("---")]
+    names = [line.split("(")[0] for line in lines]
+    return [(names[at - 1], names[:at].count(names[at - 1])) for at, line in enumerate(lines) if re.search(call, line)]
 
 
 def wait_until_stopped(log, process):
@@ -35,13 +34,9 @@ def wait_until_stopped(log, process):
         time.sleep(0.01)
 
 
-def run_with_change(command, call, change, cwd, rehearsal=None, **env):
-    """Runs the command, stops it right before the first system call that matches `call`, and lets `change` change files.
-
-    The call is found in a rehearsal, in the folder of that name if the command cannot be repeated.
-    """
-    env = environment(**env)
-    name, count = call_before(command, call, env, rehearsal or cwd)
+def run_stopped(command, before, call, change, env, cwd):
+    """Stops the command after a call that calls_before() has named."""
+    name, count = before
     with tempfile.NamedTemporaryFile("r") as log:
         process = subprocess.Popen(trace(log.name, command, "-e", f"inject={name}:signal=SIGSTOP:when={count}"),
                                    env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -56,6 +51,28 @@ def run_with_change(command, call, change, cwd, rehearsal=None, **env):
     following = next(line for line in after if line and not line.startswith("---"))
     assert re.search(call, following), f"stopped before another call: {following}"
     return Result(subprocess.CompletedProcess(command, process.returncode, out, err))
+
+
+def run_with_change(command, call, change, cwd, rehearsal=None, **env):
+    """Runs the command, stops it right before the first system call that matches `call`, and lets `change` change files.
+
+    The call is found in a rehearsal, in the folder of that name if the command cannot be repeated.
+    """
+    env = environment(**env)
+    return run_stopped(command, calls_before(command, call, env, rehearsal or cwd)[0], call, change, env, cwd)
+
+
+def run_with_each_change(command, call, prepare, change, cwd, **env):
+    """Runs the command once for each system call that matches, and lets `change` change files right before that call.
+
+    `prepare` restores the files before each run.
+    """
+    env = environment(**env)
+    prepare()
+    moments = calls_before(command, call, env, cwd)
+    for moment in moments:
+        prepare()
+        yield run_stopped(command, moment, call, change, env, cwd)
 
 
 def exchange(one, other):

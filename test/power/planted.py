@@ -22,8 +22,8 @@ BUGS = {
         "(void)c, (void)dir, (void)fd;\n\treturn ERR_OK;",
         [POWER, "--states", "60", "bd-create"]),
     "a rename before its data is synced": (
-        "src/base/system/file.c", "file_write(fd, content) &&\n\t    (fault_point(), platform_sync(fd) == 0))",
-        "file_write(fd, content))",
+        "src/base/system/file_at.c", "buf_write(content, fd) &&\n\t    (fault_point(), platform_sync(fd) == 0))",
+        "buf_write(content, fd))",
         [POWER, "--states", "200", "bd-config"]),
     "a cache trusted too long": (
         "src/store/db/bead_cache.c", "if (!boot.n || !str_eq(boot, bead_cache_boot(c)))", "if (!boot.n)",

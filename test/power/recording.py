@@ -19,7 +19,7 @@ import subprocess
 CALLS = ("open openat creat read lseek write pwrite64 writev pwritev pwritev2 truncate ftruncate fallocate rename renameat "
          "renameat2 link linkat symlink symlinkat unlink unlinkat mkdir mkdirat rmdir fsync fdatasync sync syncfs msync "
          "sync_file_range mmap copy_file_range sendfile splice dup2 fchmod").split()
-UNKNOWN = {"pwritev", "pwritev2", "truncate", "sync", "syncfs", "copy_file_range", "sendfile", "splice", "renameat",
+UNKNOWN = {"pwritev", "pwritev2", "truncate", "sync", "syncfs", "copy_file_range", "sendfile", "splice",
            "symlink", "symlinkat", "open", "creat"}
 LINE = re.compile(r"^(\d+) +(?:<\.\.\. )?([a-z_0-9]+)(?:\((.*)| resumed>(.*))$")
 HEX = re.compile(r"\\x([0-9a-f]{2})")
@@ -280,6 +280,9 @@ class Recording:
 
     def on_rename(self, process, a, result, at):
         self.moved(*(self.absolute(x) for x in a))
+
+    def on_renameat(self, process, a, result, at):
+        self.moved(self.at(a[0], a[1]), self.at(a[2], a[3]))
 
     def on_renameat2(self, process, a, result, at):
         assert a[4] in ("0", "RENAME_NOREPLACE"), a

@@ -95,8 +95,10 @@ class Browser:
         return self.run("return document.querySelector(arguments[0]).innerText", selector)
 
     def wait_text(self, selector, part, seconds=10):
-        return self.until(lambda: part in (self.run(
-            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText ?? e.textContent).join('\\n')", selector) or ""), seconds)
+        """Waits for an element with this text; an empty text is in every element."""
+        return self.until(lambda: self.run(
+            "return [...document.querySelectorAll(arguments[0])].some(e => (e.innerText ?? e.textContent).includes(arguments[1]))",
+            selector, part), seconds)
 
     def on(self, selector, path, body):
         """Does something to an element; the page may replace the element meanwhile."""
