@@ -61,7 +61,9 @@ bool stuck_judge(struct call *c, const struct event_row *events, int64_t after_m
 enum err stuck_each(struct call *c, struct stuck **out);
 enum err stuck_among(struct call *c, struct beads *b, struct stuck **out);
 
-/* The same beside another reply: if they cannot be read, there is a warning, and the list is empty. */
+/*
+ * The same beside another reply: if they cannot be read, there is a warning, and the list is empty.
+ */
 struct stuck *stuck_shown(struct call *c);
 const struct stuck *stuck_find(const struct stuck *list, struct str agent);
 
@@ -71,7 +73,9 @@ enum err stuck_holder(struct call *c, struct str home, struct stuck *out, bool *
 /* For people: "has reported nothing for 12m", "has repeated a failing call 5 times: Bash make". */
 struct str stuck_text(struct call *c, const struct stuck *s);
 
-/* Sends each stuck agent that is registered a message, one for each claim and reason. Never fails. */
+/*
+ * Sends each stuck agent that is registered a message, one for each claim and reason. Never fails.
+ */
 void stuck_tell(struct call *c);
 
 /* After the actor has taken the claim of a stuck agent over: gives it the reservations made for the

@@ -85,7 +85,9 @@ enum err task_create(struct call *c, const struct task_new *ask, struct task *ou
 enum err task_begin(struct call *c, struct str id, struct task *out, bool *held);
 enum err task_renew(struct call *c, struct str id, struct task *out); /* NOT_CLAIMED */
 struct task_move;
-/* For a caller that commits the beads itself: what task_begin(), or task_move(), does to the bead. */
+/*
+ * For a caller that commits the beads itself: what task_begin(), or task_move(), does to the bead.
+ */
 enum err task_claim(struct call *c, struct beads *b, const struct task_move *move, bool begin,
 		    struct str *id);
 /* The claim of `from`, a session that is over, becomes the actor's; NOT_CLAIMED. */

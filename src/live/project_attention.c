@@ -107,7 +107,9 @@ static void attention_add_blocked(struct attention *a)
 	}
 }
 
-/* Messages that must be acknowledged and are not: first those that ask for input, then the others. */
+/*
+ * Messages that must be acknowledged and are not: first those that ask for input, then the others.
+ */
 static void attention_add_mail(struct attention *a, bool input)
 {
 	struct arena *mem = &a->p->c->mem;

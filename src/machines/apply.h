@@ -46,8 +46,8 @@ enum err apply_each(struct applying *k, const struct fact_filter *filter, apply_
 		    void *arg);
 
 /*
- * The time of an act; false: `member` of the fact is no time. Anybody who can push can write any time:
- * one that is more than 30 days ahead counts as now, so that none lasts.
+ * The time of an act; false: `member` of the fact is no time. Anybody who can push can write any
+ * time: one that is more than 30 days ahead counts as now, so that none lasts.
  */
 bool apply_time(const struct applying *k, const struct fact *f, const char *member, int64_t *out);
 int64_t apply_time_of(const struct applying *k, int64_t ms);

@@ -7,8 +7,10 @@
 #include "base/text/value.h"
 #include "machines/apply.h"
 
-/* Small, so that commands that wait for the lock get it soon. A mailbox costs a sync to disk, a message
- * the replacement of a small file. */
+/*
+ * Small, so that commands that wait for the lock get it soon. A mailbox costs a sync to disk, a
+ * message the replacement of a small file.
+ */
 enum { AGENTS_AT_ONCE = 25, MAIL_AT_ONCE = 200, BOXES_AT_ONCE = 20 };
 
 static enum err apply_note_subject(const struct fact_row *row, struct arena *scratch, void *arg)

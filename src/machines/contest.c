@@ -7,10 +7,10 @@
 #include "base/map.h"
 
 /*
- * The earliest of some contenders, enough of them to find the earliest one for any machine and agent.
- * If two agents of a machine are among them, a third one is not needed: one of the two contests
- * whatever it contests. The same holds for an agent on two machines. Thus at most two of them have
- * the machine of a contender, and two its agent, and one of any five contests it.
+ * The earliest of some contenders, enough of them to find the earliest one for any machine and
+ * agent. If two agents of a machine are among them, a third one is not needed: one of the two
+ * contests whatever it contests. The same holds for an agent on two machines. Thus at most two of
+ * them have the machine of a contender, and two its agent, and one of any five contests it.
  */
 enum { EARLIEST = 5 };
 

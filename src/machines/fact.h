@@ -81,9 +81,9 @@ struct str fact_digest(struct arena *mem, struct str line);
 
 /*
  * The kept fact that determines the current value of its subject; NULL: the list is empty. The last
- * fact of each machine counts, and the latest of these wins, unless another one names it in `over`. That
- * is needed because no stamp is later than the last possible one: a change to a value with that
- * stamp names the facts that it replaces.
+ * fact of each machine counts, and the latest of these wins, unless another one names it in `over`.
+ * That is needed because no stamp is later than the last possible one: a change to a value with
+ * that stamp names the facts that it replaces.
  */
 const struct fact *fact_last(struct arena *mem, const struct fact *list);
 

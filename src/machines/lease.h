@@ -62,8 +62,9 @@ struct lease_ask {
 /*
  * Adds the lease, or renews that of the agent's own reservation, which never ends earlier than
  * before: the agents' files still have the old end, and keep it if this process dies.
- * RESERVATION_CONFLICT: another agent has a lease that overlaps. RESERVATION_STALE_FOUND: that agent is stale, and `takeover` is not asked. The
- * details name the holder, its machine and the end.
+ * RESERVATION_CONFLICT: another agent has a lease that overlaps. RESERVATION_STALE_FOUND: that
+ * agent is stale, and `takeover` is not asked. The details name the holder, its machine and the
+ * end.
  */
 enum err leases_take(struct call *c, struct agent_files *f, struct leases *l,
 		     const struct lease_ask *ask, struct lease **out);

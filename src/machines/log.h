@@ -81,8 +81,8 @@ enum err log_take(struct call *c, struct machine_db *db, struct machine_self *se
 		  struct machine_row *row, log_read *read, void *arg, int64_t *taken);
 
 /*
- * Can 'abacus machines trust' cure this problem? It accepts another key, and a log that was set back;
- * a log that cannot be read stays so.
+ * Can 'abacus machines trust' cure this problem? It accepts another key, and a log that was set
+ * back; a log that cannot be read stays so.
  */
 bool log_problem_trustable(struct str problem);
 

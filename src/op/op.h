@@ -74,9 +74,10 @@ struct op {
 
 /*
  * A part of the shape of a reply, for output schemas: the names of members, separated by spaces. A
- * member is a string unless its type follows (:int, :bool, :object, :any); after that, [] is a list,
- * |null a member that may be null, and ? one that may be missing: "id unread:int scopes[] role|null".
- * If `of` lists the members of an object, the one name is that of such an object: "beads[]?".
+ * member is a string unless its type follows (:int, :bool, :object, :any); after that, [] is a
+ * list, |null a member that may be null, and ? one that may be missing: "id unread:int scopes[]
+ * role|null". If `of` lists the members of an object, the one name is that of such an object:
+ * "beads[]?".
  */
 struct prop {
 	const char *members; /* NULL: the end of an array */

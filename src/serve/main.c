@@ -256,8 +256,10 @@ static void serve_follow(const struct call *start, struct service *s)
 		streams_wake(s->streams);
 	/* After events were collected, the next round comes soon: more may be waiting. */
 	watch_wait(&w, count ? 1 : LOOK_MS, -1);
-	/* The pause lets changes in quick succession share a round. A signal ends it only if no events
-	 * were collected: the place after them is recorded by the next round. */
+	/*
+	 * The pause lets changes in quick succession share a round. A signal ends it only if no
+	 * events were collected: the place after them is recorded by the next round.
+	 */
 	if (count)
 		moment_sleep(PAUSE_MS);
 	else

@@ -51,8 +51,10 @@ struct workers {
 
 /* --- the process --- */
 
-/* False: errno says why. Under the mutex: a child must not inherit the descriptors that another thread has just opened and
- * not yet marked close-on-exec. */
+/*
+ * False: errno says why. Under the mutex: a child must not inherit the descriptors that another
+ * thread has just opened and not yet marked close-on-exec.
+ */
 static bool worker_spawn(const char *const *argv, pid_t *pid, int *fd)
 {
 	posix_spawn_file_actions_t files;

@@ -8,9 +8,10 @@
  * none, whenever the process dies.
  *
  * First, one line with all of the lines, and their checksum, is appended to `pending.jsonl`. Once
- * that line is durable, all of them count. Then each record gets its lines, and pending.jsonl is emptied. If the writer
- * dies in between, the next process that takes the lock completes the write before anything else. A
- * reader, which takes no lock, reads each record as if its pending lines were already there.
+ * that line is durable, all of them count. Then each record gets its lines, and pending.jsonl is
+ * emptied. If the writer dies in between, the next process that takes the lock completes the write
+ * before anything else. A reader, which takes no lock, reads each record as if its pending lines
+ * were already there.
  */
 enum { AGENT_TOGETHER_MOST = 48 << 20 }; /* bytes of that line; more is INVALID_INPUT */
 

@@ -184,7 +184,8 @@ static enum err place_repository_inspect(struct call *c, struct str dir, struct 
 /*
  * Is it another user's worktree around a bare repository of the user, in which `from` is? Everybody
  * can make one in a folder like /tmp, so it does not count. Only the owner of ".git" tells: in the
- * folder of another user, the user may have made a checkout, and the bare repository be a part of it.
+ * folder of another user, the user may have made a checkout, and the bare repository be a part of
+ * it.
  */
 static enum err is_around_own_bare(struct call *c, struct str from, const struct candidate *found,
 				   bool *yes)

@@ -329,7 +329,9 @@ enum err history_tombstone(struct call *c, struct repo *r, struct str ref, struc
 	if (e || (e = history_look(&p, p.commits.count - 1)))
 		return e;
 	line = p.at[p.commits.count - 1].tombstone;
-	/* a sync reads only the last of the commits that it fetches, so this line may be malformed */
+	/*
+	 * a sync reads only the last of the commits that it fetches, so this line may be malformed
+	 */
 	if (!line.p || !snapshot_take_text(read, FILE_TOMBSTONES, line, false, &why))
 		return history_no_commit(&p, ref);
 	json_raw(reply, line);

@@ -3,9 +3,10 @@
  *
  * Runs every command once in each round, from DIR, from fork to exit, and prints a JSON array of
  * {"fast_us","median_us","p95_us","max_us","cpu_us","rss_kb"}; a twentieth of the rounds was faster
- * than the first, and used less processor time than "cpu_us". Rounds interleave the commands, so that whatever else the machine does meets all of them
- * alike. The command "@fsync" appends one page to a file in DIR and syncs it, here. A word
- * "@line:FILE" is another line of FILE in each round, for commands that can be run once per item.
+ * than the first, and used less processor time than "cpu_us". Rounds interleave the commands, so
+ * that whatever else the machine does meets all of them alike. The command "@fsync" appends one
+ * page to a file in DIR and syncs it, here. A word "@line:FILE" is another line of FILE in each
+ * round, for commands that can be run once per item.
  */
 #include <fcntl.h>
 #include <spawn.h>

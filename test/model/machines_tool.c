@@ -2,14 +2,14 @@
  * Several machines that share, in one process, for a model in another language to compare itself
  * with. A line of standard input is a step of one machine, at the time that its clock shows:
  *
- *	{"dir":…,"now":ms,"op":"agent send","params":{…}}      an operation, as 'abacus pipe' has it
- *	{"dir":…,"now":ms,"hub":…,"from":["id",…]}             a round: reads those logs, publishes
- *	{"dir":…,"now":ms}                                     a round without a remote
- *	{"seed":n}                                             ids and keys are made from this number
+ * 	{"dir":…,"now":ms,"op":"agent send","params":{…}}      an operation, as 'abacus pipe' has it
+ * 	{"dir":…,"now":ms,"hub":…,"from":["id",…]}             a round: reads those logs, publishes
+ * 	{"dir":…,"now":ms}                                     a round without a remote
+ * 	{"seed":n}                                             ids and keys are made from this number
  *
- * "dies":n ends the step before the n-th time it reaches the disk. Each step is answered with a line:
- * {"data":…}, {"error":"CODE"} or {"died":true}. In the folder `hub`, a log is one file, so that the
- * rules are tested without Git. Nothing is synced to the disk: only processes die here.
+ * "dies":n ends the step before the n-th time it reaches the disk. Each step is answered with a
+ * line: {"data":…}, {"error":"CODE"} or {"died":true}. In the folder `hub`, a log is one file, so
+ * that the rules are tested without Git. Nothing is synced to the disk: only processes die here.
  */
 #include <signal.h>
 #include <stdio.h>

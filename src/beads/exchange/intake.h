@@ -60,7 +60,10 @@ struct intake {
 /* Reads one record; `text` is what `v` was parsed from. */
 void intake_read(struct intake *in, struct str text, const struct value *v);
 
-/* Keeps the text of a dependency that the store cannot have as an edge; the caller removes the edge. */
+/*
+ * Keeps the text of a dependency that the store cannot have as an edge; the caller removes the
+ * edge.
+ */
 void intake_keep_edge(struct intake *in, size_t edge);
 
 /* Completes the bead, after the last intake_keep_edge(). */

@@ -22,7 +22,9 @@ struct jsonl_merger {
 	bool sorted;      /* the issues of both sides are sorted by id */
 };
 
-/* The id of the issue; absent if the line is not an issue, or is larger than any that can be read. */
+/*
+ * The id of the issue; absent if the line is not an issue, or is larger than any that can be read.
+ */
 static struct str jsonl_id(struct jsonl_merger *m, struct str text)
 {
 	struct value_error error;

@@ -1,7 +1,7 @@
 /*
- * Rows of upstream's tables: the files of .beads/backup, and beads.db. A row of `issues` has every column of the
- * table: null and "" for nothing, 0 and 1 for booleans, JSON as text. Labels, dependencies and
- * comments have tables of their own, and are joined by `issue_id`.
+ * Rows of upstream's tables: the files of .beads/backup, and beads.db. A row of `issues` has every
+ * column of the table: null and "" for nothing, 0 and 1 for booleans, JSON as text. Labels,
+ * dependencies and comments have tables of their own, and are joined by `issue_id`.
  */
 #include "base/map.h"
 #include "base/moment.h"

@@ -102,7 +102,9 @@ static enum err around_edges(struct around *a, struct edge_row **out)
 	return e;
 }
 
-/* Leaves out the edges of other kinds; without a bead, the beads of those that are left are shown. */
+/*
+ * Leaves out the edges of other kinds; without a bead, the beads of those that are left are shown.
+ */
 static struct edge_row *around_keep(struct around *a, struct edge_row *edge, const struct body *in)
 {
 	struct edge_row *first = NULL, **tail = &first;

@@ -1,7 +1,10 @@
 #ifndef OPS_UPSTREAM_UPSTREAM_OPS_H
 #define OPS_UPSTREAM_UPSTREAM_OPS_H
 
-/* The operations that exist for users of upstream's bd: its hooks, its settings, and what its documentation teaches. */
+/*
+ * The operations that exist for users of upstream's bd: its hooks, its settings, and what its
+ * documentation teaches.
+ */
 
 #include "base/call.h"
 

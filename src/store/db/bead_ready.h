@@ -53,8 +53,8 @@ bool bead_row_ready(const struct bead_row *row, struct str actor, int64_t now);
 bool bead_row_assignable(const struct bead_row *row, struct str actor, int64_t now);
 
 /*
- * The moment, in ms, from which the bead can be assigned to the actor; 0: now; ASSIGNABLE_NEVER: not in
- * its present state.
+ * The moment, in ms, from which the bead can be assigned to the actor; 0: now; ASSIGNABLE_NEVER:
+ * not in its present state.
  */
 enum { ASSIGNABLE_NEVER = -1 };
 int64_t bead_row_assignable_from(const struct bead_row *row, struct str actor);

@@ -70,8 +70,8 @@ enum err fact_row_drop_all(struct call *c, struct machine_db *m, struct str mach
 enum err fact_row_unlist(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
 
 /*
- * After this machine has taken another id: the facts after `sent` are those of the new id. The others
- * are in the log of the old one, which another clone continues.
+ * After this machine has taken another id: the facts after `sent` are those of the new id. The
+ * others are in the log of the old one, which another clone continues.
  */
 enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, struct str to,
 			 int64_t sent);
@@ -89,7 +89,10 @@ struct fact_filter {
 enum err fact_row_each(struct call *c, struct machine_db *m, const struct fact_filter *filter,
 		       struct fact_row **out);
 
-/* For many facts: calls `visit` for each. The row and what is in `scratch` are freed after the call. */
+/*
+ * For many facts: calls `visit` for each. The row and what is in `scratch` are freed after the
+ * call.
+ */
 typedef enum err fact_row_visit(const struct fact_row *row, struct arena *scratch, void *arg);
 enum err fact_row_visit_each(struct call *c, struct machine_db *m, const struct fact_filter *filter,
 			     fact_row_visit *visit, void *arg);

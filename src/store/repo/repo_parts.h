@@ -76,7 +76,10 @@ size_t repo_beside_size(struct repo_beside *b, const git_tree_entry *entry);
 size_t repo_beside_sum(struct repo_beside *b, const git_tree *tree, struct str *name);
 size_t repo_size_add(size_t a, size_t b); /* at most SIZE_MAX */
 
-/* Opens the quarantine: objects are written there until repo_quarantine_admit() or repo_quarantine_drop(). */
+/*
+ * Opens the quarantine: objects are written there until repo_quarantine_admit() or
+ * repo_quarantine_drop().
+ */
 enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES]);
 
 /*

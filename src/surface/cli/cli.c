@@ -175,7 +175,9 @@ static void print_log(struct call *c)
 		out_say_json(&c->mem, c->meta);
 }
 
-/* Whether metadata goes to standard error as lines of a log: vybe's programs expect JSON there too. */
+/*
+ * Whether metadata goes to standard error as lines of a log: vybe's programs expect JSON there too.
+ */
 static bool cli_logs(const struct args *a)
 {
 	return a->face->dialect == DIALECT_VYBE && a->globals.json;
@@ -356,8 +358,8 @@ static struct str cli_reply_line(struct call *c, const struct args *a, struct st
 }
 
 /*
- * Whether a large reply may be kept in a file while it is made, because it is printed as it is: it is
- * JSON for a program, and nothing here reads it.
+ * Whether a large reply may be kept in a file while it is made, because it is printed as it is: it
+ * is JSON for a program, and nothing here reads it.
  */
 static bool cli_spools(const struct call *c, const struct args *a)
 {

@@ -11,7 +11,8 @@
 size_t screen_columns(int fd);
 
 /*
- * A view for standard output. It has colours on a terminal, unless NO_COLOR is set or the terminal has none.
+ * A view for standard output. It has colours on a terminal, unless NO_COLOR is set or the terminal
+ * has none.
  */
 struct view screen_view(struct call *c);
 

@@ -1,4 +1,6 @@
-/* The project on one screen. Each section has a title with a count, and is left out if it is empty. */
+/*
+ * The project on one screen. Each section has a title with a count, and is left out if it is empty.
+ */
 #include "surface/view/status_view.h"
 
 #include "base/moment.h"

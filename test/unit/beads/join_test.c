@@ -331,7 +331,9 @@ static void notes_are_united(void **state)
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n1") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n1") ","
 		  NOTE(5, "x", "b", "n2") "]}\n" },
-		/* of one id: both; the earlier has it, then the lesser author, then the lesser text */
+		/*
+		 * of one id: both; the earlier has it, then the lesser author, then the lesser text
+		 */
 		{ "bead {" FIRST ",'notes':[" NOTE(7, "x", "a", "n") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "b", "n") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "b", "n") ","
