@@ -2,7 +2,7 @@
 equal names, logs that are compacted. At the end all machines have the same state, and it is the one that a model
 computes from the published facts: nothing that was acknowledged is lost, and nothing is there twice.
 
-The rules run 300 histories in one process (test/model/machines_tool.c). A few more histories have real processes, Git
+The rules run 150 histories in one process (test/model/machines_tool.c). A few more histories have real processes, Git
 and a bare remote."""
 import collections
 import json
@@ -22,7 +22,7 @@ from machines import LOGS, Machine, log_of, machine
 from remotes import bare
 
 THOROUGH = os.environ.get("ABACUS_THOROUGH") == "1"
-HISTORIES = int(os.environ.get("ABACUS_HISTORIES", 1000 if THOROUGH else 300))
+HISTORIES = int(os.environ.get("ABACUS_HISTORIES", 1000 if THOROUGH else 150))
 CHUNK = 50
 FAILED_ONCE = (578, 839, 875, 902, 962)
 REAL = 40 if THOROUGH else 8

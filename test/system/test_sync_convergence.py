@@ -14,7 +14,7 @@ import pytest
 from conftest import BIN, environment, git
 from test_join_model import canonical, joined, mark, texts
 
-HISTORIES = int(os.environ.get("ABACUS_HISTORIES", 400 if os.environ.get("ABACUS_THOROUGH") == "1" else 60))
+HISTORIES = int(os.environ.get("ABACUS_HISTORIES", 400 if os.environ.get("ABACUS_THOROUGH") == "1" else 40))
 FIRST = int(os.environ.get("ABACUS_SEED", 1))
 CLONES = 4
 STEPS = 25

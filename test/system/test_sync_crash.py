@@ -383,13 +383,13 @@ def test_killed_at_every_step(folder, faulty, scene):
     steps = count(w, program, *w.acts[1:])
     assert steps > 10
     thens = [then_nothing, then_others]
-    for n in range(1, steps + 1, 1 if THOROUGH else 4 if scene is both else 6):
+    for n in range(1, steps + 1, 1 if THOROUGH else 9 if scene is both else 13):
         for then in [thens[n // 2 % 2]] if scene is not both else [thens[n // 2 % 2], then_rewound]:
             done = run_sync(w.a, *w.acts[1:], program=program, ABACUS_FAULT_AT=n)
             assert killed(done) and done.out == "", f"step {n} of {steps}: {done.out}"
             others = set()
             try:
-                recovers(w, known, then(w, others) or before, others, full=n % 6 == 1 or n > steps - 2 or not w.reply)
+                recovers(w, known, then(w, others) or before, others, full=not THOROUGH or n % 6 == 1 or not w.reply)
             except AssertionError as error:
                 raise AssertionError(f"step {n} of {steps}, {then.__name__}: {error}") from error
             w.put_back()
@@ -543,7 +543,7 @@ def wrapped(folder):
 def test_killed_at_every_call(folder, call):
     w = arrange(folder, both)
     known, before = w.known, w.before
-    for n in range(1, 100, 1 if THOROUGH else 3):
+    for n in range(1, 100, 1 if THOROUGH else 5):
         done = Result(subprocess.run(
             [STRACE, "-f", "-qq", "-o", os.devnull, "-e", f"inject={call}:signal=SIGKILL:when={n}", SYNC, "sync",
              str(w.a.path / ".git")], capture_output=True, timeout=60, env=environment(**w.a.env)))

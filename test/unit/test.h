@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -27,6 +28,15 @@
 #define GROUP(name) int name##_group(void);
 #include "unit/groups.def"
 #undef GROUP
+
+/* The number of random cases: all with ABACUS_THOROUGH, else a fifth. Sanitizers take a fifth. */
+static inline uint64_t trials(uint64_t all)
+{
+#ifdef SANITIZED
+	all /= 5;
+#endif
+	return getenv("ABACUS_THOROUGH") ? all : all / 5;
+}
 
 #define assert_str(got, want) assert_str_at((got), str_of(want), __FILE__, __LINE__)
 

@@ -228,8 +228,7 @@ def test_the_longest_lists_scroll_smoothly(crowd, window):
     for address, list_ in LISTS:
         window.run("location.hash = arguments[0]", address)
         window.until(lambda: window.run("const l = document.querySelector(arguments[0]); return l && l.scrollHeight > 3 * l.clientHeight", list_))
-        pairs = [(work_of(SCROLL, list_), work_of(PLAIN)) for _ in range(3)]
-        assert min(work / plain for work, plain in pairs) < 3, (address, pairs)
+        assert any(work_of(SCROLL, list_) < 3 * work_of(PLAIN) for _ in range(3)), address
 
 
 def test_the_board_and_the_thread_stay_small(crowd, window):

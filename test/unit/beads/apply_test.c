@@ -82,10 +82,8 @@ static void check_changes(struct call *c, uint64_t n)
 
 static void a_change_makes_of_the_cache_what_the_join_is(void **state)
 {
-	enum { TRIALS = 1000 };
-
 	(void)state;
-	for (uint64_t n = 0; n < TRIALS; n++) {
+	for (uint64_t n = 0; n < trials(2000); n++) {
 		struct call c = { .dir = STR("/") };
 
 		check_changes(&c, 3 * n);
@@ -95,10 +93,8 @@ static void a_change_makes_of_the_cache_what_the_join_is(void **state)
 
 static void circles_of_parents_are_counted_alike_in_a_change_and_in_a_new_cache(void **state)
 {
-	enum { TRIALS = 1000 };
-
 	(void)state;
-	for (uint64_t n = 0; n < TRIALS; n++) {
+	for (uint64_t n = 0; n < trials(2000); n++) {
 		struct call c = { .dir = STR("/") };
 		struct state *s = any_family(&c.mem, 3 * n);
 		struct cache told = cache_of(&c, s);

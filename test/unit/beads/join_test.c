@@ -868,14 +868,9 @@ static void check_laws(struct arena *mem, uint64_t n)
 
 static uint64_t triples(void)
 {
-#ifdef SANITIZED
-	enum { DEFAULT = 10000 };
-#else
-	enum { DEFAULT = 100000 };
-#endif
 	const char *wish = getenv("JOIN_TRIPLES");
 
-	return wish ? strtoull(wish, NULL, 10) : DEFAULT;
+	return wish ? strtoull(wish, NULL, 10) : trials(100000);
 }
 
 static void the_join_is_commutative_associative_and_idempotent(void **state)

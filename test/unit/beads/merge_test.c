@@ -81,10 +81,10 @@ static bool check_join(struct call *c, uint64_t n)
 
 static void it_is_the_join_of_states(void **arg)
 {
-	size_t checked = 0;
+	uint64_t checked = 0;
 
 	(void)arg;
-	for (uint64_t n = 0; checked < 5000; n++) {
+	for (uint64_t n = 0; checked < trials(25000); n++) {
 		struct call c = { 0 };
 
 		assert_true(n < 1000000);
