@@ -300,22 +300,35 @@ static size_t columns_of(uint32_t cp)
 	return 1;
 }
 
-/* The width of the characters up to `limit` columns; `stop` is where that ends. */
+/*
+ * The width of the characters up to `limit` columns; `stop` is where that ends. U+FE0F makes an
+ * emoji of a narrow character, and some terminals draw that two columns wide.
+ */
 static size_t utf8_measure(struct str s, size_t limit, size_t *stop)
 {
+	enum { EMOJI = 0xfe0f };
 	size_t columns = 0, at = 0, n;
-	uint32_t cp;
+	size_t last = 0; /* bytes of the character before this one, if that is narrow */
 
 	for (; at < s.n; at += n) {
 		struct str rest = str_skip(s, at);
 		size_t more = n = utf8_plain(str_head(rest, limit - columns));
+		uint32_t cp = 0;
 
 		if (!n)
 			more = (n = utf8_decode(rest, &cp)) ? columns_of(cp) : 1;
+		if (cp == EMOJI)
+			more = last > 0;
 		n = n ? n : 1;
-		if (more > limit - columns)
+		if (more > limit - columns) {
+			if (cp == EMOJI) {
+				at -= last;
+				columns--;
+			}
 			break;
+		}
 		columns += more;
+		last = cp == EMOJI || (cp && more != 1) ? 0 : cp ? n : 1;
 	}
 	*stop = at;
 	return columns;

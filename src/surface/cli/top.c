@@ -154,12 +154,13 @@ static enum err top_render(struct call *c, const struct screen *s, struct view *
 	enum err e;
 
 	if ((e = c->code) || (e = request_check(c, &r)) || (e = request_run(c, &r, &reply))) {
-		view_line(v, "error: " STR_FMT, STR_ARG(utf8_line(&c->mem, c->message)));
+		view_line(v, "This cannot be shown: " STR_FMT,
+			  STR_ARG(utf8_line(&c->mem, c->message)));
 		view_line(v, STR_FMT, STR_ARG(utf8_line(&c->mem, call_next_step(c))));
 		return e;
 	}
 	if (!(data = view_parse(v, json_text(&reply)))) {
-		view_line(v, "error: the stored data is damaged: the reply is not JSON");
+		view_line(v, "The stored data is damaged: the reply is not JSON.");
 		return ERR_DAMAGED;
 	}
 	if (s->opened[0])

@@ -1,6 +1,7 @@
 #include "surface/view/view.h"
 
 #include <inttypes.h>
+#include <strings.h>
 
 #include "agents/liveness.h"
 #include "base/map.h"
@@ -139,11 +140,40 @@ static size_t rows_fitting(struct str line, size_t width)
 	return n ? n : utf8_decode(line, &cp) ? utf8_decode(line, &cp) : 1;
 }
 
+/*
+ * Only errors and warnings begin like this, and they are not printed by a view. Where a row of a
+ * view does, that is text of others.
+ */
+static bool rows_imitates(struct str line)
+{
+	static const char *const words[] = { "error:", "warning:" };
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (line.n >= strlen(words[i]) && !strncasecmp(line.p, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+static bool view_imitates(struct str all)
+{
+	struct str line;
+
+	while (str_next(&all, '\n', &line))
+		if (rows_imitates(line))
+			return true;
+	return false;
+}
+
 static void rows_put_line(struct rows *r, struct str all, size_t from, size_t end)
 {
-	size_t width = r->v->width, prefix = width < ROW_LEAST ? 2 : ROW_PREFIX,
+	size_t width = r->v->terminal && r->v->width ? r->v->width : SIZE_MAX,
+	       prefix = width < ROW_LEAST ? 2 : ROW_PREFIX,
 	       rest = width > prefix ? width - prefix : 1;
 
+	if (rows_imitates(str_part(all, from, end))) {
+		buf_pad(&r->out, ' ', 2);
+		width = width > 2 ? width - 2 : 1;
+	}
 	for (;;) {
 		struct str line = str_part(all, from, end);
 		size_t n = rows_fitting(line, width);
@@ -163,7 +193,7 @@ static void rows_put_line(struct rows *r, struct str all, size_t from, size_t en
 	rows_copy(r, from, end);
 }
 
-/* Breaks the lines that are wider than the terminal. */
+/* Breaks the lines that are wider than the terminal, and indents those that imitate an error. */
 static void view_break(struct view *v)
 {
 	struct rows r = { .v = v, .out.mem = v->out.mem };
@@ -188,7 +218,7 @@ struct str view_text(struct view *v)
 	struct str all;
 	size_t from = 0;
 
-	if (v->terminal && v->width)
+	if ((v->terminal && v->width) || view_imitates(buf_str(&v->out)))
 		view_break(v);
 	all = buf_str(&v->out);
 	if (!v->marked)

@@ -15,7 +15,8 @@ struct request;
  * view_parse() gives a view only text that is safe to show, one line each, and view_text() makes
  * the whole output safe once more. Colours are marks beside the text, so no text can contain one.
  * On a terminal, view_text() also breaks lines that are too long: a terminal would begin the next
- * row at its first column, where the words of others look like a line of ours.
+ * row at its first column, where the words of others look like a line of ours. A line that begins
+ * like an error or a warning is indented.
  */
 struct view {
 	struct buf out;

@@ -5,6 +5,7 @@
 #define COUNT(row) (sizeof(row) / sizeof *(row))
 
 #define ELLIPSIS "\xe2\x80\xa6"
+#define EMOJI    "\xef\xb8\x8f"
 #define ACUTE    "\xcc\x81"     /* combining acute accent */
 #define JOINER   "\xe2\x80\x8d" /* zero width joiner */
 #define NIHON    "\xe6\x97\xa5\xe6\x9c\xac"
@@ -148,8 +149,11 @@ static void utf8_width_counts_columns(void **state)
 		{ STR(WOMAN), 2 },
 		{ STR(JOINER), 0 },
 		{ STR("a" JOINER "b"), 2 },
-		{ STR("\xe2\x80\x8b"), 0 }, /* zero width space */
-		{ STR("\xef\xb8\x8f"), 0 }, /* variation selector */
+		{ STR("\xe2\x80\x8b"), 0 },       /* zero width space */
+		{ STR(EMOJI), 0 },                /* variation selector */
+		{ STR("\xe2\x98\xba" EMOJI), 2 }, /* makes an emoji of a narrow character */
+		{ STR("1" EMOJI "\xe2\x83\xa3"), 2 },
+		{ STR(WOMAN EMOJI), 2 },
 		{ STR("\xef\xbb\xbf"), 0 }, /* byte order mark */
 		{ STR(SHALOM), 4 },
 		{ STR("\xd7\xa9\xd6\xb8\xd7\x9c"), 2 }, /* a vowel point is no column */
@@ -187,6 +191,9 @@ static void utf8_head_fills_at_most_its_columns(void **state)
 		/* what combines stays with its character */
 		{ "e" ACUTE "x", 1, "e" ACUTE },
 		{ "e" ACUTE "x", 2, "e" ACUTE "x" },
+		{ "a1" EMOJI, 2, "a" },
+		{ "a1" EMOJI, 3, "a1" EMOJI },
+		{ "\xe2\x98\xba" EMOJI "x", 1, "" },
 		{ WOMAN JOINER LAPTOP, 2, WOMAN JOINER },
 		{ WOMAN JOINER LAPTOP, 3, WOMAN JOINER },
 		{ SHALOM, 2, "\xd7\xa9\xd7\x9c" },
