@@ -346,7 +346,7 @@ def test_a_client_that_does_not_read_delays_no_other(repo, services):
     bead = repo.create("the bead of the message")
     service.post("/api/agent/send", {"from": AGENTS[0], "to": AGENTS[1], "bead": bead, "category": "INFO", "subject": "s",
                                      "body": "b"}).data
-    slow = [Stream(service, loopback=loopback, small=4096) for loopback in (False, True)]
+    slow = [Stream(service, loopback=loopback, small=4096).begun() for loopback in (False, True)]
     fast = Stream(service).begun()
     begun = time.monotonic()
     make_noise(service, 12 << 20)
