@@ -238,6 +238,8 @@ def test_no_row_begins_like_an_error_or_a_warning(world):
         shown += [world.run(*args.split(), program=program).ok().out, on_terminal(world, *args.split(), program=program)[0]]
     assert not [out for out in shown if re.search(r"(?im)^(error|warning):", COLOURS.sub("", out))]
     assert sum(bool(re.search(r"(?im)^  (error|warning):", COLOURS.sub("", out))) for out in shown) >= 8
+    assert world.run("show", "nope", program="bd").err.startswith("error: there is no bead 'nope'\n")
+    assert on_terminal(world, "show", "nope", program="bd")[0].startswith("error: there is no bead 'nope'")
 
 
 def test_a_blocker_or_a_subject_is_no_command_that_abacus_suggests(world):

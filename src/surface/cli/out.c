@@ -33,7 +33,9 @@ int out_view(struct view *v, int status)
 /* A text that is safe to print; on a terminal, no line is wider than that. */
 static struct str out_fit(struct arena *mem, struct str text, int fd)
 {
-	struct view v = { .out.mem = mem, .terminal = isatty(fd), .width = screen_columns(fd) };
+	struct view v = {
+		.out.mem = mem, .terminal = isatty(fd), .width = screen_columns(fd), .message = true
+	};
 
 	buf_put(&v.out, utf8_safe(mem, text));
 	return view_text(&v);

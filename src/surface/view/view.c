@@ -140,11 +140,8 @@ static size_t rows_fitting(struct str line, size_t width)
 	return n ? n : utf8_decode(line, &cp) ? utf8_decode(line, &cp) : 1;
 }
 
-/*
- * Only errors and warnings begin like this, and they are not printed by a view. Where a row of a
- * view does, that is text of others.
- */
-static bool rows_imitates(struct str line)
+/* No reply begins a line like an error. If a line of a reply does, it is text that others wrote. */
+static bool row_looks_like_error(struct str line)
 {
 	static const char *const words[] = { "error:", "warning:" };
 
@@ -154,12 +151,12 @@ static bool rows_imitates(struct str line)
 	return false;
 }
 
-static bool view_imitates(struct str all)
+static bool view_has_error_like_row(struct str all)
 {
 	struct str line;
 
 	while (str_next(&all, '\n', &line))
-		if (rows_imitates(line))
+		if (row_looks_like_error(line))
 			return true;
 	return false;
 }
@@ -170,7 +167,7 @@ static void rows_put_line(struct rows *r, struct str all, size_t from, size_t en
 	       prefix = width < ROW_LEAST ? 2 : ROW_PREFIX,
 	       rest = width > prefix ? width - prefix : 1;
 
-	if (rows_imitates(str_part(all, from, end))) {
+	if (!r->v->message && row_looks_like_error(str_part(all, from, end))) {
 		buf_pad(&r->out, ' ', 2);
 		width = width > 2 ? width - 2 : 1;
 	}
@@ -193,7 +190,7 @@ static void rows_put_line(struct rows *r, struct str all, size_t from, size_t en
 	rows_copy(r, from, end);
 }
 
-/* Breaks the lines that are wider than the terminal, and indents those that imitate an error. */
+/* Breaks the lines that are wider than the terminal, and indents those that look like an error. */
 static void view_break(struct view *v)
 {
 	struct rows r = { .v = v, .out.mem = v->out.mem };
@@ -218,7 +215,7 @@ struct str view_text(struct view *v)
 	struct str all;
 	size_t from = 0;
 
-	if ((v->terminal && v->width) || view_imitates(buf_str(&v->out)))
+	if ((v->terminal && v->width) || (!v->message && view_has_error_like_row(buf_str(&v->out))))
 		view_break(v);
 	all = buf_str(&v->out);
 	if (!v->marked)

@@ -15,8 +15,8 @@ struct request;
  * view_parse() gives a view only text that is safe to show, one line each, and view_text() makes
  * the whole output safe once more. Colours are marks beside the text, so no text can contain one.
  * On a terminal, view_text() also breaks lines that are too long: a terminal would begin the next
- * row at its first column, where the words of others look like a line of ours. A line that begins
- * like an error or a warning is indented.
+ * row at its first column, where the words of others look like a line of ours. In a reply, a line
+ * that begins like an error or a warning is indented.
  */
 struct view {
 	struct buf out;
@@ -25,6 +25,7 @@ struct view {
 	bool colour;
 	bool terminal; /* lines that are too long are broken, also in the middle of a drawing */
 	size_t width;  /* of the terminal, in columns */
+	bool message;  /* an error, a warning or another text of Abacus itself, not a reply */
 	int64_t now_ms;
 	int64_t total; /* number of results without the limit; 0: all are in the reply */
 	const struct request *asked; /* the request of the reply; or NULL */
