@@ -28,11 +28,11 @@ class World:
     def __init__(self, path):
         self.remote = bare(path / "beads.git")
         self.anna, self.ben = (clone(path / name, self.remote) for name in ("anna", "ben"))
-        self.first = self.anna.create("first")
-        self.second = self.anna.create("second")
+        self.first = self.anna.create("first", "--id", "bd-a001")  # tests append beads whose ids come later
+        self.second = self.anna.create("second", "--id", "bd-b002")
         self.anna.bd("dep", "add", self.second, self.first).ok()
         self.anna.bd("comment", self.first, "a note").ok()
-        self.anna.bd("delete", self.anna.create("gone"), "--yes").ok()
+        self.anna.bd("delete", self.anna.create("gone", "--id", "bd-c003"), "--yes").ok()
         sync(self.anna)
         sync(self.ben)
 
