@@ -2,6 +2,7 @@
 
 #include "agents/mailbox.h"
 #include "agents/protocol.h"
+#include "agents/receipts.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/moment.h"
@@ -464,6 +465,36 @@ static int64_t mail_later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+enum err mail_find_done(struct call *c, struct agent_files *f, struct str agent, enum mail_state to,
+			struct str *id)
+{
+	struct str mark = receipts_mark(c, agent);
+	struct mailbox box;
+	struct mail *m;
+	enum err e = mark.p ? mailbox_open(c, f, agent, &box) : ERR_OK;
+
+	*id = STR_NONE;
+	for (size_t i = 0; !e && mark.p && !id->p && i < box.unsure.count; i++) {
+		e = mailbox_find(c, f, &box, box.unsure.entry[i].key, &m);
+		if (!e && m && str_eq(to == MAIL_READ ? m->read_mark : m->ack_mark, mark))
+			*id = m->id;
+	}
+	return e;
+}
+
+/* The snapshots of a request with an id are written after its receipt. */
+static enum err mail_settle_step(struct call *c, struct agent_files *f, struct mailbox *box)
+{
+	struct delivery *d;
+
+	if (!c->request_id.p)
+		return mailbox_settle(c, f, box);
+	d = arena_new(&c->mem, struct delivery);
+	*d = (struct delivery){ .box = *box, .fresh = true };
+	f->unsettled = d;
+	return ERR_OK;
+}
+
 /* Moves the state forward. Accepting an unread message is two steps, and two lines of the record:
  * every line is one step further than the line before. */
 static enum err mail_advance(struct call *c, struct agent_files *f, struct str agent, struct str id,
@@ -494,9 +525,14 @@ static enum err mail_advance(struct call *c, struct agent_files *f, struct str a
 	if (to == MAIL_ACKED) {
 		now->state = MAIL_ACKED;
 		now->acked_ms = mail_later(c->now_ms, now->read_ms);
+		now->ack_mark = receipts_mark(c, agent);
+	} else {
+		now->read_mark = receipts_mark(c, agent);
 	}
-	e = mailbox_put(c, f, &box, two ? &first : now, two ? now : NULL);
-	return e ? e : registry_acted(c, f, a);
+	if ((e = mailbox_put(c, f, &box, two ? &first : now, two ? now : NULL)) ||
+	    (e = mail_settle_step(c, f, &box)))
+		return e;
+	return registry_acted(c, f, a);
 }
 
 enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,

@@ -24,8 +24,9 @@ struct mail {
 	int64_t created_ms, read_ms, acked_ms; /* 0: not yet */
 	struct str machine; /* the name of the machine that it was sent on; absent: this one */
 	struct str via;     /* the id of the machine whose log its last line came from; or absent */
-	bool again;         /* its line repeats the state before it, with other times */
-	bool listed;        /* mailbox_next() has returned it */
+	struct str read_mark, ack_mark; /* receipts_mark() of the requests that read and acked it */
+	bool again;                     /* its line repeats the state before it, with other times */
+	bool listed;                    /* mailbox_next() has returned it */
 	struct mail *next;
 };
 
@@ -45,9 +46,9 @@ struct mail_draft {
 enum err mail_check_names(struct call *c, struct agent_files *f, const struct mail_draft *d);
 
 /*
- * `out` has one message for each recipient; a repeated request sends none twice. A message without
- * an entry in its mailbox's snapshot may lack the receipt of its request. So for a request with an
- * id the snapshots are written by mail_settle(), after the receipt.
+ * `out` has one message for each recipient; a repeated request sends none twice. A message whose
+ * last line is not in the snapshots may lack the receipt of its request. So for a request with an id
+ * mail_settle() writes the snapshots, after the receipt; the same is true of reading and acking.
  */
 enum err mail_send(struct call *c, struct agent_files *f, const struct mail_draft *draft,
 		   struct mail **out);
@@ -63,6 +64,13 @@ struct mail_filter {
  * filter or not; absent if the agent has none. */
 enum err mail_inbox(struct call *c, struct agent_files *f, struct str agent,
 		    const struct mail_filter *filter, struct mail **out, struct str *newest);
+
+/*
+ * The message that an earlier try of this request has read (MAIL_READ) or acked (MAIL_ACKED); an
+ * absent id: none.
+ */
+enum err mail_find_done(struct call *c, struct agent_files *f, struct str agent, enum mail_state to,
+			struct str *id);
 
 /* Only the recipient may: MESSAGE_NOT_FOUND, READ_FORBIDDEN, ACK_FORBIDDEN. */
 enum err mail_read(struct call *c, struct agent_files *f, struct str agent, struct str id,

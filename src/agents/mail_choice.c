@@ -92,8 +92,10 @@ static enum err mail_choose_newest(struct call *c, struct agent_files *f, struct
 	struct mail_filter unread = { .state = MAIL_UNREAD, .limit = 1 };
 	struct mail_totals totals = { 0 };
 	struct mail *m = NULL;
-	enum err e;
+	enum err e = mail_find_done(c, f, agent, to, id);
 
+	if (e || id->p)
+		return e;
 	if (to == MAIL_READ) {
 		e = mail_inbox(c, f, agent, &unread, &m, NULL);
 	} else {

@@ -13,6 +13,8 @@ static struct str mailbox_text_of(struct call *c, const struct mail *m)
 	json_object(&j);
 	mail_put(&j, m);
 	json_put_present(&j, "via", m->via);
+	json_put_present(&j, "read_request", m->read_mark);
+	json_put_present(&j, "ack_request", m->ack_mark);
 	if (m->again)
 		json_put_bool(&j, "again", true);
 	json_end(&j);
@@ -49,6 +51,8 @@ struct mail *mailbox_decode(struct arena *mem, struct str line)
 			    .requires_ack = value_yes(v, "requires_ack"),
 			    .machine = value_str(v, "machine"),
 			    .via = value_str(v, "via"),
+			    .read_mark = value_str(v, "read_request"),
+			    .ack_mark = value_str(v, "ack_request"),
 			    .again = value_find(v, "again") != NULL };
 	if (m->id.n && m->to.n && m->from.n && m->bead.n && m->body.p && category >= 0 &&
 	    state >= 0 && decode_moment(v, "created_at", &m->created_ms) &&
@@ -235,6 +239,7 @@ static void put_steps(struct call *c, struct buf *lines, const struct mail *m,
 
 	read.state = MAIL_READ;
 	read.acked_ms = 0;
+	read.ack_mark = STR_NONE;
 	if (m->state < MAIL_READ && now->state > MAIL_READ)
 		buf_put(lines, mailbox_text_of(c, &read));
 	buf_put(lines, mailbox_text_of(c, now));
@@ -332,17 +337,15 @@ enum err mailbox_settle(struct call *c, struct agent_files *f, struct mailbox *b
 	return agent_file_later(c, mailbox_catch_up(c, f, box));
 }
 
-enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
+enum err mailbox_put(struct call *c, struct agent_files *f, const struct mailbox *box,
 		     const struct mail *m, const struct mail *then)
 {
 	struct buf lines = { .mem = &c->mem };
-	enum err e;
 
 	buf_put(&lines, mailbox_text_of(c, m));
 	if (then)
 		buf_put(&lines, mailbox_text_of(c, then));
-	e = agent_file_append(c, f, mailbox_file(c, box->agent), buf_str(&lines));
-	return e ? e : mailbox_settle(c, f, box);
+	return agent_file_append(c, f, mailbox_file(c, box->agent), buf_str(&lines));
 }
 
 /* --- finding messages --- */
@@ -539,6 +542,7 @@ static void mailbox_put_lines(struct call *c, struct buf *out, struct mail *m)
 
 	sent.state = MAIL_UNREAD;
 	sent.read_ms = sent.acked_ms = 0;
+	sent.read_mark = sent.ack_mark = STR_NONE;
 	buf_put(out, mailbox_text_of(c, &sent));
 	if (m->state != MAIL_UNREAD)
 		buf_put(out, mailbox_text_of(c, m));

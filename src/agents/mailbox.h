@@ -45,14 +45,12 @@ enum err mailbox_confirm(struct call *c, struct agent_files *f, const struct mai
 			 struct mail **m);
 
 /* For a writer, in two steps: the line of a sent message, which may be stored together with other
- * lines; then, once it is stored, the snapshots. */
+ * lines, or the next one or two lines of a message (`then` may be NULL); then, once they are stored,
+ * the snapshots. */
 struct agent_append mailbox_line(struct call *c, const struct mailbox *box, const struct mail *m);
-enum err mailbox_settle(struct call *c, struct agent_files *f, struct mailbox *box);
-
-/* For a writer: appends one step of a message, or two (`then` may be NULL), and updates the
- * snapshots. */
-enum err mailbox_put(struct call *c, struct agent_files *f, struct mailbox *box,
+enum err mailbox_put(struct call *c, struct agent_files *f, const struct mailbox *box,
 		     const struct mail *m, const struct mail *then);
+enum err mailbox_settle(struct call *c, struct agent_files *f, struct mailbox *box);
 
 /* Calls `each` for every line of the record from the byte `from`, which moves to the end, in order:
  * a message after each step. `about`, if not absent, is a text that the line has to contain. The
