@@ -15,7 +15,8 @@ struct fitting {
 	struct misfit *first, **last;
 };
 
-static void add_misfit(struct fitting *f, enum snapshot_file file, struct str key, struct str why)
+static struct misfit *add_misfit(struct fitting *f, enum snapshot_file file, struct str key,
+				 struct str why)
 {
 	struct arena *mem = &f->s->c->mem;
 	struct misfit *one = arena_new(mem, struct misfit);
@@ -23,6 +24,7 @@ static void add_misfit(struct fitting *f, enum snapshot_file file, struct str ke
 	*one = (struct misfit){ .file = file, .key = key, .why = arena_copy(mem, why) };
 	*f->last = one;
 	f->last = &one->next;
+	return one;
 }
 
 static void sync_fit_check_lines(struct fitting *f)
@@ -79,7 +81,8 @@ static void sync_fit_check_files(struct fitting *f)
 			add_misfit(f, (enum snapshot_file)i, STR_NONE,
 				   arena_fmt(&f->s->c->mem,
 					     "it has %lld bytes, and at most %lld are read",
-					     (long long)size[i], (long long)f->s->file_most));
+					     (long long)size[i], (long long)f->s->file_most))
+				->size = size[i];
 }
 
 struct misfit *sync_misfits(struct sync *s, const struct merge *m)
@@ -146,7 +149,7 @@ enum err sync_refuse(struct sync *s, const struct snapshot *files, const struct 
 	return call_step(s->c,
 			 "Your own work is safe. If that size is expected, raise the limit: 'bd "
 			 "config set sync.max_file " STR_FMT "'.",
-			 STR_ARG(number_size(&s->c->mem, s->file_most + 1)));
+			 STR_ARG(number_size(&s->c->mem, misfit->size)));
 }
 
 enum err sync_fits(struct sync *s, const struct merge *m)

@@ -145,6 +145,7 @@ struct misfit {
 	enum snapshot_file file;
 	struct str key; /* absent: the whole file */
 	struct str why;
+	int64_t size; /* of a whole file that is too large; or 0 */
 	struct misfit *next;
 };
 struct misfit *sync_misfits(struct sync *s, const struct merge *m);

@@ -240,9 +240,19 @@ def test_a_file_is_never_published_that_others_would_not_read(world):
     before = at(world.remote)
     world.anna.bd("comment", world.bead, "-f", "-", stdin=b"x" * MB).ok()
     error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
-    assert error["details"]["file"] == "state.jsonl" and "sync.max_file" in error["hint"], error
+    assert error["details"]["file"] == "state.jsonl" and error["hint"].endswith("'bd config set sync.max_file 2m'."), error
     assert at(world.remote) == before
     world.anna.bd("config", "set", "sync.max_file", "2m").ok()
+    world.converges()
+
+
+def test_the_limit_that_a_refused_merge_names_is_large_enough(world):
+    for _ in range(3):
+        world.anna.bd("comment", world.bead, "-f", "-", stdin=b"x" * 900_000).ok()
+    world.anna.bd("config", "set", "sync.max_file", "1m").ok()
+    hint = is_sync_error(world.anna.run("sync", "--json"), "corrupt")["hint"]
+    assert hint.endswith("'bd config set sync.max_file 4m'."), hint
+    world.anna.bd("config", "set", "sync.max_file", "4m").ok()
     world.converges()
 
 

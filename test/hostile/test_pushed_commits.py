@@ -556,6 +556,25 @@ def test_files_beside_the_store_that_are_too_large_together_are_refused_and_repa
         is_repaired(world)
 
 
+def test_folders_of_an_absurd_size_are_refused_without_a_size_that_would_be_too_small(world):
+    """Each of them has the next one twice, so the sum is 2 to the power of their number."""
+    def tree_of(rows):
+        return subprocess.run(["git", "-C", world.remote, "mktree"], input=rows, capture_output=True, text=True, check=True).stdout.strip()
+
+    world.anna.create("acknowledged")
+    rows = git(world.remote, "ls-tree", REF)
+    tree = tree_of(rows)
+    for _ in range(96):
+        tree = tree_of("".join(f"040000 tree {tree}\t{name}\n" for name in "ab"))
+    root = tree_of(rows + f"040000 tree {tree}\tbomb\n")
+    bad = git(world.remote, "commit-tree", "-p", REF, "-m", "x", root).strip()
+    git(world.remote, "update-ref", REF, bad)
+    error = is_sync_error(world.anna.run("sync", "--json"), "corrupt")
+    assert f"the files of commit {bad} beside the store have {1 << 50} bytes together" in error["message"], error
+    assert error["hint"] == "Your own work is safe. Run 'bd repair --apply' to leave that commit out.", error
+    is_repaired(world)
+
+
 @pytest.mark.parametrize("transport", ["folder", "http"])
 def test_files_of_many_commits_that_are_too_large_together_are_refused_and_repair_leaves_them_out(world, transport):
     """Each commit has one large file, which replaces the one before it. A small older file stays."""

@@ -280,7 +280,7 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid, co
 
 	if (git_odb_read_header(&size, &type, r->odb, oid))
 		return fail_to_read(c, "read", str_of(name));
-	if ((int64_t)size > r->file_most) {
+	if (size > (size_t)r->file_most) {
 		call_fail(c, ERR_REMOTE_DAMAGED,
 			  "%s of commit %.10s has %zu bytes; at most %lld are read", name, commit.p,
 			  size, (long long)r->file_most);

@@ -27,7 +27,7 @@ bool repo_was_fetched(const struct repo *r, const git_oid *oid)
 
 size_t repo_size_add(size_t a, size_t b)
 {
-	return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+	return a < REPO_SIZE_MOST && b < REPO_SIZE_MOST - a ? a + b : REPO_SIZE_MOST;
 }
 
 static size_t repo_beside_file(const struct repo *r, const git_oid *oid)

@@ -166,7 +166,7 @@ static bool check_file(struct check *k, const git_tree_entry *entry, bool beside
 	if (type != GIT_OBJECT_BLOB)
 		return repo_check_blame(k, "%s is a %s", repo_check_naming(k, "blob", oid),
 					git_object_type2string(type));
-	if ((int64_t)size <= k->repo->file_most) {
+	if (size <= (size_t)k->repo->file_most) {
 		if (beside && repo_was_fetched(k->repo, oid)) {
 			k->fetched = repo_size_add(k->fetched, size);
 			k->fetched_name = arena_cstr(&k->mem, str_of(git_tree_entry_name(entry)));

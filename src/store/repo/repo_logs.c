@@ -253,7 +253,7 @@ enum err logs_read(struct call *c, struct repo *r, struct str commit, const char
 
 	*out = STR_NONE;
 	if (logs_find_entry(repo_git(r), commit, path, &oid) ||
-	    git_odb_read_header(&size, &type, r->odb, &oid) || (int64_t)size > most ||
+	    git_odb_read_header(&size, &type, r->odb, &oid) || size > (size_t)most ||
 	    git_odb_read(&object, r->odb, &oid))
 		return ERR_OK;
 	*out = arena_copy(&c->mem, (struct str){ git_odb_object_data(object), size });

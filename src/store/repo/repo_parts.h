@@ -19,6 +19,9 @@ static const size_t REPO_LARGE = (size_t)8 << 10, REPO_LARGE_MOST = (size_t)64 <
 
 static const size_t REPO_TREE_MOST = (size_t)16 << 20;
 
+/* Sums of sizes end here: a few folders, each of which has the next one twice, have any size. */
+static const size_t REPO_SIZE_MOST = (size_t)1 << 50;
+
 struct repo {
 	git_repository *git;
 	git_odb *odb;
@@ -74,7 +77,7 @@ size_t repo_beside_size(struct repo_beside *b, const git_tree_entry *entry);
 
 /* The size of all files beside the store in the tree of a commit; `name`: the largest entry. */
 size_t repo_beside_sum(struct repo_beside *b, const git_tree *tree, struct str *name);
-size_t repo_size_add(size_t a, size_t b); /* at most SIZE_MAX */
+size_t repo_size_add(size_t a, size_t b); /* at most REPO_SIZE_MOST */
 
 /*
  * Opens the quarantine: objects are written there until repo_quarantine_admit() or

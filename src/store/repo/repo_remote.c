@@ -186,6 +186,8 @@ enum err remote_refuse_room(struct call *c, struct remote *m, struct str ref, st
 static enum err repo_remote_too_large(struct call *c, struct remote *m, struct str ref,
 				      struct str commit, const struct repo_fault *fault)
 {
+	const size_t EXPECTED_MOST = (size_t)1 << 40; /* nobody keeps a terabyte beside beads */
+
 	m->broken = true;
 	m->unusable = str_eq(fault->commit, commit) ? commit : STR_NONE;
 	m->why = fault->why;
@@ -193,6 +195,9 @@ static enum err repo_remote_too_large(struct call *c, struct remote *m, struct s
 		  "the ref '" STR_FMT "' at '" STR_FMT "' (" STR_FMT ") cannot be used: " STR_FMT,
 		  STR_ARG(ref), STR_ARG(m->name), STR_ARG(m->url),
 		  STR_ARG(remote_shown(c, m, fault->why)));
+	if (fault->size > EXPECTED_MOST)
+		return call_step(c, "Your own work is safe. Run 'bd repair --apply' to leave that "
+				    "commit out.");
 	return call_step(c,
 			 "Your own work is safe. If that size is expected, run 'bd "
 			 "config set sync.max_file " STR_FMT
