@@ -132,11 +132,11 @@ static enum err read_pending(struct call *c, struct agent_files *f, int64_t larg
 	f->pending_count = 0;
 	if ((e = agent_file_size(c, f, file, &size)) || !size)
 		return e;
-	e = largest > AGENT_RECORD_MOST ? file_read_within(c, path, largest, 0, 0, &text) :
-					  agent_file_read(c, f, file, &text);
-	if (e)
-		return e;
-	text = finished_part(text);
+	if (size > largest) /* the error says so */
+		return agent_file_read(c, f, file, &text);
+	if (file_read_within(c, path, largest, 0, 0, &text))
+		return c->code = ERR_IO_READ_FAILED;
+	text = finished_part(text); /* agent_file_read() would drop a line with a hole */
 	line = str_head(text, text.n ? text.n - 1 : 0);
 	*torn = !text.n || agent_pending_is_mixed(&c->mem, line);
 	if (*torn || agent_pending_decode(c, line, &f->pending, &f->pending_count))

@@ -176,6 +176,13 @@ def test_an_unfinished_line_does_not_count(agents):  # noqa: F811
     assert (agents.home / "agent/pending.jsonl").stat().st_size == 0
 
 
+def test_a_pending_line_with_a_hole_between_earlier_lines_is_dropped(agents):  # noqa: F811
+    """A power failure can leave it so: its line was never durable, so no writer waits for a repair."""
+    (agents.home / "agent/pending.jsonl").write_bytes(b"x" * 511 + b"\n" + bytes(512) + b"}\n")
+    agents.agent("send", "--from", "blue-fox", "--to", "amber-otter", "--category", "INFO", *LETTER)
+    assert (agents.home / "agent/pending.jsonl").stat().st_size == 0
+
+
 def test_an_old_pending_line_that_reappears_changes_nothing(agents, faulty, tmp_path):  # noqa: F811
     """A power failure can undo that the file was emptied."""
     bb = str(pathlib.Path(faulty).parent / "bb")
