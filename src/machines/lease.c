@@ -135,6 +135,16 @@ struct str leases_encode(struct call *c, const struct leases *l)
 	return buf_str(&j.out);
 }
 
+bool leases_fit(struct call *c, struct str text)
+{
+	struct leases again;
+
+	if (text.n <= LEASES_BYTES && !leases_parse(c, text, &again))
+		return true;
+	call_forgive(c);
+	return false;
+}
+
 /* --- deciding --- */
 
 struct lease *leases_find(const struct leases *l, struct str id)

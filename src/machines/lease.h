@@ -50,6 +50,10 @@ struct leases {
 enum err leases_parse(struct call *c, struct str text, struct leases *out);
 struct str leases_encode(struct call *c, const struct leases *l);
 
+/* Will every machine read this file? Many leases with long scopes, or with unknown members, are too
+ * large. */
+bool leases_fit(struct call *c, struct str text);
+
 struct lease_ask {
 	struct lease lease; /* without `epoch`; `id` is new */
 	int64_t epoch;      /* of the agent's own reservation of this scope, or the highest here */

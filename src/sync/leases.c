@@ -33,6 +33,7 @@ struct lease_file {
 	struct leases now;
 	int64_t started_ms, timeout_ms;
 	int attempts;
+	bool pushed; /* a push may have succeeded */
 };
 
 /* --- the remote --- */
@@ -137,15 +138,33 @@ static enum err lease_read(struct lease_file *f)
 			 STR_ARG(remote_delete_command(f->c, &f->remote, STR(LEASES_REF))));
 }
 
+static enum err lease_no_room(struct lease_file *f, size_t bytes)
+{
+	call_fail(f->c, ERR_RESERVATION_CONFLICT,
+		  "the list of all exclusive reservations would have %zu bytes, which is more than "
+		  "other machines read",
+		  bytes);
+	return call_step(f->c,
+			 "Nothing was reserved. Release exclusive reservations that are no longer "
+			 "needed, or delete them all, if nobody works with them: " STR_FMT,
+			 STR_ARG(remote_delete_command(f->c, &f->remote, STR(LEASES_REF))));
+}
+
 static enum err lease_write(struct lease_file *f, bool *moved)
 {
 	struct logs_file file = { STR(LEASES_FILE), leases_encode(f->c, &f->now) };
 	struct str commit;
-	enum err e =
-		logs_write(f->c, f->logs, &file, 1, STR("abacus: exclusive reservations"), &commit);
+	enum err e;
 
 	*moved = false;
-	return e ? e : logs_push(f->c, &f->remote, STR(LEASES_REF), commit, f->there, moved);
+	if (!leases_fit(f->c, file.text))
+		return lease_no_room(f, file.text.n);
+	if ((e = logs_write(f->c, f->logs, &file, 1, STR("abacus: exclusive reservations"),
+			    &commit)))
+		return e;
+	e = logs_push(f->c, &f->remote, STR(LEASES_REF), commit, f->there, moved);
+	f->pushed = f->pushed || (e ? e != ERR_REMOTE_DAMAGED : *moved);
+	return e;
 }
 
 /* After a lost race. */
@@ -263,9 +282,12 @@ static enum err lease_failed(struct lease_take *t, enum err e)
 
 	if (!err_of_sync(e))
 		return e;
-	if (t->lease && e != ERR_REMOTE_DAMAGED)
+	if (t->f.pushed && e != ERR_REMOTE_DAMAGED)
 		return call_step(c, "The remote may or may not have the reservation. Run the same "
 				    "command again: it finds out.");
+	if (t->f.pushed)
+		return call_step(c, "The remote may or may not have the reservation. " STR_FMT,
+				 STR_ARG(call_next_step(c)));
 	return call_step(c, "Nothing was reserved. " STR_FMT, STR_ARG(call_next_step(c)));
 }
 

@@ -127,6 +127,21 @@ def test_epochs_grow_after_the_highest_one_that_counts(pair, way, last):
     assert leases(remote)["epoch"] == epochs[5]
 
 
+@pytest.mark.parametrize("room, left", [(20, 0), (400, 1)])
+def test_no_reservation_makes_the_list_larger_than_others_read(pair, room, left):
+    remote, a, b, bead = pair
+    text = lambda filler: json.dumps({"epoch": 4, "format": 1, "leases": [], "x": filler}, separators=(",", ":")) + "\n"
+    git(remote, "update-ref", LEASES, commit_of(remote, {"leases.json": text("y" * ((1 << 20) - room - len(text("")))).encode()}))
+    taken = [scope for scope in ("src/x", "src/y") if a.run(
+        "agent", "reserve", "--agent", "agent-a", "--scope", scope, "--bead", bead, "--exclusive", program="bb").code == 0]
+    assert taken == ["src/x", "src/y"][:left]
+    error = a.fails("agent", "reserve", "--agent", "agent-a", "--scope", "src/z", "--bead", bead, "--exclusive", program="bb")
+    assert error["code"] == "RESERVATION_CONFLICT" and error["hint"].startswith("Nothing was reserved. "), error
+    assert len(leases(remote)["leases"]) == left
+    run_command(a, command_of(error["hint"], "refs=")).ok()
+    assert reserve(b, bead)["durability"] == "remote"
+
+
 def test_the_command_in_the_error_removes_a_ref_that_leaves_no_room(pair):
     remote, a, b, bead = pair
     git(remote, "update-ref", f"{LEASES}/x", at(remote))
