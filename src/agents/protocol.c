@@ -2,6 +2,7 @@
 
 #include "agents/registry.h"
 #include "base/id.h"
+#include "base/map.h"
 #include "base/moment.h"
 #include "base/names.h"
 #include "base/text/json.h"
@@ -113,6 +114,38 @@ enum err protocol_find(struct call *c, struct agent_files *f, struct str mark,
 	while (!e && !*out && text.n && str_next(&text, '\n', &line))
 		if (str_has(line, end))
 			*out = value_read(&c->mem, line);
+	return e;
+}
+
+static void protocol_note_marks(struct str text, struct map *marks)
+{
+	struct str end = STR("\",\"version\""), line;
+
+	while (str_next(&text, '\n', &line)) {
+		const char *at = str_find(line, end);
+		struct str id = at ? str_head(line, (size_t)(at - line.p)) : STR_NONE;
+		const char *last = str_find_last(id, '_');
+		void **found =
+			last ? map_find(marks, str_skip(id, (size_t)(last - id.p) + 1)) : NULL;
+
+		if (found)
+			*found = marks;
+	}
+}
+
+enum err protocol_find_marks(struct call *c, struct agent_files *f, struct map *marks)
+{
+	int64_t from = 0;
+	struct str text;
+	enum err e;
+
+	do {
+		struct call part = call_part(c);
+
+		if (!(e = agent_file_read_part(&part, f, file, &from, &text)))
+			protocol_note_marks(text, marks);
+		e = call_part_end(c, &part, e);
+	} while (!e && text.n);
 	return e;
 }
 

@@ -48,6 +48,13 @@ enum err protocol_record(struct call *c, struct agent_files *f, const struct pro
 enum err protocol_find(struct call *c, struct agent_files *f, struct str mark,
 		       const struct value **out);
 
+/*
+ * Marks that events in the record have: sets the value of each such key of `marks`. The record is
+ * read once, in parts.
+ */
+struct map;
+enum err protocol_find_marks(struct call *c, struct agent_files *f, struct map *marks);
+
 struct protocol_filter {
 	int type;               /* enum event_type; -1: any */
 	struct str bead, agent; /* sender or recipient; absent: any */

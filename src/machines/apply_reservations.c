@@ -236,12 +236,14 @@ static struct str incursion_mark(struct applying *k, const struct holding *one)
 	return str_head(sha256_pieces(&k->c->mem, pieces, 3), 16);
 }
 
+/* The caller has looked for the mark in the record. */
 static enum err incursion_note(struct applying *k, const struct holding *one, struct str mark)
 {
 	const struct holding *by = one->by;
 	struct protocol_event event = {
 		.type = EVENT_INCURSION,
 		.mark = mark,
+		.first = true,
 		.bead = one->r.bead,
 		.from = one->r.agent,
 		.to = by->r.agent,
@@ -261,11 +263,11 @@ static struct str incursion_text(struct applying *k, const struct holding *one)
 	struct str where = by->r.machine.p ? by->r.machine : k->m->me.self.name;
 
 	return arena_fmt(&k->c->mem,
-			 STR_FMT " reserved " STR_FMT " earlier, on the machine '" STR_FMT
-				 "'; the reservation of " STR_FMT " by " STR_FMT
+			 STR_FMT " reserved '" STR_FMT "' earlier, on the machine '" STR_FMT
+				 "'; the reservation of '" STR_FMT "' by " STR_FMT
 				 " grants nothing until that one ends",
-			 STR_ARG(by->r.agent), STR_ARG(by->r.scope), STR_ARG(where),
-			 STR_ARG(one->r.scope), STR_ARG(one->r.agent));
+			 STR_ARG(by->r.agent), STR_ARG(utf8_shorten(&k->c->mem, by->r.scope, 100)),
+			 STR_ARG(where), STR_ARG(one->r.scope), STR_ARG(one->r.agent));
 }
 
 static enum err incursion_send(struct applying *k, const struct holding *one, struct str mark)
@@ -298,23 +300,70 @@ static enum err incursion_send(struct applying *k, const struct holding *one, st
 	return e == ERR_UNKNOWN_RECIPIENT ? call_forgive(c) : e;
 }
 
-/* The machine that made the later reservation tells its agent, once. */
-static enum err incursion_tell(struct applying *k, const struct holding *one)
-{
-	struct str mark, kind = STR("incursion");
-	bool told;
-	enum err e;
+/* A contested reservation of this machine whose agent was not told yet. */
+struct untold {
+	const struct holding *one;
+	struct str mark;
+};
 
-	if (!one->by || !str_eq(one->machine, k->m->me.self.id))
-		return ERR_OK;
-	mark = incursion_mark(k, one);
-	if ((e = value_row_find(k->c, &k->m->db, kind, one->r.id, mark, &told)) || told ||
-	    (e = incursion_note(k, one, mark)) || (e = incursion_send(k, one, mark)))
+static enum err incursion_tell(struct applying *k, const struct untold *in, bool noted)
+{
+	const struct holding *one = in->one;
+	enum err e = noted ? ERR_OK : incursion_note(k, one, in->mark);
+
+	if (e || (e = incursion_send(k, one, in->mark)))
 		return e;
 	lost_keep_scope(k->c, path_parent(k->m->home), one->r.agent, one->r.scope,
 			incursion_text(k, one));
 	k->m->acted = true;
-	return value_row_put(k->c, &k->m->db, kind, one->r.id, mark);
+	return value_row_put(k->c, &k->m->db, STR("incursion"), one->r.id, in->mark);
+}
+
+static enum err incursions_untold(struct applying *k, const struct holding_set *h,
+				  struct untold *out, size_t *count)
+{
+	enum err e = ERR_OK;
+
+	*count = 0;
+	for (size_t i = 0; !e && i < h->count; i++) {
+		struct untold in = { .one = h->order[i] };
+		bool told;
+
+		if (!in.one->by || !str_eq(in.one->machine, k->m->me.self.id))
+			continue;
+		in.mark = incursion_mark(k, in.one);
+		e = value_row_find(k->c, &k->m->db, STR("incursion"), in.one->r.id, in.mark, &told);
+		if (!e && !told)
+			out[(*count)++] = in;
+	}
+	return e;
+}
+
+/*
+ * The machine that made a later reservation tells its agent, once. An earlier try may have noted the
+ * event already. There may be thousands of such reservations, so each is told in memory of its own.
+ */
+static enum err incursions_tell(struct applying *k, const struct holding_set *h)
+{
+	struct untold *list = arena_array(&k->c->mem, h->count + 1, sizeof *list);
+	struct map noted = { .mem = &k->c->mem };
+	struct call *c = k->c;
+	size_t count;
+	enum err e = incursions_untold(k, h, list, &count);
+
+	for (size_t i = 0; !e && i < count; i++)
+		*map_put(&noted, list[i].mark) = NULL;
+	if (!e && count)
+		e = protocol_find_marks(c, &k->files, &noted);
+	for (size_t i = 0; !e && i < count; i++) {
+		struct call part = call_part(c);
+
+		k->c = &part;
+		e = incursion_tell(k, &list[i], *map_find(&noted, list[i].mark) != NULL);
+		k->c = c;
+		e = call_part_end(c, &part, e);
+	}
+	return e;
 }
 
 /* --- bringing the files in line --- */
@@ -406,10 +455,8 @@ enum err apply_reservations(struct applying *k)
 		return e;
 	holdings_sort(k, &h);
 	holdings_contest(k, &h);
-	if ((e = holdings_join(k, &h)))
+	if ((e = holdings_join(k, &h)) || (e = incursions_tell(k, &h)))
 		return e;
-	for (size_t i = 0; !e && i < h.count; i++)
-		e = incursion_tell(k, h.order[i]);
 	k->m->reserved = false;
-	return e;
+	return ERR_OK;
 }

@@ -8,9 +8,10 @@ void collect_add(struct collecting *k, enum fact_kind kind, int64_t act_ms, stru
 {
 	struct fact_draft *d = arena_new(&k->c->mem, struct fact_draft);
 
-	*d = (struct fact_draft){
-		.kind = kind, .act_ms = act_ms, .by = by, .data = json_text(data)
-	};
+	*d = (struct fact_draft){ .kind = kind,
+				  .act_ms = act_ms,
+				  .by = arena_copy(&k->c->mem, by),
+				  .data = json_text(data) };
 	*k->tail = d;
 	k->tail = &d->next;
 }

@@ -33,7 +33,8 @@ enum err collect_is_known(struct collecting *k, const char *kind, struct str key
 			  bool *out);
 
 /*
- * Calls `each` for every new line of a record. A record that has become shorter was repaired, and
+ * Calls `each` for every new line of a record. The line is freed after the call: a parsed line can
+ * take 25 times as much memory as its text. A record that has become shorter was repaired, and
  * is read again from the start: a fact that is added twice counts once.
  */
 typedef void collect_line(struct collecting *k, struct agent_files *f, const struct value *v,

@@ -17,26 +17,29 @@ enum err collect_lines(struct collecting *k, struct agent_files *f, struct str f
 		       collect_line *each, void *arg)
 {
 	struct call *c = k->c;
+	struct arena parsed = { 0 };
 	int64_t from, begin, size;
-	struct str text, line;
+	struct str text = { 0 }, line;
 	enum err e;
 
 	if ((e = collect_place(k, file, &from)) || (e = agent_file_size(c, f, file, &size)))
 		return e;
 	begin = from = size < from ? 0 : from;
-	while (!e && from < size) {
-		if ((e = agent_file_read_part(c, f, file, &from, &text)) || !text.n)
-			break;
-		while (agent_line_next(&text, &line)) {
-			const struct value *v = agent_line_parse(&c->mem, line);
+	do {
+		struct call part = call_part(c);
+
+		e = from < size ? agent_file_read_part(&part, f, file, &from, &text) : ERR_OK;
+		for (struct str rest = text; !e && agent_line_next(&rest, &line);) {
+			const struct value *v = agent_line_parse(&parsed, line);
 
 			if (v)
 				each(k, f, v, arg);
+			arena_reset(&parsed);
 		}
-	}
-	if (e || from == begin)
-		return e;
-	return collect_set_place(k, file, from);
+		e = call_part_end(c, &part, e);
+	} while (!e && text.n && from < size);
+	arena_release(&parsed);
+	return e || from == begin ? e : collect_set_place(k, file, from);
 }
 
 /* --- registrations --- */
@@ -68,21 +71,37 @@ struct collect_box {
 	struct str agent;
 	int64_t registered; /* when its owner was registered; 0: unknown */
 	struct str machine; /* where */
-	struct map last;    /* by message: its last state in the new lines */
-	struct map sent;    /* the messages that were sent in the new lines */
+	struct map last;    /* by message: struct collect_message */
+};
+
+/* What the new lines say about a message. */
+struct collect_message {
+	int state; /* the last one */
+	bool wants_ack;
+	bool sent; /* one of the lines is that of its sending */
+	int64_t created_ms;
 };
 
 static void collect_mail_state(struct collecting *k, struct agent_files *f, const struct value *v,
 			       void *arg)
 {
 	struct collect_box *box = arg;
+	struct str id = value_str(v, "message_id");
+	struct collect_message *m;
+	void **at;
 
-	(void)k, (void)f;
+	(void)f;
 	if (!collect_is_local(v))
 		return;
-	*map_put(&box->last, value_str(v, "message_id")) = (void *)v;
-	if (names_exact(&mail_states, value_str(v, "state")) == MAIL_UNREAD)
-		map_put(&box->sent, value_str(v, "message_id"));
+	if (!(at = map_find(&box->last, id))) {
+		at = map_put(&box->last, arena_copy(&k->c->mem, id));
+		*at = arena_new(&k->c->mem, struct collect_message);
+	}
+	m = *at;
+	m->state = names_exact(&mail_states, value_str(v, "state"));
+	m->wants_ack = value_yes(v, "requires_ack");
+	m->sent = m->sent || m->state == MAIL_UNREAD;
+	m->created_ms = value_moment(v, "created_at");
 }
 
 /*
@@ -92,13 +111,11 @@ static void collect_mail_state(struct collecting *k, struct agent_files *f, cons
 static bool collect_mail_is_old(struct collecting *k, const struct collect_box *box, struct str id)
 {
 	void **at = map_find(&box->last, id);
-	const struct value *v = at ? *at : NULL;
-	int state = names_exact(&mail_states, value_str(v, "state"));
-	bool wants_ack = value_yes(v, "requires_ack");
+	const struct collect_message *m = at ? *at : NULL;
 
-	return map_find(&box->sent, id) &&
-	       (state == MAIL_ACKED || (state == MAIL_READ && !wants_ack)) &&
-	       value_moment(v, "created_at") < k->since_ms;
+	return m && m->sent &&
+	       (m->state == MAIL_ACKED || (m->state == MAIL_READ && !m->wants_ack)) &&
+	       m->created_ms < k->since_ms;
 }
 
 static void collect_sent(struct collecting *k, const struct value *v, const struct collect_box *box)
@@ -162,7 +179,7 @@ static void collect_mail(struct collecting *k, struct agent_files *f, const stru
 static enum err collect_box(struct collecting *k, struct agent_files *f, struct str agent)
 {
 	struct str file = mailbox_file(k->c, agent);
-	struct collect_box box = { .agent = agent, .last.mem = &k->c->mem, .sent.mem = &k->c->mem };
+	struct collect_box box = { .agent = agent, .last.mem = &k->c->mem };
 	struct registered *a;
 	int64_t from, size;
 	enum err e;

@@ -6,9 +6,17 @@
 #include "base/text/value.h"
 #include "machines/collect.h"
 
+/* What a line says about a reservation. */
+struct collect_holding {
+	int state;
+	int64_t expires_ms;
+	struct str id, scope; /* only of `before` */
+};
+
 struct collect_book {
-	struct map last;            /* by reservation: its last line */
-	const struct value *before; /* the line before the present one */
+	struct map last;               /* by reservation: struct collect_holding of its last line */
+	struct collect_holding before; /* the line before the present one */
+	struct arena text;             /* of `before` */
 };
 
 static bool collect_ends(int state)
@@ -25,9 +33,18 @@ static void collect_last_line(struct collecting *k, struct agent_files *f, const
 			      void *arg)
 {
 	struct collect_book *book = arg;
+	struct str id = value_str(v, "reservation_id");
+	void **at = map_find(&book->last, id);
+	struct collect_holding *last;
 
-	(void)k, (void)f;
-	*map_put(&book->last, value_str(v, "reservation_id")) = (void *)v;
+	(void)f;
+	if (!at) {
+		at = map_put(&book->last, arena_copy(&k->c->mem, id));
+		*at = arena_new(&k->c->mem, struct collect_holding);
+	}
+	last = *at;
+	last->state = collect_state(v);
+	last->expires_ms = value_moment(v, "expires_at");
 }
 
 /* `takes` is the reservation that this one has taken over; or absent. */
@@ -63,36 +80,51 @@ static void collect_ended(struct collecting *k, const struct value *v, bool rele
 }
 
 /* A takeover writes the end of the old reservation right before the new one of the same scope. */
-static struct str collect_taken(const struct value *before, const struct value *v)
+static struct str collect_taken(const struct collect_holding *before, const struct value *v)
 {
-	struct str id = value_str(before, "reservation_id");
-
-	return before && collect_state(before) == RESERVATION_EXPIRED &&
-			       str_eq(value_str(before, "scope"), value_str(v, "scope")) &&
-			       !str_eq(id, value_str(v, "reservation_id")) ?
-		       id :
+	return before->id.p && before->state == RESERVATION_EXPIRED &&
+			       str_eq(before->scope, value_str(v, "scope")) &&
+			       !str_eq(before->id, value_str(v, "reservation_id")) ?
+		       before->id :
 		       STR_NONE;
+}
+
+/* Called after the line, whose memory is freed next. */
+static void collect_remember(struct collect_book *book, const struct value *v)
+{
+	arena_reset(&book->text);
+	book->before = (struct collect_holding){
+		.state = collect_state(v),
+		.id = arena_copy(&book->text, value_str(v, "reservation_id")),
+		.scope = arena_copy(&book->text, value_str(v, "scope")),
+	};
+}
+
+static bool collect_holding_is_old(const struct collecting *k, const struct collect_book *book,
+				   struct str id)
+{
+	void **at = map_find(&book->last, id);
+	const struct collect_holding *last = at ? *at : NULL;
+
+	return last && collect_ends(last->state) && last->expires_ms < k->since_ms;
 }
 
 static void collect_reservation(struct collecting *k, struct agent_files *f, const struct value *v,
 				void *arg)
 {
 	struct collect_book *book = arg;
-	void **last = map_find(&book->last, value_str(v, "reservation_id"));
-	const struct value *before = book->before;
 	int state = collect_state(v);
 
 	(void)f;
-	book->before = v;
-	if (!collect_is_local(v) || state < 0 ||
-	    (last && collect_ends(collect_state(*last)) &&
-	     value_moment(*last, "expires_at") < k->since_ms))
-		return;
-	k->m->reserved = true;
-	if (state == RESERVATION_ACTIVE)
-		collect_made(k, v, collect_taken(before, v));
-	else if (collect_ends(state))
-		collect_ended(k, v, state == RESERVATION_RELEASED);
+	if (collect_is_local(v) && state >= 0 &&
+	    !collect_holding_is_old(k, book, value_str(v, "reservation_id"))) {
+		k->m->reserved = true;
+		if (state == RESERVATION_ACTIVE)
+			collect_made(k, v, collect_taken(&book->before, v));
+		else if (collect_ends(state))
+			collect_ended(k, v, state == RESERVATION_RELEASED);
+	}
+	collect_remember(book, v);
 }
 
 /* Two passes: the first finds the last state of each reservation. */
@@ -109,7 +141,9 @@ enum err collect_reservations(struct collecting *k, struct agent_files *f)
 	if ((e = collect_lines(k, f, file, collect_last_line, &book)) ||
 	    (e = collect_set_place(k, file, from)))
 		return e;
-	return collect_lines(k, f, file, collect_reservation, &book);
+	e = collect_lines(k, f, file, collect_reservation, &book);
+	arena_release(&book.text);
+	return e;
 }
 
 /* --- events --- */

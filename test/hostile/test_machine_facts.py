@@ -260,6 +260,23 @@ def test_the_cost_of_reservations_is_proportional_to_their_number(pair, tmp_path
     assert spent[1] < 20 * spent[0], spent
 
 
+def test_many_contested_reservations_take_memory_in_proportion_to_their_number(pair):
+    """The record of events was read for each of them: 60 of them, and 9 MB of events, took 600 MB, and every later round failed."""
+    a, b = pair
+    for i in range(60):
+        a.agent("reserve", "--agent", "agent-a", "--scope", f"src/x{i}", "--bead", "bd-1")
+    a.exchange()
+    plant(b, [("event", {"id": minted("proto", i + 1), "event_type": "RESUME", "bead_id": "bd-1", "from_agent": "agent-b",
+                         "to_agent": "agent-a", "scope": "src", "created_at": "2026-01-01T00:00:00.000Z", "payload": {"x": [0] * 4000}})
+              for i in range(MANY)])
+    a.exchange()
+    plant(b, [reservation(9 * MANY, "/")])
+    exchange_within(a, 64 << 20)
+    assert len(a.agent("events", "--type", "INCURSION", "--limit", "500")) == 60
+    mail = a.agent("inbox", "--agent", "agent-a", "--limit", "500")
+    assert len([m for m in mail if m["subject"].startswith("Reservation contested: src/x")]) == 60
+
+
 def test_reservations_with_many_values_take_memory_in_proportion_to_their_text(pair):
     """Those of all machines were parsed at once, in each round: 40 MB of text took more than the memory of a sync."""
     a, b = pair
