@@ -285,15 +285,22 @@ enum err registry_each(struct call *c, struct agent_files *f, struct str role, s
 	return e;
 }
 
+static bool registry_is_line(struct str text)
+{
+	return str_trim(text).n && !utf8_has_control(text);
+}
+
+bool registry_words_valid(struct str display, struct str role)
+{
+	return registry_is_line(role) && (!display.p || registry_is_line(display));
+}
+
 static enum err check_words(struct call *c, struct str display, struct str role)
 {
-	if (!str_trim(role).n || utf8_has_control(role))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "a role must be one line of text, and not blank");
-	if (display.p && (!str_trim(display).n || utf8_has_control(display)))
-		return call_fail(c, ERR_INVALID_INPUT,
-				 "a display name must be one line of text, and not blank");
-	return ERR_OK;
+	if (registry_words_valid(display, role))
+		return ERR_OK;
+	return call_fail(c, ERR_INVALID_INPUT, "a %s must be one line of text, and not blank",
+			 registry_is_line(role) ? "display name" : "role");
 }
 
 enum err registry_add(struct call *c, struct agent_files *f, struct str id, struct str display,

@@ -24,6 +24,9 @@ struct registered {
 enum { REGISTRY_ID_MOST = 48 }; /* bytes of an id */
 bool registry_id_valid(struct str id);
 
+/* Could a command register an agent with this display name (or an absent one) and this role? */
+bool registry_words_valid(struct str display, struct str role);
+
 /* The recipient of a message or an event: one agent, all agents ("broadcast"), or the agents of a
  * role ("role:ui"), which is `role` then. */
 enum recipient { RECIPIENT_AGENT, RECIPIENT_ALL, RECIPIENT_ROLE };

@@ -105,7 +105,10 @@ static enum err apply_seen(struct applying *k, struct str name, int64_t seen)
 		return call_forgive(k->c);
 	if (seen > a->seen_ms) {
 		a->seen_ms = seen;
-		if ((e = registry_join(k->c, &k->files, &k->history, a)))
+		e = registry_join(k->c, &k->files, &k->history, a);
+		if (e == ERR_INVALID_INPUT) /* another program wrote the agent's file */
+			e = call_forgive(k->c);
+		if (e)
 			return e;
 	}
 	if ((e = place_row_find(k->c, &k->m->db, key, &text)))

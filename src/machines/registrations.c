@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "agents/agent_names.h"
+#include "agents/registry.h"
 #include "base/moment.h"
 #include "base/text/value.h"
 
@@ -311,6 +312,8 @@ static enum err registrations_see(const struct fact_row *row, struct arena *scra
 	    !value_int(f.data, "created", &created) || created <= 0 || created > MOMENT_LAST)
 		return ERR_OK;
 	machine = value_str(f.data, "machine");
+	if (!registry_words_valid(value_str(f.data, "display"), value_str(f.data, "role")))
+		return ERR_OK; /* no command registers such an agent */
 	kept = fact_keep(&r->c->mem, &f, members);
 	if (!machine.n || str_eq(machine, f.machine)) {
 		registrations_add(r->c, r->out, kept, created);

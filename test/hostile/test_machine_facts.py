@@ -1,5 +1,6 @@
 """Facts that a machine signs, but that no honest machine would write: their cost is proportional to their number, and
 none has more effect than it should."""
+import datetime
 import json
 import os
 import random
@@ -106,6 +107,20 @@ def test_many_registrations_of_one_name(pair):
     a.exchange()
     assert sorted(x["agent_id"] for x in a.agent("list")) == sorted([
         "agent-a", f"agent-a-{a.id[:4]}", f"agent-a-{b.id[:4]}", "agent-b"])
+
+
+@pytest.mark.parametrize("words", [{"role": ""}, {"role": "a\nb"}, {"role": None}, {"display": " "}])
+def test_words_that_no_command_accepts_do_not_stop_the_rename_of_an_agent(pair, words):
+    """A change of another machine gave them to the agent, whose name an earlier registration then took."""
+    a, b = pair
+    made = next(x["created_at"] for x in a.agent("list") if x["agent_id"] == "agent-a")
+    created = int(datetime.datetime.fromisoformat(made.replace("Z", "+00:00")).timestamp() * 1000)
+    plant(b, [("agent.registered", {"agent": "agent-a", "created": created, "display": "d", "role": "r", "machine": a.id, **words})],
+          at=(NOW + DAY, 0))
+    plant(b, [registered("agent-a", 1)])
+    a.exchange()
+    own = next(x for x in a.agent("list") if x["agent_id"] == f"agent-a-{a.id[:4]}")
+    assert (own["display_name"], own["role"]) == ("agent-a", "ui")
 
 
 def test_many_renames_read_the_messages_once(pair):
