@@ -132,7 +132,8 @@ static enum err setup_join_published(struct call *c, struct beads *b, struct set
 	struct str reply;
 	enum err e = sync_now(c, b, &ask, &reply);
 
-	if (!e || e == ERR_DAMAGED) /* the ref of this repository cannot be read */
+	/* the ref of this repository cannot be read, or is a branch that is checked out */
+	if (!e || e == ERR_DAMAGED || e == ERR_INVALID_INPUT)
 		return e;
 	out->problem = c->message;
 	if (e == ERR_REMOTE_DAMAGED || e == ERR_READ_ONLY)

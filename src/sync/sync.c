@@ -367,6 +367,18 @@ static enum err sync_attempt(struct sync *s, struct str *commit, bool *lost)
 	return sync_publish(s, *commit, lost);
 }
 
+/* A sync moves the ref of the beads, and no ref that is checked out may move without its files. */
+static enum err sync_check_branch(struct sync *s)
+{
+	if (!repo_ref_is_checked_out(s->c, s->repo, s->ref))
+		return ERR_OK;
+	call_fail(s->c, ERR_INVALID_INPUT,
+		  "the beads are kept on the branch '" STR_FMT "', and that branch is checked out",
+		  STR_ARG(str_skip(s->ref, sizeof "refs/heads/" - 1)));
+	return call_step(s->c, "Check out another branch. Or keep the beads of this clone "
+			       "elsewhere: bd init --ref refs/beads/store");
+}
+
 /*
  * Uses refs/heads/beads/store, the ref of the program this format comes from, if only that ref has
  * a store, and remembers the choice in the settings.
@@ -375,12 +387,11 @@ static enum err find_ref(struct sync *s)
 {
 	static const char other[] = "refs/heads/beads/store";
 	struct call *c = s->c;
-	struct str here, there = { 0 };
+	struct str here, there = { 0 }, chosen;
 	bool far = s->remote.url.p && s->wants->pull;
-	enum err e = ERR_OK;
+	enum err e = config_find(c, s->b.home, CONFIG_SYNC_REF, &chosen);
 
-	if (!str_is(s->ref, config_default(CONFIG_SYNC_REF)) ||
-	    (e = repo_ref(c, s->repo, s->ref, &here)) || here.p)
+	if (e || chosen.p || (e = repo_ref(c, s->repo, s->ref, &here)) || here.p)
 		return e;
 	sync_doing(s, "looking at");
 	if (far && ((e = remote_look(c, &s->remote, s->ref, &there)) || there.p))
@@ -391,7 +402,8 @@ static enum err find_ref(struct sync *s)
 	if (!here.p && !there.p)
 		return ERR_OK;
 	s->ref = str_of(other);
-	return config_put(c, s->b.home, CONFIG_SYNC_REF, s->ref);
+	e = sync_check_branch(s);
+	return e ? e : config_put(c, s->b.home, CONFIG_SYNC_REF, s->ref);
 }
 
 enum err sync_open(struct sync *s)
@@ -412,7 +424,7 @@ enum err sync_open(struct sync *s)
 		return remote_missing(c, &s->remote,
 				      "Run 'git remote' to list the remotes, and 'bd config set "
 				      "sync.remote NAME' to choose one. To add this one");
-	if (s->wants->begin && (e = find_ref(s)))
+	if ((s->wants->begin && (e = find_ref(s))) || (e = sync_check_branch(s)))
 		return e;
 	s->tracking = arena_fmt(&c->mem, SYNC_TRACKING STR_FMT, STR_ARG(name));
 	repo_sweep_locks(c, s->repo, s->ref);

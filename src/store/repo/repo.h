@@ -53,6 +53,9 @@ enum err repo_ref_room(struct call *c, struct repo *r, struct str name, struct s
 /* DAMAGED if the ref cannot be moved: a symbolic ref is never written to. */
 enum err repo_ref_movable(struct call *c, struct repo *r, struct str name);
 
+/* Is the ref a branch that is checked out, in whichever worktree? */
+bool repo_ref_is_checked_out(struct call *c, struct repo *r, struct str name);
+
 /* Is there a ref that matches? '*' stands for anything. */
 bool repo_has_refs(struct repo *r, const char *glob);
 enum err repo_ref_drop(struct call *c, struct repo *r, struct str name);

@@ -246,6 +246,31 @@ enum err repo_ref_movable(struct call *c, struct repo *r, struct str name)
 	return repo_refs_read_locked(c, r, name, &commit);
 }
 
+/* HEAD may name a branch that does not exist yet. */
+static bool repo_refs_is_head(struct repo *r, const char *name)
+{
+	git_reference *head = NULL;
+	bool is = !git_repository_is_bare(repo_git(r)) &&
+		  !git_reference_lookup(&head, repo_git(r), "HEAD") &&
+		  git_reference_type(head) == GIT_REFERENCE_SYMBOLIC &&
+		  !strcmp(git_reference_symbolic_target(head), name);
+
+	git_reference_free(head);
+	return is;
+}
+
+bool repo_ref_is_checked_out(struct call *c, struct repo *r, struct str name)
+{
+	const char *wanted = arena_cstr(&c->mem, name);
+	git_reference *ref = NULL;
+	bool is = repo_refs_is_head(r, wanted) ||
+		  (!git_reference_lookup(&ref, repo_git(r), wanted) &&
+		   git_branch_is_checked_out(ref) == 1);
+
+	git_reference_free(ref);
+	return is;
+}
+
 /*
  * Adds an entry to the reflog if Git keeps one for this ref. Errors are ignored, because nothing
  * depends on it.

@@ -11,6 +11,7 @@ import pytest
 from beads import at, canonical, is_error, ms, snapshot, stamp, wipe_cache
 from board import on_terminal
 from conftest import Repo, environment, git
+from hints import command_of
 
 REF = "refs/beads/store"
 OTHER = "refs/heads/beads/store"
@@ -494,6 +495,27 @@ def test_a_local_branch_of_the_other_program_is_adopted(remote, tmp_path):
     repo = Repo(path)
     assert repo.json("init")["result"] == "joined"
     assert_adopted(repo)
+
+
+@pytest.mark.parametrize("where", ["here", "in a worktree", "not born"])
+def test_no_branch_is_moved_that_is_checked_out(remote, tmp_path, where):
+    """A repository may have a store on the branch that a clone checks out: local commits were lost from it, and published."""
+    remote.put(first_format(), OTHER)
+    path = tmp_path / "here"
+    path.mkdir()
+    git(path, "init", "-q", "-b", "beads/store" if where == "not born" else "main")
+    git(path, "remote", "add", "origin", str(remote.path))
+    if where != "not born":
+        git(path, "fetch", "-q", "origin", f"{OTHER}:{OTHER}")
+        git(path, *(["checkout", "-q"] if where == "here" else ["worktree", "add", "-q", str(tmp_path / "tree")]), "beads/store")
+    before = local(Repo(path), OTHER)
+    repo = Repo(path)
+    error = is_error(repo.bd("init", "--json"), "invalid_argument", 1)
+    assert error["message"] == "the beads are kept on the branch 'beads/store', and that branch is checked out"
+    assert local(repo, OTHER) == before
+    assert repo.json(*command_of(error["hint"], "bd init").split()[1:])["result"] == "created"
+    repo.create("mine")
+    assert repo.json("sync")["ref"] == "refs/beads/store" and local(repo, OTHER) == before
 
 
 @pytest.mark.parametrize("bead, lineage", [("bd-zz", [T, 0]), ("bd-a", [T, 5]), ("bd-d", [T, 0])],
