@@ -13,10 +13,12 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from beads import is_error
 from board import ORIGINAL_SQL
 from conftest import Project, Result, environment
 from harness import (BB, assert_error, assert_sound, finish, held, lock_is_free, patience,
                      needs_root, needs_strace, notes, parts, rows, traced, wait_until)
+from remotes import bare, clone, sync
 
 SEED = int(os.environ.get("ABACUS_SEED", "20240229"))
 READS = [["log"], ["status"], ["summary"], ["artifacts"], ["export"], ["message", "1"], ["refs", "tt:issue:1"]]
@@ -695,3 +697,22 @@ def test_a_service_reports_that_it_cannot_write(repo):
         done = repo.run("serve", program="abacus")
         assert done.code == 1 and "Read-only file system" in done.err and "runs for this project" not in done.err
         assert "'abacus serve'" in repo.run("open", "--print", program="abacus").err
+
+
+@needs_root
+def test_a_sync_on_a_full_disk_names_the_disk(tmp_path):
+    """libgit2 sets no error where the write of an object fails; the error named an earlier one, of a missing object."""
+    with mounted(tmp_path / "small", "-t", "tmpfs", "-o", "size=6m", "tmpfs"):
+        remote = bare(tmp_path / "small" / "hub.git")
+        repo = clone(tmp_path / "small" / "here", remote)
+        rng = random.Random(SEED)
+        for _ in range(60):
+            repo.create(f"bead {rng.random()} {rng.random()} {rng.random()}")
+        sync(repo)
+        repo.create("one more")
+        fill(tmp_path / "small" / "fill")
+        error = is_error(repo.bd("sync", "--json"), "storage", 3)
+        assert "No space left on device" in error["message"], error
+        assert error["hint"].startswith("Nothing was lost. Free some space"), error
+        (tmp_path / "small" / "fill").unlink()
+        assert sync(repo)["pushed"] == 1

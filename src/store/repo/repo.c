@@ -14,29 +14,52 @@ struct git_repository *repo_git(struct repo *r)
 	return r->git;
 }
 
-/* libgit2 has the reason in words only. */
+/*
+ * libgit2 has the reason in words only. Where it does not set an error, as when it writes a loose
+ * object, errno has the reason.
+ */
 int repo_disk_error(void)
 {
 	static const int reasons[] = { ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, EROFS };
 	const git_error *error = git_error_last();
 	bool disk = error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
 
-	if (!disk &&
-	    (!error || (error->klass != GIT_ERROR_ODB && error->klass != GIT_ERROR_INDEXER)))
+	if (error && !disk && error->klass != GIT_ERROR_ODB && error->klass != GIT_ERROR_INDEXER)
 		return 0;
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (strstr(error->message, strerror(reasons[i])))
+		if (error ? strstr(error->message, strerror(reasons[i])) != NULL :
+			    errno == reasons[i])
 			return reasons[i];
 	return disk ? EIO : 0;
 }
 
-enum err repo_fail(struct call *c, enum err code, const char *what, struct str of)
+const char *repo_error_text(void)
+{
+	const git_error *error = git_error_last();
+	int disk = repo_disk_error();
+
+	return error && error->message ? error->message : disk ? strerror(disk) : "unknown";
+}
+
+bool repo_error_is(int klass)
 {
 	const git_error *error = git_error_last();
 
-	call_fail(c, code, "cannot %s '" STR_FMT "': %s", what, STR_ARG(of),
-		  error && error->message ? error->message : "unknown");
-	return code == ERR_INTERNAL_ERROR ? file_remedy(c, repo_disk_error()) : code;
+	return error && error->klass == klass;
+}
+
+void repo_forget_error(void)
+{
+	git_error_clear();
+	errno = 0;
+}
+
+enum err repo_fail(struct call *c, enum err code, const char *what, struct str of)
+{
+	int disk = repo_disk_error();
+
+	call_fail(c, code, "cannot %s '" STR_FMT "': %s", what, STR_ARG(of), repo_error_text());
+	return code == ERR_INTERNAL_ERROR ? file_remedy(c, disk) : code;
 }
 
 static enum err repo_fail_internal(struct call *c, const char *what, struct str of)
@@ -347,6 +370,7 @@ static enum err put_file(struct call *c, struct repo *r, git_treebuilder *tree,
 	git_oid oid;
 
 	fault_point();
+	repo_forget_error();
 	if ((file->blob.p ? !repo_oid_of(file->blob, &oid) : write_pieces(r->odb, file, &oid)) ||
 	    git_treebuilder_insert(NULL, tree, file->name, &oid, GIT_FILEMODE_BLOB))
 		return repo_fail_internal(c, "write", str_of(file->name));
@@ -391,7 +415,7 @@ static int keep_entry(struct keeping *k, const git_tree_entry *entry)
 				      git_tree_entry_filemode(entry));
 	if (!code)
 		k->size = size;
-	return code && git_error_last()->klass == GIT_ERROR_TREE ? 0 : code;
+	return repo_error_is(GIT_ERROR_TREE) ? 0 : code;
 }
 
 /* Files of other programs in the commit's tree are preserved. */
@@ -428,6 +452,7 @@ enum err repo_tree(struct call *c, struct repo *r, const struct str keep[REPO_KE
 	for (size_t i = 0; !e && i < count; i++)
 		e = put_file(c, r, made, &files[i]);
 	fault_point();
+	repo_forget_error();
 	if (!e && git_treebuilder_write(&oid, made))
 		e = repo_fail_internal(c, "write", STR("a tree"));
 	git_treebuilder_free(made);
@@ -478,6 +503,7 @@ enum err repo_commit_tree(struct call *c, struct repo *r, struct str tree, struc
 	if (e)
 		return e;
 	fault_point();
+	repo_forget_error();
 	if (repo_sign(c, r, &who) || !repo_oid_of(tree, &tree_oid) ||
 	    git_tree_lookup(&files, r->git, &tree_oid) ||
 	    git_commit_create_v(&oid, r->git, NULL, who, who, "UTF-8", arena_cstr(&c->mem, message),

@@ -250,5 +250,10 @@ enum err repo_fail(struct call *c, enum err code, const char *what, struct str o
 
 /* The errno of libgit2's last error, if this machine's disk or memory was its cause; or 0. */
 int repo_disk_error(void);
+const char *repo_error_text(void); /* of libgit2's last error */
+bool repo_error_is(int klass);     /* is its class this one? */
+
+/* Before a write: libgit2 may fail without setting an error, and would leave an earlier one. */
+void repo_forget_error(void);
 
 #endif

@@ -96,9 +96,7 @@ static const char *repo_check_naming(struct check *k, const char *kind, const gi
 
 static bool repo_check_unreadable(struct check *k, int code, const char *kind, const git_oid *oid)
 {
-	const git_error *error = git_error_last();
-
-	if (error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY)) {
+	if (repo_error_is(GIT_ERROR_OS) || repo_error_is(GIT_ERROR_NOMEMORY)) {
 		k->failed = repo_fail(k->c, ERR_INTERNAL_ERROR, "read the object",
 				      repo_hex(&k->c->mem, oid));
 		return false;
@@ -106,7 +104,7 @@ static bool repo_check_unreadable(struct check *k, int code, const char *kind, c
 	if (code == GIT_ENOTFOUND)
 		return repo_check_blame(k, "%s is missing", repo_check_naming(k, kind, oid));
 	return repo_check_blame(k, "%s cannot be read: %s", repo_check_naming(k, kind, oid),
-				error && error->message ? error->message : "unknown");
+				repo_error_text());
 }
 
 /*

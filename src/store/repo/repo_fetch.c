@@ -9,8 +9,7 @@
 static struct str unreadable_commit(struct call *c, const struct remote *m, struct str commit)
 {
 	return arena_fmt(&c->mem, "is at " STR_FMT ", which cannot be read: " STR_FMT,
-			 STR_ARG(commit),
-			 STR_ARG(remote_shown(c, m, str_of(git_error_last()->message))));
+			 STR_ARG(commit), STR_ARG(remote_shown(c, m, str_of(repo_error_text()))));
 }
 
 /*

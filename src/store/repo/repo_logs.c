@@ -284,6 +284,7 @@ enum err logs_write(struct call *c, struct repo *r, const struct logs_file *file
 	if (!code)
 		code = git_treebuilder_new(&inner, r->git, NULL);
 	fault_point();
+	repo_forget_error();
 	for (size_t i = 0; !code && i < count; i++) {
 		bool below = str_starts(file[i].path, folder);
 		struct str name = below ? str_skip(file[i].path, folder.n) : file[i].path;

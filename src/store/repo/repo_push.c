@@ -107,7 +107,7 @@ static enum err broken_here(struct call *c, const struct remote *m, struct str r
 		  "cannot push to '" STR_FMT "' (" STR_FMT "): the history of '" STR_FMT
 		  "' in this clone cannot be read: " STR_FMT,
 		  STR_ARG(m->name), STR_ARG(m->url), STR_ARG(ref),
-		  STR_ARG(remote_shown(c, m, str_of(git_error_last()->message))));
+		  STR_ARG(remote_shown(c, m, str_of(repo_error_text()))));
 	return call_step(c, "Nothing was lost. 'bd repair --apply' publishes all beads again, "
 			    "without that part of the history.");
 }
@@ -142,7 +142,7 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 		e = e ? e : remote_refuse_room(c, m, ref, other);
 	else if (!copy_line(m, repo_git(there), &tip))
 		e = move_there(c, there, ref, old, commit, moved);
-	else if (remote_unreadable() && git_error_last()->klass != GIT_ERROR_ODB)
+	else if (remote_unreadable() && !repo_error_is(GIT_ERROR_ODB))
 		e = broken_here(c, m, ref);
 	else
 		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);

@@ -48,19 +48,14 @@ static enum err repo_refs_broken(struct call *c, struct repo *r, struct str name
 /* An I/O error is not reported as damage: the data itself may be intact. */
 static bool disk_failed(void)
 {
-	const git_error *error = git_error_last();
-
-	return error && (error->klass == GIT_ERROR_OS || error->klass == GIT_ERROR_NOMEMORY);
+	return repo_error_is(GIT_ERROR_OS) || repo_error_is(GIT_ERROR_NOMEMORY);
 }
 
 static enum err repo_refs_unreadable(struct call *c, struct str name, struct str *fault)
 {
-	const git_error *error = git_error_last();
-
 	if (disk_failed())
 		return repo_fail(c, ERR_INTERNAL_ERROR, "read the ref", name);
-	*fault = arena_fmt(&c->mem, "cannot be read: %s",
-			   error && error->message ? error->message : "unknown");
+	*fault = arena_fmt(&c->mem, "cannot be read: %s", repo_error_text());
 	return ERR_OK;
 }
 
@@ -263,9 +258,9 @@ bool repo_ref_is_checked_out(struct call *c, struct repo *r, struct str name)
 {
 	const char *wanted = arena_cstr(&c->mem, name);
 	git_reference *ref = NULL;
-	bool is = repo_refs_is_head(r, wanted) ||
-		  (!git_reference_lookup(&ref, repo_git(r), wanted) &&
-		   git_branch_is_checked_out(ref) == 1);
+	bool is =
+		repo_refs_is_head(r, wanted) || (!git_reference_lookup(&ref, repo_git(r), wanted) &&
+						 git_branch_is_checked_out(ref) == 1);
 
 	git_reference_free(ref);
 	return is;

@@ -277,8 +277,6 @@ enum err remote_find(struct call *c, struct remote *m, git_remote *remote, struc
 
 bool remote_unreadable(void)
 {
-	const git_error *error = git_error_last();
-
-	return error && (error->klass == GIT_ERROR_INVALID || error->klass == GIT_ERROR_OBJECT ||
-			 error->klass == GIT_ERROR_ODB);
+	return repo_error_is(GIT_ERROR_INVALID) || repo_error_is(GIT_ERROR_OBJECT) ||
+	       repo_error_is(GIT_ERROR_ODB);
 }
