@@ -83,21 +83,9 @@ static int64_t mail_join_reserve(size_t line, enum mail_state state)
 	return (int64_t)(MAIL_ACKED - state) * ((int64_t)line + STEP_MORE);
 }
 
-static int64_t *mail_join_taken(struct call *c, struct mail_join_box *b, struct str machine)
+static void mail_join_take(struct mail_join_box *b, struct str machine, int64_t bytes)
 {
-	void **at = map_find(&b->taken, machine);
-
-	if (!at) {
-		at = map_put(&b->taken, arena_copy(&c->mem, machine));
-		*at = arena_new(&c->mem, int64_t);
-	}
-	return *at;
-}
-
-static void mail_join_take(struct call *c, struct mail_join_box *b, struct str machine,
-			   int64_t bytes)
-{
-	*mail_join_taken(c, b, machine) += bytes;
+	*map_number(&b->taken, machine) += bytes;
 	b->taken_all += bytes;
 }
 
@@ -119,11 +107,11 @@ static void mail_join_see(struct call *c, struct mail_join_box *b, struct str id
 	if (!via.n)
 		via = known->machine;
 	if (via.n)
-		mail_join_take(c, b, via, (int64_t)line.n + 1);
+		mail_join_take(b, via, (int64_t)line.n + 1);
 }
 
 /* Reserves room for the next steps of the messages that other machines have sent. */
-static void mail_join_reserve_all(struct call *c, struct mail_join_box *b)
+static void mail_join_reserve_all(struct mail_join_box *b)
 {
 	for (size_t i = 0; i < b->known.count; i++) {
 		struct mail_join_known *known = b->known.entry[i].value;
@@ -135,7 +123,7 @@ static void mail_join_reserve_all(struct call *c, struct mail_join_box *b)
 		known->reserved = mail_join_reserve(
 			known->line.n, state < 0 ? MAIL_UNREAD : (enum mail_state)state);
 		b->reserved += known->reserved;
-		mail_join_take(c, b, known->machine, known->reserved);
+		mail_join_take(b, known->machine, known->reserved);
 	}
 }
 
@@ -152,7 +140,7 @@ static enum err mail_join_scan(struct call *c, struct agent_files *f, struct mai
 		if (id.n)
 			mail_join_see(c, b, id, line);
 	}
-	mail_join_reserve_all(c, b);
+	mail_join_reserve_all(b);
 	return e;
 }
 
@@ -249,9 +237,9 @@ static bool mail_join_add(struct call *c, struct mail_join_box *b,
 	if (!known || known->machine.n)
 		after = mail_join_reserve(mailbox_line(c, &b->box, to).lines.n, to->state);
 	more = (int64_t)lines.n + after - before;
-	if (!mail_join_fits(b, *mail_join_taken(c, b, machine), more, lines.n))
+	if (!mail_join_fits(b, *map_number(&b->taken, machine), more, lines.n))
 		return false;
-	mail_join_take(c, b, machine, more);
+	mail_join_take(b, machine, more);
 	b->reserved += after - before;
 	buf_put(&b->lines, lines);
 	return true;

@@ -75,6 +75,17 @@ void **map_put(struct map *m, struct str key)
 	return &m->entry[*slot - 1].value;
 }
 
+int64_t *map_number(struct map *m, struct str key)
+{
+	void **at = map_find(m, key);
+
+	if (!at) {
+		at = map_put(m, arena_copy(m->mem, key));
+		*at = arena_new(m->mem, int64_t);
+	}
+	return *at;
+}
+
 static int map_by_key(const void *a, const void *b)
 {
 	return str_cmp((*(const struct map_entry *const *)a)->key,

@@ -26,6 +26,9 @@ void **map_find(const struct map *m, struct str key);
 /* Like map_find(), but adds a missing key with the value NULL. The key is not copied. */
 void **map_put(struct map *m, struct str key);
 
+/* The number of a key; a missing key is copied and added, with the number 0. */
+int64_t *map_number(struct map *m, struct str key);
+
 /* All entries, sorted by the bytes of their keys. */
 const struct map_entry **map_sorted(const struct map *m, struct arena *mem);
 

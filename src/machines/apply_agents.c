@@ -123,16 +123,11 @@ static enum err apply_note_seen(struct applying *k, void *arg, const struct fact
 	struct map *latest = arg;
 	struct str name = registrations_name(&k->agents, f->machine, f->subject);
 	int64_t seen, *last;
-	void **at;
 
 	apply_done(k, f);
 	if (!apply_time(k, f, "seen", &seen))
 		return ERR_OK;
-	if (!(at = map_find(latest, name))) {
-		at = map_put(latest, arena_copy(latest->mem, name));
-		*at = arena_new(latest->mem, int64_t);
-	}
-	last = *at;
+	last = map_number(latest, name);
 	if (*last < seen)
 		*last = seen;
 	return ERR_OK;

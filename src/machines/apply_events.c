@@ -86,17 +86,6 @@ struct event_record {
 	struct buf lines; /* to be appended */
 };
 
-static int64_t *event_taken(struct event_record *r, struct str machine)
-{
-	void **at = map_find(&r->taken, machine);
-
-	if (!at) {
-		at = map_put(&r->taken, arena_copy(r->taken.mem, machine));
-		*at = arena_new(r->taken.mem, int64_t);
-	}
-	return *at;
-}
-
 /* The machine that a line came from: its last member, as event_line() writes it. */
 static struct str event_line_via(struct str line)
 {
@@ -124,7 +113,7 @@ static enum err event_record_read(struct applying *k, struct event_record *r)
 		struct str via = event_line_via(line);
 
 		if (via.n)
-			*event_taken(r, via) += (int64_t)line.n + 1;
+			*map_number(&r->taken, via) += (int64_t)line.n + 1;
 	}
 	return ERR_OK;
 }
@@ -137,7 +126,7 @@ static enum err event_add(struct applying *k, struct event_record *r, const stru
 {
 	enum { THIRD = AGENT_RECORD_FULL / 3 };
 	struct str line = event_line(k, f);
-	int64_t *taken = event_taken(r, f->machine), more = (int64_t)line.n + 1;
+	int64_t *taken = map_number(&r->taken, f->machine), more = (int64_t)line.n + 1;
 
 	if (*taken + more > THIRD || r->size + more > 2 * (int64_t)THIRD)
 		return apply_leave_out(k, STR("the record of events"), "events", f->machine,

@@ -178,16 +178,12 @@ static void holdings_limit(struct applying *k, struct holding_set *h)
 {
 	enum { MACHINE_MOST = 1000, ALL_MOST = 10000 };
 	struct map machines = { .mem = &k->c->mem };
-	size_t kept = 0, *count;
+	size_t kept = 0;
 
 	for (size_t i = 0; i < h->count; i++) {
 		struct holding *one = h->order[i];
-		void **at = map_put(&machines, one->machine);
 
-		if (!*at)
-			*at = arena_new(&k->c->mem, size_t);
-		count = *at;
-		if ((++*count <= MACHINE_MOST && kept < ALL_MOST) ||
+		if ((++*map_number(&machines, one->machine) <= MACHINE_MOST && kept < ALL_MOST) ||
 		    str_eq(one->machine, k->m->me.self.id))
 			h->order[kept++] = one;
 		else
