@@ -32,8 +32,7 @@ size_t repo_size_add(size_t a, size_t b)
 
 static size_t repo_beside_file(const struct repo *r, const git_oid *oid)
 {
-	void **left_out =
-		map_find(&r->left_out, (struct str){ (const char *)oid->id, GIT_OID_RAWSZ });
+	void **left_out = map_find(&r->left_out, repo_oid_key(oid));
 	git_object_t type;
 	size_t size = 0;
 
@@ -67,7 +66,7 @@ static size_t repo_beside_folder(struct repo_beside *b, const git_oid *oid, int 
 static size_t repo_beside_any(struct repo_beside *b, const git_tree_entry *entry, int depth)
 {
 	const git_oid *oid = git_tree_entry_id(entry);
-	struct str key = { (const char *)oid->id, GIT_OID_RAWSZ };
+	struct str key = repo_oid_key(oid);
 	git_object_t type = git_tree_entry_type(entry);
 	void **at = map_find(&b->sizes, key);
 	size_t *size;

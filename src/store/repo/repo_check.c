@@ -48,11 +48,6 @@ struct check {
 	enum err failed; /* I/O error: says nothing about the history */
 };
 
-static struct str repo_check_key_of(const git_oid *oid)
-{
-	return (struct str){ (const char *)oid->id, GIT_OID_RAWSZ };
-}
-
 static void repo_check_add(struct check *k, struct todo *todo, const git_oid *oid)
 {
 	todo->oid = arena_room(&k->mem, todo->oid, todo->count, sizeof *todo->oid);
@@ -62,9 +57,9 @@ static void repo_check_add(struct check *k, struct todo *todo, const git_oid *oi
 /* False if the object was marked before. */
 static bool repo_check_mark(struct check *k, struct map *map, const git_oid *oid)
 {
-	if (map_find(map, repo_check_key_of(oid)))
+	if (map_find(map, repo_oid_key(oid)))
 		return false;
-	*map_put(map, arena_copy(&k->mem, repo_check_key_of(oid))) = k;
+	*map_put(map, arena_copy(&k->mem, repo_oid_key(oid))) = k;
 	return true;
 }
 
@@ -136,7 +131,7 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 	git_object_t type;
 	int code;
 
-	if (map_find(&k->repo->left_out, repo_check_key_of(oid)))
+	if (map_find(&k->repo->left_out, repo_oid_key(oid)))
 		return repo_check_too_many_names(k);
 	if ((code = repo_check_header(k, oid, &size, &type)))
 		return repo_check_unreadable(k, code, kind, oid);
@@ -154,7 +149,7 @@ static bool check_object(struct check *k, const git_oid *oid, git_object_t wante
 static bool check_file(struct check *k, const git_tree_entry *entry, bool beside)
 {
 	const git_oid *oid = git_tree_entry_id(entry);
-	void **left_out = map_find(&k->repo->left_out, repo_check_key_of(oid));
+	void **left_out = map_find(&k->repo->left_out, repo_oid_key(oid));
 	git_object_t type = GIT_OBJECT_BLOB;
 	size_t size = left_out ? *(size_t *)*left_out : 0;
 	int code = left_out ? 0 : repo_check_header(k, oid, &size, &type);
@@ -279,14 +274,14 @@ static bool check_entry(struct check *k, const git_tree_entry *entry, const git_
 /* Was this tree already checked at this depth or deeper? */
 static bool was_checked(struct check *k, const git_oid *oid, int depth)
 {
-	void **at = map_find(&k->trees, repo_check_key_of(oid));
+	void **at = map_find(&k->trees, repo_oid_key(oid));
 	int *known = at ? *at : NULL;
 
 	if (known && *known >= depth)
 		return true;
 	if (!known) {
 		known = arena_new(&k->mem, int);
-		*map_put(&k->trees, arena_copy(&k->mem, repo_check_key_of(oid))) = known;
+		*map_put(&k->trees, arena_copy(&k->mem, repo_oid_key(oid))) = known;
 	}
 	*known = depth;
 	return false;
@@ -415,7 +410,7 @@ static bool check_dates(struct check *k, const git_oid *oid)
 
 static void add_parents(struct check *k, struct todo *todo, const git_commit *commit)
 {
-	if (map_find(&k->shallow, repo_check_key_of(git_commit_id(commit))))
+	if (map_find(&k->shallow, repo_oid_key(git_commit_id(commit))))
 		return;
 	for (unsigned int i = git_commit_parentcount(commit); i > 0; i--)
 		repo_check_add(k, todo, git_commit_parent_id(commit, i - 1));

@@ -29,7 +29,7 @@ struct fetching {
 
 static bool first_time(struct fetching *f, const git_oid *oid)
 {
-	struct str key = { (const char *)oid->id, GIT_OID_RAWSZ };
+	struct str key = repo_oid_key(oid);
 
 	if (map_find(&f->seen, key))
 		return false;
@@ -74,7 +74,7 @@ static bool repo_copy_size(struct fetching *f, const git_oid *oid, size_t *size)
 static void repo_copy_leave_out(struct fetching *f, const git_oid *oid, size_t size)
 {
 	struct map *left_out = &f->into->left_out;
-	struct str key = { (const char *)oid->id, GIT_OID_RAWSZ };
+	struct str key = repo_oid_key(oid);
 	size_t *kept = arena_new(left_out->mem, size_t);
 
 	*kept = size;

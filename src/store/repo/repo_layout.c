@@ -81,11 +81,6 @@ static enum err repo_layout_read(struct repo_layout *l, const git_oid *oid,
 		       ERR_OK;
 }
 
-static struct str repo_layout_key(const git_oid *oid)
-{
-	return (struct str){ (const char *)oid->id, GIT_OID_RAWSZ };
-}
-
 /* A folder has been checked already. */
 static unsigned repo_layout_kind(const struct repo_layout *l, const git_tree_entry *entry)
 {
@@ -93,7 +88,7 @@ static unsigned repo_layout_kind(const struct repo_layout *l, const git_tree_ent
 
 	if (git_tree_entry_type(entry) != GIT_OBJECT_TREE)
 		return S_ISLNK(git_tree_entry_filemode_raw(entry)) ? LAYOUT_LINKS : LAYOUT_FILE;
-	at = map_find(&l->trees, repo_layout_key(git_tree_entry_id(entry)));
+	at = map_find(&l->trees, repo_oid_key(git_tree_entry_id(entry)));
 	return LAYOUT_FOLDER | (at && *at ? LAYOUT_LINKS : 0);
 }
 
@@ -145,7 +140,7 @@ static enum err repo_layout_check_names(struct repo_layout *l, const struct repo
 static enum err repo_layout_walk(struct repo_layout *l, const git_oid *oid,
 				 struct repo_layout_folder f, bool *links)
 {
-	void **known = map_find(&l->trees, repo_layout_key(oid));
+	void **known = map_find(&l->trees, repo_oid_key(oid));
 	git_tree *tree = NULL;
 	enum err e = ERR_OK;
 
@@ -167,7 +162,7 @@ static enum err repo_layout_walk(struct repo_layout *l, const git_oid *oid,
 	if (!e && *links)
 		e = repo_layout_check_names(l, &f, tree);
 	git_tree_free(tree);
-	*map_put(&l->trees, arena_copy(l->trees.mem, repo_layout_key(oid))) = *links ? l : NULL;
+	*map_put(&l->trees, arena_copy(l->trees.mem, repo_oid_key(oid))) = *links ? l : NULL;
 	return e;
 }
 

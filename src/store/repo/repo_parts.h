@@ -22,6 +22,12 @@ static const size_t REPO_TREE_MOST = (size_t)16 << 20;
 /* Sums of sizes end here: a few folders, each of which has the next one twice, have any size. */
 static const size_t REPO_SIZE_MOST = (size_t)1 << 50;
 
+/* The bytes of a hash, as a key of a map. */
+static inline struct str repo_oid_key(const git_oid *oid)
+{
+	return (struct str){ (const char *)oid->id, GIT_OID_RAWSZ };
+}
+
 struct repo {
 	git_repository *git;
 	git_odb *odb;
