@@ -177,7 +177,7 @@ struct write_group {
 	struct call call; /* of the group itself */
 	struct beads b;
 	struct str *record;
-	size_t count, room;
+	size_t count;
 	int64_t changes; /* to the cache by the commands that have ended */
 	bool open;
 	bool spoilt; /* a command changed the cache and then failed, or only tried */

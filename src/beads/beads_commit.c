@@ -210,14 +210,7 @@ void beads_group_add(struct beads *b, struct str json)
 {
 	struct write_group *g = b->group;
 
-	if (g->count == g->room) {
-		struct str *more =
-			arena_array(&g->call.mem, g->room = 2 * g->room + 16, sizeof *more);
-
-		for (size_t i = 0; i < g->count; i++)
-			more[i] = g->record[i];
-		g->record = more;
-	}
+	g->record = arena_room(&g->call.mem, g->record, g->count, sizeof *g->record);
 	g->record[g->count++] = json;
 	g->b.about = b->about;
 	g->b.about.prefix = arena_copy(&g->call.mem, b->about.prefix);

@@ -59,15 +59,7 @@ struct view_mark {
 
 static void view_put_mark(struct view *v, enum paint paint)
 {
-	if (v->marked == v->room) {
-		size_t room = v->room ? v->room * 2 : 64;
-		struct view_mark *marks = arena_array(v->out.mem, room, sizeof *marks);
-
-		if (v->marked)
-			memcpy(marks, v->marks, v->marked * sizeof *marks);
-		v->marks = marks;
-		v->room = room;
-	}
+	v->marks = arena_room(v->out.mem, v->marks, v->marked, sizeof *v->marks);
 	v->marks[v->marked++] = (struct view_mark){ v->out.n, paint };
 }
 

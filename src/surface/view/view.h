@@ -21,7 +21,7 @@ struct request;
 struct view {
 	struct buf out;
 	struct view_mark *marks;
-	size_t marked, room;
+	size_t marked;
 	bool colour;
 	bool terminal; /* lines that are too long are broken, also in the middle of a drawing */
 	size_t width;  /* of the terminal, in columns */
