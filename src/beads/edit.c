@@ -11,6 +11,13 @@
 #include "beads/public.h"
 #include "store/db/bead_query.h"
 
+/* Makes the mark of the edit later than this one, too. */
+static void edit_after(struct edit *e, struct mark known)
+{
+	if (mark_cmp(e->mark, known) <= 0)
+		e->mark = beads_mark_after(e->c, e->b, known);
+}
+
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row, struct edit *out)
 {
 	const struct value *line = value_read(&c->mem, row->line);
@@ -25,12 +32,6 @@ enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row, struc
 	out->change.created = out->now.created;
 	edit_after(out, bead_top(&out->now));
 	return ERR_OK;
-}
-
-void edit_after(struct edit *e, struct mark known)
-{
-	if (mark_cmp(e->mark, known) <= 0)
-		e->mark = beads_mark_after(e->c, e->b, known);
 }
 
 static enum err edit_refuse_changed(struct edit *e, struct str expected, struct str actual)

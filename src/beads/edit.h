@@ -22,9 +22,6 @@ struct edit {
 
 enum err edit_begin(struct call *c, struct beads *b, struct bead_row *row, struct edit *out);
 
-/* Makes the mark of the edit later than this one, too. */
-void edit_after(struct edit *e, struct mark known);
-
 /* Conditions of an edit: the bead has this hash, and the claim of this epoch still holds. */
 struct guard {
 	struct str if_hash;

@@ -27,7 +27,7 @@ int upstream_type(struct str word, bool *exact)
 	return type < 0 ? BEAD_TASK : type;
 }
 
-const char *upstream_kind_word(enum edge_kind kind)
+static const char *upstream_kind_word(enum edge_kind kind)
 {
 	static const char *const words[] = {
 		[EDGE_BLOCKS] = "blocks",

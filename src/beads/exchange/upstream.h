@@ -13,9 +13,8 @@ struct value;
 int upstream_status(struct str word, bool *exact);
 int upstream_type(struct str word, bool *exact);
 
-/* The kind of an edge; `exact`: upstream_kind_word() gives the same word back. */
+/* The kind of an edge; `exact`: it has the same word in upstream. */
 int upstream_kind(struct str word, bool *exact);
-const char *upstream_kind_word(enum edge_kind kind);
 
 /* RFC 3339 in UTC, with milliseconds only if there are some. */
 struct str upstream_time(struct arena *mem, int64_t ms);

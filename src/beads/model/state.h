@@ -78,7 +78,6 @@ bool slot_visible(const struct slot *slot); /* live, and has more than a lineage
 
 /* Must the id have a line in tombstones.jsonl? */
 bool slot_has_tombstone(const struct slot *slot);
-void tombstone_encode(struct json *j, const struct slot *slot);
 struct str tombstone_text(struct arena *mem, const struct slot *slot);
 
 /* Reads one line into the state; false, and why, if it is invalid. */

@@ -43,7 +43,7 @@ static void put_remaps(struct json *j, const struct slot *slot)
 	json_end(j);
 }
 
-void tombstone_encode(struct json *j, const struct slot *slot)
+static void tombstone_encode(struct json *j, const struct slot *slot)
 {
 	const struct bead *dead = slot->bead && !bead_live(slot->bead) ? slot->bead : NULL;
 	bool every = slot->every.by.p, alone = !dead && !slot->remaps;
