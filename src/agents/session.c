@@ -6,7 +6,6 @@
 #include "base/text/value.h"
 #include "beads/beads.h"
 #include "store/db/bead_query.h"
-#include "store/db/bead_words.h"
 #include "store/git/git_tool.h"
 #include "store/place.h"
 

@@ -6,7 +6,6 @@
 #include "base/system/watch.h"
 #include "beads/beads.h"
 #include "beads/find.h"
-#include "store/agent_pending.h"
 
 /*
  * Every round arms the watch, looks, then sleeps, so a change after the look ends the sleep. The

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/system/spawn.h"
-#include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/counts.h"
 #include "beads/graph.h"

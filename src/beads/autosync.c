@@ -1,10 +1,8 @@
 #include "beads/autosync.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/moment.h"
-#include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/platform.h"
 #include "beads/config.h"

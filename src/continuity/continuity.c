@@ -1,7 +1,5 @@
 #include "continuity/continuity.h"
 
-#include <stdlib.h>
-
 #include "base/moment.h"
 #include "base/system/file.h"
 #include "base/system/path.h"

@@ -4,7 +4,6 @@
 #include "serve/serve.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 static const char *const *rules_argv(struct call *c)
 {

@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "base/moment.h"
 #include "base/system/file.h"
 #include "serve/serve.h"
 

@@ -3,7 +3,6 @@
 #include "agents/reservation_book.h"
 #include "base/id.h"
 #include "base/moment.h"
-#include "base/system/file.h"
 #include "base/system/lock.h"
 #include "base/system/path.h"
 #include "base/text/json.h"

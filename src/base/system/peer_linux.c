@@ -1,6 +1,5 @@
 #include "base/system/peer.h"
 
-#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 #ifndef BASE_SYSTEM_SPOOL_H
 #define BASE_SYSTEM_SPOOL_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"

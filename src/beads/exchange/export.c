@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
 #include "beads/exchange/export_line.h"

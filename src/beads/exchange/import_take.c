@@ -3,7 +3,6 @@
  * the later write wins, and comments and dependencies are added. A bead with the same id is the
  * same issue, even if the two have different creation times.
  */
-#include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/beads.h"
 #include "beads/exchange/export_line.h"

@@ -1,5 +1,4 @@
 #include "agents/guard.h"
-#include "base/buf.h"
 #include "base/moment.h"
 #include "base/system/path.h"
 #include "base/system/spawn.h"

@@ -1,5 +1,4 @@
 #include "base/text/json.h"
-#include "base/text/value.h"
 #include "ops/bead/bead_ops.h"
 #include "ops/ops.h"
 

@@ -4,7 +4,6 @@
  */
 #include "beads/exchange/import.h"
 
-#include "base/system/file.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "beads/config.h"

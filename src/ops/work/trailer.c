@@ -2,7 +2,6 @@
 
 #include "agents/current.h"
 #include "base/buf.h"
-#include "base/system/file.h"
 #include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "base/text/json.h"

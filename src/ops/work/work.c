@@ -6,7 +6,6 @@
 #include "agents/reservation.h"
 #include "base/moment.h"
 #include "base/system/path.h"
-#include "base/system/spawn.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
 #include "beads/git_process.h"

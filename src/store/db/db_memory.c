@@ -1,7 +1,6 @@
 #include "store/db/db_memory.h"
 
 #include <sqlite3.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

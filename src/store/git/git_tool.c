@@ -1,7 +1,5 @@
 #include "store/git/git_tool.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/system/path.h"

@@ -5,9 +5,6 @@
  */
 #include "surface/cli/args_parts.h"
 
-#include <unistd.h>
-
-#include "base/buf.h"
 #include "base/system/file.h"
 #include "base/text/utf8.h"
 #include "surface/cli/help.h"

@@ -4,7 +4,6 @@
  * same, and a script need not be made again when a command changes.
  */
 #include "base/buf.h"
-#include "surface/cli/face.h"
 #include "surface/cli/out.h"
 #include "surface/docs/docs.h"
 

@@ -4,7 +4,6 @@
  */
 #include "surface/cli/follow.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

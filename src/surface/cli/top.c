@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/moment.h"
-#include "base/system/file.h"
 #include "base/system/watch.h"
 #include "base/text/json.h"
 #include "base/text/utf8.h"

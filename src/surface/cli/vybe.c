@@ -1,6 +1,5 @@
 #include "surface/cli/vybe.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
