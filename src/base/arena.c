@@ -126,6 +126,14 @@ void *arena_room(struct arena *a, void *list, size_t count, size_t size)
 	return arena_grow(a, list, count * size, (count ? 2 * count : 1) * size);
 }
 
+void *arena_stack(struct arena *a, void *list, size_t count, size_t *most, size_t size)
+{
+	if (count < *most)
+		return list;
+	*most = count + 1;
+	return arena_room(a, list, count, size);
+}
+
 size_t arena_size(const struct arena *a)
 {
 	size_t pages = 0;

@@ -57,6 +57,12 @@ bool arena_trim(struct arena *a, const void *p, size_t old_size, size_t new_size
 void *arena_room(struct arena *a, void *list, size_t count, size_t size);
 
 /*
+ * The same for a stack, from which items are also removed. `most` is the largest count so far, at
+ * first 0. With arena_room(), a stack that is full would be copied at every push after a pop.
+ */
+void *arena_stack(struct arena *a, void *list, size_t count, size_t *most, size_t size);
+
+/*
  * Memory for text, not zeroed and not aligned: texts are many and short, and with alignment they
  * would take twice the memory.
  */

@@ -163,14 +163,14 @@ struct before {
 };
 
 /* The rows that a change affects, as a state, and as they were before the change. */
-struct meeting {
+struct joining {
 	struct call *c;
 	struct cache *cache;
 	struct state *state;
-	struct map before;   /* by id: struct before */
-	struct map edges;    /* by key: struct edge_row */
-	struct map recount;  /* ids */
-	struct map climbers; /* ids of beads with a parent edge that appears or disappears */
+	struct map before;     /* by id: struct before */
+	struct map edges;      /* by key: struct edge_row */
+	struct map recount;    /* ids */
+	struct map reparented; /* ids of beads with a parent edge that appears or disappears */
 	struct visits visits;
 	bool writes; /* the change is not in the journal yet, so it may still be refused */
 	enum apply_writer writer;
@@ -182,7 +182,7 @@ static enum err apply_refuse_line(struct call *c, struct str why)
 	return call_fail(c, ERR_DAMAGED, "the cache has an invalid line: " STR_FMT, STR_ARG(why));
 }
 
-static enum err apply_read_line(struct meeting *m, enum snapshot_file file, struct str line)
+static enum err apply_read_line(struct joining *m, enum snapshot_file file, struct str line)
 {
 	struct str why = STR("not JSON");
 	const struct value *v;
@@ -194,7 +194,7 @@ static enum err apply_read_line(struct meeting *m, enum snapshot_file file, stru
 		       apply_refuse_line(m->c, why);
 }
 
-static enum err apply_load_edges_of(struct meeting *m, struct str id)
+static enum err apply_load_edges_of(struct joining *m, struct str id)
 {
 	struct edge_row *row;
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
@@ -212,7 +212,7 @@ static enum err apply_load_edges_of(struct meeting *m, struct str id)
 	return e;
 }
 
-static enum err apply_load_id(struct meeting *m, struct str id)
+static enum err apply_load_id(struct joining *m, struct str id)
 {
 	struct before *before = arena_new(&m->c->mem, struct before);
 	enum err e;
@@ -228,7 +228,7 @@ static enum err apply_load_id(struct meeting *m, struct str id)
 
 /* Loads the bead of an id. If another lineage takes that id, the id to which one of the two has to
  * move is visited, too. */
-static enum err apply_visit(struct meeting *m, const struct visit *v)
+static enum err apply_visit(struct joining *m, const struct visit *v)
 {
 	struct slot *slot;
 	struct mark other;
@@ -249,7 +249,7 @@ static enum err apply_visit(struct meeting *m, const struct visit *v)
 	return ERR_OK;
 }
 
-static enum err apply_load(struct meeting *m, struct str id, const struct mark *created)
+static enum err apply_load(struct joining *m, struct str id, const struct mark *created)
 {
 	const struct visit *v;
 	enum err e = ERR_OK;
@@ -261,7 +261,7 @@ static enum err apply_load(struct meeting *m, struct str id, const struct mark *
 }
 
 /* A bead that moves to another id in this change takes its edges along. */
-static enum err apply_load_remap(struct meeting *m, struct str id, const struct remap *remap)
+static enum err apply_load_remap(struct joining *m, struct str id, const struct remap *remap)
 {
 	const struct slot *slot = state_find(m->state, id);
 	enum err e = apply_load(m, remap->to, &remap->created);
@@ -271,7 +271,7 @@ static enum err apply_load_remap(struct meeting *m, struct str id, const struct 
 	return e;
 }
 
-static enum err apply_load_change(struct meeting *m, const struct state *change)
+static enum err apply_load_change(struct joining *m, const struct state *change)
 {
 	enum err e = ERR_OK;
 
@@ -289,7 +289,7 @@ static enum err apply_load_change(struct meeting *m, const struct state *change)
 }
 
 /* The change may use a bead's old id after the cache has remapped it. */
-static enum err apply_load_joined_edges(struct meeting *m)
+static enum err apply_load_joined_edges(struct joining *m)
 {
 	enum err e = ERR_OK;
 
@@ -307,13 +307,13 @@ static enum err apply_load_joined_edges(struct meeting *m)
 	return e;
 }
 
-static void apply_touch(struct meeting *m, struct str id)
+static void apply_touch(struct joining *m, struct str id)
 {
 	map_put(&m->recount, id);
 }
 
 /* The row before the change, with the labels and the search text, which are not columns. */
-static struct bead_row *apply_old_row(struct meeting *m, struct bead_row *row)
+static struct bead_row *apply_old_row(struct joining *m, struct bead_row *row)
 {
 	struct arena *mem = &m->scratch;
 	struct bead old;
@@ -327,7 +327,7 @@ static struct bead_row *apply_old_row(struct meeting *m, struct bead_row *row)
 }
 
 /* The other ends of its edges have to be counted again. */
-static enum err apply_touch_around(struct meeting *m, struct str id)
+static enum err apply_touch_around(struct joining *m, struct str id)
 {
 	struct edge_row *row;
 	enum err e = cache_edges_of(m->c, m->cache, id, &row);
@@ -341,17 +341,17 @@ static enum err apply_touch_around(struct meeting *m, struct str id)
 
 /* --- cycles of parents --- */
 
-static void apply_find_climber(struct meeting *m, struct str from, struct str kind)
+static void apply_note_reparented(struct joining *m, struct str from, struct str kind)
 {
 	if (edge_is(kind, EDGE_PARENT))
-		map_put(&m->climbers, from);
+		map_put(&m->reparented, from);
 }
 
 /*
  * Every cycle that appears or disappears with this change goes through a bead that does, or from
  * which a parent edge does.
  */
-static void apply_find_climbers(struct meeting *m)
+static void apply_find_reparented(struct joining *m)
 {
 	const struct map *slots = &m->state->slots, *edges = &m->state->edges;
 
@@ -361,17 +361,17 @@ static void apply_find_climbers(struct meeting *m)
 		const struct before *before = at ? *at : NULL;
 
 		if (slot_visible(slot) != (before && before->row))
-			map_put(&m->climbers, slot->id);
+			map_put(&m->reparented, slot->id);
 	}
 	for (size_t i = 0; i < m->edges.count; i++) {
 		const struct edge_row *old = m->edges.entry[i].value;
 
-		apply_find_climber(m, old->from, old->kind);
+		apply_note_reparented(m, old->from, old->kind);
 	}
 	for (size_t i = 0; i < edges->count; i++) {
 		const struct edge *now = edges->entry[i].value;
 
-		apply_find_climber(m, now->from, now->kind);
+		apply_note_reparented(m, now->from, now->kind);
 	}
 }
 
@@ -379,7 +379,7 @@ static void apply_find_climbers(struct meeting *m)
  * Finds the cycles of parents as the cache has them, before and after the change: their beads have
  * to be counted again. A bead that is nobody's parent is in none, so most changes read no ancestor.
  */
-static enum err apply_touch_circles(struct meeting *m)
+static enum err apply_touch_cycles(struct joining *m)
 {
 	struct call part = call_part(m->c);
 	struct map seen = { .mem = &part.mem };
@@ -388,22 +388,22 @@ static enum err apply_touch_circles(struct meeting *m)
 	size_t count;
 	enum err e = ERR_OK;
 
-	for (size_t i = 0; !e && i < m->climbers.count; i++) {
-		struct str id = m->climbers.entry[i].key;
+	for (size_t i = 0; !e && i < m->reparented.count; i++) {
+		struct str id = m->reparented.entry[i].key;
 		bool parent;
 
 		if (!(e = query_is_target(&part, m->cache, id, EDGE_PARENT, &parent)) && parent)
 			map_put(&seen, id);
 	}
-	if (!e && !(e = graph_climb(&part, m->cache, &seen, &edges))) {
-		ids = graph_circles(&part.mem, edges, &count);
+	if (!e && !(e = graph_ancestors(&part, m->cache, &seen, &edges))) {
+		ids = graph_cycle_members(&part.mem, edges, &count);
 		for (size_t i = 0; i < count; i++)
 			apply_touch(m, arena_copy(&m->c->mem, ids[i]));
 	}
 	return call_part_end(m->c, &part, e);
 }
 
-static enum err apply_put_tombstone(struct meeting *m, const struct slot *slot, struct str before)
+static enum err apply_put_tombstone(struct joining *m, const struct slot *slot, struct str before)
 {
 	struct str line = slot_has_tombstone(slot) ? tombstone_text(&m->scratch, slot) : STR_NONE;
 
@@ -430,7 +430,7 @@ static enum err apply_refuse_growth(struct call *c, struct str id, const struct 
 /*
  * Checks that the bead stays small enough to be published and joined with changes of other clones.
  */
-static enum err apply_check_growth(struct meeting *m, const struct slot *slot,
+static enum err apply_check_growth(struct joining *m, const struct slot *slot,
 				   const struct before *before, struct str line)
 {
 	struct growth growth = { .before = before->row ? before->row->line : before->tombstone,
@@ -445,7 +445,7 @@ static enum err apply_check_growth(struct meeting *m, const struct slot *slot,
 		       apply_refuse_growth(m->c, slot->id, &growth, &excess);
 }
 
-static enum err apply_put_slot(struct meeting *m, const struct slot *slot, int64_t *added)
+static enum err apply_put_slot(struct joining *m, const struct slot *slot, int64_t *added)
 {
 	static const struct before nothing;
 	void **at = map_find(&m->before, slot->id);
@@ -472,13 +472,13 @@ static enum err apply_put_slot(struct meeting *m, const struct slot *slot, int64
 	return e ? e : apply_put_tombstone(m, slot, before->tombstone);
 }
 
-static void apply_touch_ends(struct meeting *m, const struct edge_row *row)
+static void apply_touch_ends(struct joining *m, const struct edge_row *row)
 {
 	apply_touch(m, row->from);
 	apply_touch(m, row->to);
 }
 
-static enum err apply_put_edges(struct meeting *m)
+static enum err apply_put_edges(struct joining *m)
 {
 	enum err e = ERR_OK;
 
@@ -501,32 +501,32 @@ static enum err apply_put_edges(struct meeting *m)
 	return e;
 }
 
-static enum err apply_join(struct meeting *m, const struct state *change, int64_t *added)
+static enum err apply_join(struct joining *m, const struct state *change, int64_t *added)
 {
 	struct arena *mem = &m->c->mem;
 	enum err e;
 
 	m->state = state_new(mem);
-	m->before.mem = m->edges.mem = m->recount.mem = m->climbers.mem = mem;
+	m->before.mem = m->edges.mem = m->recount.mem = m->reparented.mem = mem;
 	m->visits = visits_new(mem);
 	if ((e = apply_load_change(m, change)))
 		return e;
 	state_add(m->state, change);
 	if ((e = apply_load_joined_edges(m)))
 		return e;
-	apply_find_climbers(m);
-	e = apply_touch_circles(m);
+	apply_find_reparented(m);
+	e = apply_touch_cycles(m);
 	for (size_t i = 0; !e && i < m->state->slots.count; i++)
 		e = apply_put_slot(m, m->state->slots.entry[i].value, added);
 	if (!e && !(e = apply_put_edges(m)))
-		e = apply_touch_circles(m);
+		e = apply_touch_cycles(m);
 	return e ? e : counts_update(m->c, m->cache, &m->recount);
 }
 
 enum err apply_change(struct call *c, struct cache *cache, const struct state *change,
 		      int64_t *added)
 {
-	struct meeting m = { .c = c, .cache = cache };
+	struct joining m = { .c = c, .cache = cache };
 	enum err e = apply_join(&m, change, added);
 
 	arena_release(&m.scratch);
@@ -536,7 +536,7 @@ enum err apply_change(struct call *c, struct cache *cache, const struct state *c
 enum err apply_write(struct call *c, struct cache *cache, const struct state *change,
 		     enum apply_writer writer, int64_t *added)
 {
-	struct meeting m = { .c = c, .cache = cache, .writes = true, .writer = writer };
+	struct joining m = { .c = c, .cache = cache, .writes = true, .writer = writer };
 	enum err e = apply_join(&m, change, added);
 
 	arena_release(&m.scratch);

@@ -49,10 +49,10 @@ static bool counts_find_end(const struct state *s, struct str id, struct str kin
 	return true;
 }
 
-static void counts_add_circles(struct map *counts, const struct edge_row *parents)
+static void counts_add_cycles(struct map *counts, const struct edge_row *parents)
 {
 	size_t count;
-	struct str *ids = graph_circles(counts->mem, parents, &count);
+	struct str *ids = graph_cycle_members(counts->mem, parents, &count);
 
 	for (size_t i = 0; i < count; i++)
 		counts_row(counts, ids[i])->blockers++;
@@ -85,7 +85,7 @@ struct map counts_of_state(struct arena *mem, const struct state *s)
 			parents = row;
 		}
 	}
-	counts_add_circles(&counts, parents);
+	counts_add_cycles(&counts, parents);
 	return counts;
 }
 
@@ -126,9 +126,9 @@ enum err counts_update(struct call *c, struct cache *cache, const struct map *id
 		if (row->parent.p && parent) /* no other bead can be in a cycle */
 			map_put(&between, row->id);
 	}
-	if (e || (e = graph_climb(c, cache, &between, &parents)))
+	if (e || (e = graph_ancestors(c, cache, &between, &parents)))
 		return e;
-	counts_add_circles(&counts, parents);
+	counts_add_cycles(&counts, parents);
 	for (size_t i = 0; !e && i < ids->count; i++)
 		e = cache_put_counts(c, cache, counts.entry[i].value);
 	return e;

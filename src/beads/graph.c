@@ -84,7 +84,7 @@ enum err graph_check(struct call *c, struct beads *b, struct str from, struct st
 	return map_find(&seen, from) ? graph_refuse_cycle(c, &seen, from, to) : ERR_OK;
 }
 
-/* --- cycles that are there --- */
+/* --- listing cycles --- */
 
 enum { CYCLE_IDS_MOST = 100000 };
 
@@ -96,7 +96,7 @@ struct node {
 	struct node **to;
 	size_t count;
 	struct node *from;    /* the node before it on the path */
-	size_t next;          /* index in `to`, for graph_circles() */
+	size_t next;          /* index in `to`, for graph_cycle_members() */
 	size_t order, lowest; /* Tarjan's index and lowlink */
 	bool own;             /* it has an edge to itself */
 };
@@ -294,9 +294,10 @@ enum err graph_cycles_of(struct call *c, struct cache *cache, struct cycle **out
 	return e;
 }
 
-/* --- which beads are part of themselves --- */
+/* --- beads in cycles --- */
 
-enum err graph_climb(struct call *c, struct cache *cache, struct map *seen, struct edge_row **edges)
+enum err graph_ancestors(struct call *c, struct cache *cache, struct map *seen,
+			 struct edge_row **edges)
 {
 	for (size_t i = 0; i < seen->count; i++) {
 		struct str *to, from = seen->entry[i].key;
@@ -320,9 +321,9 @@ enum err graph_climb(struct call *c, struct cache *cache, struct map *seen, stru
 struct graph_walk {
 	struct arena *mem;
 	struct node **stack; /* nodes whose component is not known yet */
-	size_t count;
+	size_t count, most;
 	size_t visited;
-	struct str *ids; /* the ids in circles */
+	struct str *ids; /* the ids in cycles */
 	size_t found;
 };
 
@@ -331,7 +332,7 @@ static void walk_enter(struct graph_walk *w, struct node *n, struct node *from)
 	n->order = n->lowest = ++w->visited;
 	n->from = from;
 	n->colour = ON_THE_WAY;
-	w->stack = arena_room(w->mem, w->stack, w->count, sizeof *w->stack);
+	w->stack = arena_stack(w->mem, w->stack, w->count, &w->most, sizeof *w->stack);
 	w->stack[w->count++] = n;
 }
 
@@ -339,13 +340,13 @@ static void walk_enter(struct graph_walk *w, struct node *n, struct node *from)
 static void walk_take_component(struct graph_walk *w, const struct node *n)
 {
 	size_t first = w->count;
-	bool circle;
+	bool cycle;
 
 	do
 		w->stack[--first]->colour = DONE;
 	while (w->stack[first] != n);
-	circle = w->count - first > 1 || n->own;
-	for (size_t i = first; circle && i < w->count; i++) {
+	cycle = w->count - first > 1 || n->own;
+	for (size_t i = first; cycle && i < w->count; i++) {
 		w->ids = arena_room(w->mem, w->ids, w->found, sizeof *w->ids);
 		w->ids[w->found++] = w->stack[i]->id;
 	}
@@ -379,7 +380,7 @@ static void walk_from(struct graph_walk *w, struct node *start)
 	}
 }
 
-struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_t *count)
+struct str *graph_cycle_members(struct arena *mem, const struct edge_row *edges, size_t *count)
 {
 	struct map nodes = { .mem = mem };
 	struct graph_walk w = { .mem = mem };

@@ -7,7 +7,7 @@
 
 /*
  * Cycles are found in three ways, because the questions differ. graph_check() answers for one new
- * edge by index reads, so that refusing a cycle costs no more in a large store. graph_circles()
+ * edge by index reads, so that refusing a cycle costs no more in a large store. graph_cycle_members()
  * answers for many beads at once: those of a change, or all when the cache is built.
  * graph_cycles() lists the cycles for people. For all of them an edge counts while both of its beads
  * are live.
@@ -28,11 +28,11 @@ struct cycle {
  * The parent edges of the beads in `seen` and of all their ancestors, who are added to `seen`. Each
  * bead is read once, however many of the beads have the same ancestors.
  */
-enum err graph_climb(struct call *c, struct cache *cache, struct map *seen,
-		     struct edge_row **edges);
+enum err graph_ancestors(struct call *c, struct cache *cache, struct map *seen,
+			 struct edge_row **edges);
 
 /* The ids of all beads that are in a cycle of these edges, each once. */
-struct str *graph_circles(struct arena *mem, const struct edge_row *edges, size_t *count);
+struct str *graph_cycle_members(struct arena *mem, const struct edge_row *edges, size_t *count);
 
 struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges);
 

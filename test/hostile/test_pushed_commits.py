@@ -840,6 +840,19 @@ def test_parents_below_a_long_chain_read_the_chain_once(world):
     assert_sound(world.anna)
 
 
+def test_many_parents_at_the_end_of_a_chain_take_memory_in_proportion_to_them(world):
+    """The search for cycles pushed each of them to a stack that was full, and copied the stack. These took 326 MB."""
+    path, ends = [f"zy-{n:06}" for n in reversed(range(4097))], [f"zz-{n:06}" for n in range(8000)]
+    edge = {"_at": [5, 0], "_by": "m", "created_at": [5, 0], "created_by": "m", "kind": "parent"}
+    edges = [{**edge, "from": a, "to": b} for a, b in zip(path, path[1:])] + [{**edge, "from": path[-1], "to": b} for b in ends]
+    world.push(lambda files: {**with_lines([plain(name) for name in sorted(path) + ends])(files), "deps.jsonl": "".join(
+        files["deps.jsonl"].splitlines(True) + sorted((canonical(e) + "\n" for e in edges), key=lambda line: line.partition('"from"')[2]))})
+    for command in "sync", "list":
+        done, _, memory = usage(world.anna, command)
+        assert done.code == 0 and memory < 100 * MB, (command, memory // MB, done.err)
+        drop_cache(world.anna)
+
+
 def test_the_text_of_neighbours_is_not_held_in_memory(world):
     """Eight edges to each of ten beads with a description of 2 MB; none of it is shown."""
     kinds = ("blocks", "parent", "related", "discovered_from")

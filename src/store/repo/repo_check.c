@@ -21,25 +21,19 @@ static const int64_t DATE_LAST = ((int64_t)1 << 34) - 1;
 
 static const size_t COMMIT_MOST = (size_t)16 << 20;
 
-/* Commits that are still to be visited. */
-struct todo {
-	git_oid *oid;
-	size_t count;
-};
-
 struct check {
 	struct call *c;
 	struct arena mem;
 	struct repo *repo;
 	git_repository *git;
 	git_odb *odb;
-	struct map commits; /* known or already checked */
-	struct map files;   /* already checked */
-	struct map trees;   /* already checked; value: int, the greatest depth */
-	struct map shallow; /* commits whose parents 'git fetch --depth' left out */
-	struct todo new, known;
-	const git_oid *commit; /* the commit being checked */
-	size_t large;          /* bytes of large commits and trees */
+	struct map commits;          /* known or already checked */
+	struct map files;            /* already checked */
+	struct map trees;            /* already checked; value: int, the greatest depth */
+	struct map shallow;          /* commits whose parents 'git fetch --depth' left out */
+	struct repo_todo new, known; /* commits */
+	const git_oid *commit;       /* the commit being checked */
+	size_t large;                /* bytes of large commits and trees */
 	struct repo_beside beside;
 	size_t fetched;           /* bytes of fetched files beside the store */
 	const char *fetched_name; /* the last of these files */
@@ -47,12 +41,6 @@ struct check {
 	struct repo_fault *fault;
 	enum err failed; /* I/O error: says nothing about the history */
 };
-
-static void repo_check_add(struct check *k, struct todo *todo, const git_oid *oid)
-{
-	todo->oid = arena_room(&k->mem, todo->oid, todo->count, sizeof *todo->oid);
-	todo->oid[todo->count++] = *oid;
-}
 
 /* False if the object was marked before. */
 static bool repo_check_mark(struct check *k, struct map *map, const git_oid *oid)
@@ -408,12 +396,12 @@ static bool check_dates(struct check *k, const git_oid *oid)
 					 repo_hex(&k->c->mem, oid).p);
 }
 
-static void add_parents(struct check *k, struct todo *todo, const git_commit *commit)
+static void add_parents(struct check *k, struct repo_todo *todo, const git_commit *commit)
 {
 	if (map_find(&k->shallow, repo_oid_key(git_commit_id(commit))))
 		return;
 	for (unsigned int i = git_commit_parentcount(commit); i > 0; i--)
-		repo_check_add(k, todo, git_commit_parent_id(commit, i - 1));
+		repo_todo_add(&k->mem, todo, git_commit_parent_id(commit, i - 1));
 }
 
 static git_commit *repo_check_read_commit(struct check *k, const git_oid *oid)
@@ -475,7 +463,7 @@ static bool repo_check_check_line(struct check *k, const git_oid *tip)
 {
 	bool sound = true;
 
-	repo_check_add(k, &k->new, tip);
+	repo_todo_add(&k->mem, &k->new, tip);
 	while (sound && k->new.count) {
 		git_oid oid = k->new.oid[--k->new.count];
 
@@ -536,7 +524,7 @@ enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str k
 		git_oid old;
 
 		if (repo_oid_of(known, &old))
-			repo_check_add(&k, &k.known, &old);
+			repo_todo_add(&k.mem, &k.known, &old);
 		repo_check_check_line(&k, &oid);
 		e = k.failed;
 	}
@@ -565,20 +553,20 @@ static bool first_parent(struct check *k, const git_oid *oid, git_oid *parent)
 	return found;
 }
 
-static void repo_check_add_line(struct check *k, struct todo *line, git_oid at)
+static void repo_check_add_line(struct check *k, struct repo_todo *line, git_oid at)
 {
 	struct map seen = { .mem = &k->mem };
 
 	do {
 		if (!repo_check_mark(k, &seen, &at))
 			break;
-		repo_check_add(k, line, &at);
+		repo_todo_add(&k->mem, line, &at);
 	} while (first_parent(k, &at, &at));
 }
 
 enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct str *commit)
 {
-	struct todo line = { 0 };
+	struct repo_todo line = { 0 };
 	struct repo_fault fault;
 	struct check k;
 	git_oid oid;

@@ -17,11 +17,8 @@ struct fetching {
 	struct repo *into; /* has the limit for files; NULL: no limit */
 	git_packbuilder *pack;
 	struct map seen;
-	git_oid *todo; /* commits to visit */
-	size_t count;
-	git_oid *trees; /* of the visited commits */
-	size_t tree_count;
-	size_t large; /* bytes of large trees */
+	struct repo_todo commits, trees; /* trees of the visited commits */
+	size_t large;                    /* bytes of large trees */
 	struct repo_beside beside;
 	bool overfull; /* the files beside the store in this commit are too large together */
 	bool checked;  /* objects may be missing: 'git fetch --depth' leaves some out */
@@ -158,18 +155,6 @@ static int repo_copy_take_root(struct fetching *f, const git_oid *oid)
 	return take_tree(f, oid, "", 0);
 }
 
-static void add_commit(struct fetching *f, const git_oid *oid)
-{
-	f->todo = arena_room(&f->mem, f->todo, f->count, sizeof *f->todo);
-	f->todo[f->count++] = *oid;
-}
-
-static void repo_copy_add_tree(struct fetching *f, const git_oid *oid)
-{
-	f->trees = arena_room(&f->mem, f->trees, f->tree_count, sizeof *f->trees);
-	f->trees[f->tree_count++] = *oid;
-}
-
 /* Parses the header itself, because libgit2 refuses some commits that Git accepts. */
 static int take_commit(struct fetching *f, const git_oid *oid)
 {
@@ -191,10 +176,7 @@ static int take_commit(struct fetching *f, const git_oid *oid)
 		line = str_skip(line, tree ? 5 : 7);
 		if (line.n != GIT_OID_HEXSZ || git_oid_fromstrn(&other, line.p, line.n))
 			break;
-		if (tree)
-			repo_copy_add_tree(f, &other);
-		else
-			add_commit(f, &other);
+		repo_todo_add(&f->mem, tree ? &f->trees : &f->commits, &other);
 	}
 	git_odb_object_free(object);
 	return code;
@@ -241,15 +223,15 @@ static int repo_copy_collect(struct fetching *f, struct str commit, const struct
 		if (known[i].n == GIT_OID_HEXSZ && !git_oid_fromstrn(&oid, known[i].p, known[i].n))
 			first_time(f, &oid);
 	if (!code && !(code = git_oid_fromstrn(&oid, commit.p, commit.n)))
-		add_commit(f, &oid);
-	while (!code && f->count) {
-		oid = f->todo[--f->count];
+		repo_todo_add(&f->mem, &f->commits, &oid);
+	while (!code && f->commits.count) {
+		oid = f->commits.oid[--f->commits.count];
 		if (first_time(f, &oid))
 			code = take_commit(f, &oid);
 	}
 	/* the oldest first: what a later commit has too much leaves no older file out */
-	while (!code && f->tree_count)
-		code = repo_copy_take_root(f, &f->trees[--f->tree_count]);
+	while (!code && f->trees.count)
+		code = repo_copy_take_root(f, &f->trees.oid[--f->trees.count]);
 	return code;
 }
 

@@ -132,7 +132,7 @@ int repo_tree_cmp(struct str a, bool a_folder, struct str b, bool b_folder)
  */
 struct repo_fsck_files {
 	struct str *name;
-	size_t count, room;
+	size_t count, most;
 };
 
 static bool repo_fsck_has_file(struct arena *mem, struct repo_fsck_files *files,
@@ -142,10 +142,8 @@ static bool repo_fsck_has_file(struct arena *mem, struct repo_fsck_files *files,
 		files->count--;
 	if (entry->folder) /* only the longest name on the stack, the last, can be equal */
 		return files->count && str_eq(files->name[files->count - 1], entry->name);
-	if (files->count == files->room) {
-		files->name = arena_room(mem, files->name, files->count, sizeof *files->name);
-		files->room++;
-	}
+	files->name =
+		arena_stack(mem, files->name, files->count, &files->most, sizeof *files->name);
 	files->name[files->count++] = entry->name;
 	return false;
 }

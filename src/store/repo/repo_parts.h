@@ -28,6 +28,18 @@ static inline struct str repo_oid_key(const git_oid *oid)
 	return (struct str){ (const char *)oid->id, GIT_OID_RAWSZ };
 }
 
+/* A stack of the objects that are still to be visited. */
+struct repo_todo {
+	git_oid *oid;
+	size_t count, most;
+};
+
+static inline void repo_todo_add(struct arena *mem, struct repo_todo *t, const git_oid *oid)
+{
+	t->oid = arena_stack(mem, t->oid, t->count, &t->most, sizeof *t->oid);
+	t->oid[t->count++] = *oid;
+}
+
 struct repo {
 	git_repository *git;
 	git_odb *odb;
