@@ -132,7 +132,7 @@ static bool tasks_fits(const struct task_filter *f, const struct task *t)
 	       (f->priority == INT64_MIN || f->priority == t->priority) && (!f->ready || t->ready);
 }
 
-static int task_place_cmp(const struct task_place *a, const struct task_place *b, bool oldest)
+static int task_key_cmp(const struct task_key *a, const struct task_key *b, bool oldest)
 {
 	int64_t later = a->created != b->created ? a->created - b->created :
 						   a->created_n - b->created_n,
@@ -143,14 +143,14 @@ static int task_place_cmp(const struct task_place *a, const struct task_place *b
 	return age ? (age < 0 ? -1 : 1) : str_cmp(a->id, b->id);
 }
 
-static int task_place_cmp_oldest(const void *a, const void *b)
+static int task_key_cmp_oldest(const void *a, const void *b)
 {
-	return task_place_cmp(a, b, true);
+	return task_key_cmp(a, b, true);
 }
 
-static int task_place_cmp_newest(const void *a, const void *b)
+static int task_key_cmp_newest(const void *a, const void *b)
 {
-	return task_place_cmp(a, b, false);
+	return task_key_cmp(a, b, false);
 }
 
 /* The part of the filter that the query of the beads can do; tasks_fits() does the rest. */
@@ -169,12 +169,12 @@ static struct bead_filter tasks_bead_filter(const struct call *c, const struct t
 	return filter;
 }
 
-/* Collects the places of the tasks that fit, while the beads are read one at a time. */
+/* Collects the keys of the tasks that fit, while the beads are read one at a time. */
 struct tasks_reading {
 	struct call *c;
 	const struct task_filter *filter;
 	struct arena scratch; /* memory for one bead */
-	struct task_place *list;
+	struct task_key *list;
 	size_t count;
 	bool in_order; /* the beads have the order of the tasks: no more are read than the limit */
 	bool lean;     /* their lines are not needed */
@@ -190,10 +190,10 @@ static bool tasks_see(void *arg, const struct bead_row *row)
 	if (!tasks_fits(r->filter, &one))
 		return true;
 	r->list = arena_room(&r->c->mem, r->list, r->count, sizeof *r->list);
-	r->list[r->count++] = (struct task_place){ .priority = one.priority,
-						   .created = one.created,
-						   .created_n = one.created_n,
-						   .id = arena_copy(&r->c->mem, one.id) };
+	r->list[r->count++] = (struct task_key){ .priority = one.priority,
+						 .created = one.created,
+						 .created_n = one.created_n,
+						 .id = arena_copy(&r->c->mem, one.id) };
 	return !(r->in_order && (int64_t)r->count == r->filter->limit);
 }
 
@@ -212,8 +212,8 @@ static enum err tasks_read(struct beads *b, struct tasks_reading *r)
 	return e;
 }
 
-enum err task_places(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
-		     struct task_place **out, size_t *count)
+enum err task_keys(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
+		   struct task_key **out, size_t *count)
 {
 	struct tasks_reading r = { .c = c, .filter = filter };
 	bool ranked = true; /* tasks may have priorities that their beads do not have */
@@ -227,16 +227,16 @@ enum err task_places(struct call *c, struct beads *b, const struct task_filter *
 		return e;
 	if (r.count && !r.in_order)
 		qsort(r.list, r.count, sizeof *r.list,
-		      oldest ? task_place_cmp_oldest : task_place_cmp_newest);
+		      oldest ? task_key_cmp_oldest : task_key_cmp_newest);
 	*out = r.list;
 	*count = filter->limit && r.count > (size_t)filter->limit ? (size_t)filter->limit : r.count;
 	return ERR_OK;
 }
 
-enum err task_at(struct call *c, struct beads *b, const struct task_place *place, struct task *out)
+enum err task_of_key(struct call *c, struct beads *b, const struct task_key *key, struct task *out)
 {
 	struct bead_row *row;
-	enum err e = find_bead(c, b, place->id, &row);
+	enum err e = find_bead(c, b, key->id, &row);
 
 	return e ? e : task_of_row(c, b, row, out);
 }
@@ -244,14 +244,14 @@ enum err task_at(struct call *c, struct beads *b, const struct task_place *place
 enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
 		   struct task **out)
 {
-	struct task_place *place;
+	struct task_key *key;
 	size_t count;
-	enum err e = task_places(c, b, filter, oldest, &place, &count);
+	enum err e = task_keys(c, b, filter, oldest, &key, &count);
 
 	*out = NULL;
 	for (size_t i = 0; !e && i < count; i++) {
 		*out = arena_new(&c->mem, struct task);
-		e = task_at(c, b, &place[i], *out);
+		e = task_of_key(c, b, &key[i], *out);
 		out = &(*out)->next;
 	}
 	return e;

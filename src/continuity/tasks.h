@@ -51,16 +51,17 @@ enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES
 int64_t task_bead_priority(int64_t rank);
 
 /*
- * The places of tasks in order: highest priority first; of the same priority the oldest or the
- * newest first. A place needs much less memory than its task, which task_at() reads.
+ * The keys of tasks in order: highest priority first; of the same priority the oldest or the
+ * newest first. A key needs much less memory than its task, which task_of_key() reads.
  */
-struct task_place {
+struct task_key {
 	int64_t priority, created, created_n;
 	struct str id;
 };
-enum err task_places(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
-		     struct task_place **out, size_t *count);
-enum err task_at(struct call *c, struct beads *b, const struct task_place *place, struct task *out);
+enum err task_keys(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,
+		   struct task_key **out, size_t *count);
+enum err task_of_key(struct call *c, struct beads *b, const struct task_key *place,
+		     struct task *out);
 
 /* All these tasks, in the same order. */
 enum err task_each(struct call *c, struct beads *b, const struct task_filter *filter, bool oldest,

@@ -228,13 +228,13 @@ static enum err vybe_task_run_get(struct call *c, struct stores *s, const void *
 }
 
 /* The memory for the task is needed for one task only. */
-static enum err vybe_task_add(struct call *c, struct beads *b, const struct task_place *place,
+static enum err vybe_task_add(struct call *c, struct beads *b, const struct task_key *key,
 			      struct json *reply)
 {
 	struct call part = call_part(c);
 	struct json one = json_new(&part.mem);
 	struct task t;
-	enum err e = task_at(&part, b, place, &t);
+	enum err e = task_of_key(&part, b, key, &t);
 
 	if (!e) {
 		task_encode(&one, &t);
@@ -251,17 +251,17 @@ static enum err vybe_task_run_list(struct call *c, struct stores *s, const void 
 				      .project = in->project,
 				      .priority = in->priority == -1 ? INT64_MIN : in->priority };
 	struct beads *b;
-	struct task_place *place;
+	struct task_key *key;
 	size_t count;
 	enum err e = continuity_tasks(c, s->vybe, &b);
 
-	if (e || (e = task_places(c, b, &filter, false, &place, &count)))
+	if (e || (e = task_keys(c, b, &filter, false, &key, &count)))
 		return e;
 	json_object(reply);
 	json_put_int(reply, "count", (int64_t)count);
 	json_put_array(reply, "tasks");
 	for (size_t i = 0; !e && i < count; i++)
-		e = vybe_task_add(c, b, &place[i], reply);
+		e = vybe_task_add(c, b, &key[i], reply);
 	json_end(reply);
 	json_end(reply);
 	return e;
