@@ -153,7 +153,7 @@ void edit_extra(struct edit *e, const char *key, struct str value)
 	bead_put_extra(&e->c->mem, &e->change, str_of(key), value.p ? value : STR("null"), e->mark);
 }
 
-enum err edit_bury(struct edit *e, struct state *change, struct str reason)
+enum err edit_delete(struct edit *e, struct state *change, struct str reason)
 {
 	struct bead made = { 0 };
 	enum err err = claim_permit(e);
@@ -175,8 +175,8 @@ static enum err edit_nothing_left(struct call *c, struct str id)
 			    "the bead again under another id.");
 }
 
-enum err edit_begin_buried(struct call *c, struct beads *b, struct str id, struct str tombstone,
-			   struct edit *out, struct mark *deleted)
+enum err edit_begin_deleted(struct call *c, struct beads *b, struct str id, struct str tombstone,
+			    struct edit *out, struct mark *deleted)
 {
 	const struct value *line = value_read(&c->mem, tombstone), *bead = value_find(line, "bead");
 	struct bead_row *row = arena_new(&c->mem, struct bead_row);
@@ -189,7 +189,7 @@ enum err edit_begin_buried(struct call *c, struct beads *b, struct str id, struc
 	return edit_begin(c, b, row, out);
 }
 
-void edit_unbury(struct edit *e, struct state *change, struct mark deleted)
+void edit_restore(struct edit *e, struct state *change, struct mark deleted)
 {
 	edit_after(e, deleted);
 	edit_touch(e, REG_STATUS);

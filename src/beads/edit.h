@@ -45,16 +45,16 @@ struct str edit_extra_now(const struct edit *e, const char *key);
  */
 
 /* Deletes the bead; a tombstone stays. */
-enum err edit_bury(struct edit *e, struct state *change, struct str reason);
+enum err edit_delete(struct edit *e, struct state *change, struct str reason);
 
 /*
- * Restores a deleted bead, given the line of its tombstone: edit_begin_buried() begins the edit,
- * and edit_unbury() writes the bead again, unchanged, with a later mark than the deletion.
+ * Restores a deleted bead, given the line of its tombstone: edit_begin_deleted() begins the edit,
+ * and edit_restore() writes the bead again, unchanged, with a later mark than the deletion.
  * NOT_FOUND if the tombstone has no bead in it.
  */
-enum err edit_begin_buried(struct call *c, struct beads *b, struct str id, struct str tombstone,
-			   struct edit *out, struct mark *deleted);
-void edit_unbury(struct edit *e, struct state *change, struct mark deleted);
+enum err edit_begin_deleted(struct call *c, struct beads *b, struct str id, struct str tombstone,
+			    struct edit *out, struct mark *deleted);
+void edit_restore(struct edit *e, struct state *change, struct mark deleted);
 
 /* BLOCKED if it has open children that the same command does not close. */
 enum err edit_close(struct edit *e, struct str reason);

@@ -173,8 +173,8 @@ static enum err find_removed(struct call *c, struct beads *b, struct str id, str
 	return e;
 }
 
-enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
-		     struct str *line)
+enum err find_deleted(struct call *c, struct beads *b, struct str text, struct str *id,
+		      struct str *line)
 {
 	struct bead_row *row;
 	struct str *ids;

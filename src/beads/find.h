@@ -18,8 +18,8 @@ enum err find_beads(struct call *c, struct beads *b, const struct str *texts, si
 
 /* A bead that was deleted, with its tombstone's line; if the tombstone was removed because it was
  * old, that of the last commit that had it, and a warning. */
-enum err find_buried(struct call *c, struct beads *b, struct str text, struct str *id,
-		     struct str *line);
+enum err find_deleted(struct call *c, struct beads *b, struct str text, struct str *id,
+		      struct str *line);
 
 /* The beads that an actor has claimed, most urgent first. */
 enum err find_claimed(struct call *c, struct beads *b, struct str actor, struct bead_row **out);

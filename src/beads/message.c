@@ -48,18 +48,19 @@ static bool message_is_closed(const struct value *bead)
 	return str_is(value_str(bead, "status"), "closed");
 }
 
-static enum act message_act_of(const struct value *old, const struct value *new, bool buried)
+static enum act message_act_of(const struct value *old, const struct value *new, bool was_deleted)
 {
 	if (!new)
 		return DELETED;
 	if (!old)
-		return buried ? RESTORED : CREATED;
+		return was_deleted ? RESTORED : CREATED;
 	if (message_is_closed(new) != message_is_closed(old))
 		return message_is_closed(new) ? CLOSED : REOPENED;
 	return UPDATED;
 }
 
-static struct map message_buried(struct arena *mem, const struct line_change *changes, size_t count)
+static struct map message_deleted(struct arena *mem, const struct line_change *changes,
+				  size_t count)
 {
 	struct map out = { .mem = mem };
 
@@ -70,11 +71,11 @@ static struct map message_buried(struct arena *mem, const struct line_change *ch
 }
 
 static void message_put_bead(struct message_telling *t, const struct line_change *change,
-			     bool buried)
+			     bool was_deleted)
 {
 	const struct value *old = message_parse(t, change->old),
 			   *new = message_parse(t, change->new);
-	enum act act = message_act_of(old, new, buried);
+	enum act act = message_act_of(old, new, was_deleted);
 
 	t->count[act]++;
 	if (t->listed++ < LISTED)
@@ -91,12 +92,12 @@ static void message_add(struct buf *head, size_t count, const char *what)
 struct str message_of(struct arena *mem, const struct line_change *changes, size_t count)
 {
 	struct message_telling t = { .mem = mem, .list.mem = mem };
-	struct map graves = message_buried(mem, changes, count);
+	struct map deleted = message_deleted(mem, changes, count);
 	struct buf out = { .mem = mem };
 
 	for (size_t i = 0; i < count; i++) {
 		if (changes[i].file == FILE_STATE)
-			message_put_bead(&t, &changes[i], map_find(&graves, changes[i].key));
+			message_put_bead(&t, &changes[i], map_find(&deleted, changes[i].key));
 		t.edges += changes[i].file == FILE_DEPS;
 	}
 	buf_put(&out, STR("beads: "));

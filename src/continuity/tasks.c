@@ -637,7 +637,7 @@ enum err task_depend(struct call *c, struct str id, const struct guard *guard, s
 static enum err task_delete_step(struct edit *e, struct state *change, const void *arg)
 {
 	(void)arg;
-	return edit_bury(e, change, STR_NONE);
+	return edit_delete(e, change, STR_NONE);
 }
 
 enum err task_delete(struct call *c, struct str id, const struct guard *guard, struct task *out)

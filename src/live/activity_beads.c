@@ -251,9 +251,9 @@ static enum err bead_acts_read_rows(struct bead_acts *p)
 static enum err bead_acts_read_deleted(struct bead_acts *p)
 {
 	struct call *c = p->a->c;
-	struct buried *gone;
+	struct tombstone_row *gone;
 	size_t count = 0;
-	enum err e = query_buried(c, &p->b->cache, (int64_t)p->a->most, &gone);
+	enum err e = query_tombstones(c, &p->b->cache, (int64_t)p->a->most, &gone);
 
 	for (; !e && gone; gone = gone->next) {
 		const struct value *v = value_read(&c->mem, gone->line);

@@ -402,13 +402,14 @@ static void put_fields(struct json *j, const struct value *old, const struct val
 	arena_release(&scratch);
 }
 
-static const char *history_act_of(const struct value *old, const struct value *new, bool was_buried)
+static const char *history_act_of(const struct value *old, const struct value *new,
+				  bool was_deleted)
 {
 	bool closed = str_is(value_str(new, "status"), "closed"),
 	     was = str_is(value_str(old, "status"), "closed");
 
 	return !new          ? "deleted" :
-	       !old          ? (was_buried ? "restored" : "created") :
+	       !old          ? (was_deleted ? "restored" : "created") :
 	       closed == was ? "updated" :
 	       closed        ? "closed" :
 			       "reopened";
@@ -606,15 +607,15 @@ struct history_comparing {
 	struct call *c;
 	struct json *j;
 	enum snapshot_file file;
-	struct map buried; /* ids that had a tombstone in the older commit */
+	struct map deleted; /* ids that had a tombstone in the older commit */
 };
 
-static enum err note_buried(void *arg, const struct line_pair *pair)
+static enum err note_deleted(void *arg, const struct line_pair *pair)
 {
 	struct history_comparing *k = arg;
 
 	if (pair->a.p)
-		map_put(&k->buried, arena_copy(&k->c->mem, pair->key));
+		map_put(&k->deleted, arena_copy(&k->c->mem, pair->key));
 	return ERR_OK;
 }
 
@@ -641,7 +642,7 @@ static enum err history_put_bead(void *arg, const struct line_pair *pair)
 	json_object(k->j);
 	json_put_str(k->j, "id", pair->key);
 	json_put_str(k->j, "change",
-		     str_of(history_act_of(old, new, map_find(&k->buried, pair->key))));
+		     str_of(history_act_of(old, new, map_find(&k->deleted, pair->key))));
 	json_put_str(k->j, "title", value_str(new ? new : old, "title"));
 	put_fields(k->j, old, new);
 	json_end(k->j);
@@ -701,12 +702,12 @@ static enum err history_compare(struct history_comparing *k, enum snapshot_file 
 enum err history_diff(struct call *c, struct repo *r, struct str from, struct str to,
 		      struct json *reply)
 {
-	struct history_comparing k = { .c = c, .j = reply, .buried.mem = &c->mem };
+	struct history_comparing k = { .c = c, .j = reply, .deleted.mem = &c->mem };
 	struct snapshot a, b;
 	enum err e;
 
 	if ((e = history_read(c, r, from, &a)) || (e = history_read(c, r, to, &b)) ||
-	    (e = history_compare(&k, FILE_TOMBSTONES, &a, &b, note_buried)))
+	    (e = history_compare(&k, FILE_TOMBSTONES, &a, &b, note_deleted)))
 		return e;
 	json_object(reply);
 	json_put_str(reply, "from", from);

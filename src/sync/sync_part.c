@@ -73,7 +73,7 @@ static struct state *known_of(struct parting *p, struct str id)
 	read_known(p, id, out);
 	if (slot) {
 		*map_put(&written->slots, id) = slot;
-		written->slays = p->pending->slays;
+		written->has_every = p->pending->has_every;
 		state_add(out, written);
 	}
 	return out;

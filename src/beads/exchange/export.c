@@ -25,7 +25,8 @@ struct export_run {
 	struct call *c;
 	struct beads *b;
 	enum export_format format;
-	const struct buried *const *gone; /* deleted beads that are not written yet, sorted by id */
+	const struct tombstone_row *const
+		*gone; /* deleted beads that are not written yet, sorted by id */
 	size_t gone_count;
 	struct buf *out;
 	struct export_counts counts;
@@ -84,7 +85,7 @@ static enum err export_bead(struct export_run *r, struct call *part, const struc
 }
 
 /* A deleted bead, or only the deletion of an id. Ids that were remapped are no issues. */
-static enum err export_buried(struct export_run *r, const struct buried *one)
+static enum err export_deleted(struct export_run *r, const struct tombstone_row *one)
 {
 	struct call part = call_part(r->c);
 	struct state *s = state_new(&part.mem);
@@ -114,7 +115,7 @@ static enum err export_gone_before(struct export_run *r, struct str id)
 	enum err e = ERR_OK;
 
 	while (!e && r->gone_count && (!id.p || str_cmp((*r->gone)->id, id) < 0)) {
-		e = export_buried(r, *r->gone++);
+		e = export_deleted(r, *r->gone++);
 		r->gone_count--;
 	}
 	return e;
@@ -138,24 +139,24 @@ static bool export_see(void *arg, const struct bead_row *row)
 	return !r->failed;
 }
 
-static int buried_by_id(const void *a, const void *b)
+static int tombstone_by_id(const void *a, const void *b)
 {
-	return str_cmp((*(const struct buried *const *)a)->id,
-		       (*(const struct buried *const *)b)->id);
+	return str_cmp((*(const struct tombstone_row *const *)a)->id,
+		       (*(const struct tombstone_row *const *)b)->id);
 }
 
 static enum err export_find_gone(struct export_run *r)
 {
-	struct buried *one = NULL;
-	const struct buried **list = NULL;
-	enum err e = query_buried(r->c, &r->b->cache, 0, &one);
+	struct tombstone_row *one = NULL;
+	const struct tombstone_row **list = NULL;
+	enum err e = query_tombstones(r->c, &r->b->cache, 0, &one);
 
 	for (; !e && one; one = one->next) {
-		list = arena_room(&r->c->mem, list, r->gone_count, sizeof(struct buried *));
+		list = arena_room(&r->c->mem, list, r->gone_count, sizeof(struct tombstone_row *));
 		list[r->gone_count++] = one;
 	}
 	if (r->gone_count)
-		qsort(list, r->gone_count, sizeof(struct buried *), buried_by_id);
+		qsort(list, r->gone_count, sizeof(struct tombstone_row *), tombstone_by_id);
 	r->gone = list;
 	return e;
 }

@@ -454,8 +454,8 @@ void import_add_deletion(struct import_run *r, struct str text, struct str id)
  * If the deleted bead is unknown, only its deletion is kept, which applies to every bead with that
  * id.
  */
-static int64_t *import_bury(struct import_batch *x, const struct slot *slot,
-			    const struct bead *dead)
+static int64_t *import_delete_unknown(struct import_batch *x, const struct slot *slot,
+				      const struct bead *dead)
 {
 	struct import_report *out = x->r->out;
 	struct slot *put;
@@ -467,7 +467,7 @@ static int64_t *import_bury(struct import_batch *x, const struct slot *slot,
 		return &out->unchanged;
 	put->every = dead->deleted;
 	put->reason = dead->reason;
-	x->change->slays = true;
+	x->change->has_every = true;
 	return &out->tombstones;
 }
 
@@ -477,7 +477,7 @@ static int64_t *import_delete(struct import_batch *x, const struct slot *slot, s
 	const struct bead *now = slot ? slot->bead : NULL;
 
 	if (!now)
-		return import_bury(x, slot, dead);
+		return import_delete_unknown(x, slot, dead);
 	if (bead_live(now) && mark_cmp(dead->deleted, bead_top(now)) <= 0)
 		return &out->older;
 	if (!bead_live(now) && mark_cmp(dead->deleted, now->deleted) <= 0)

@@ -191,11 +191,11 @@ static struct str snapshot_misfit(enum snapshot_file file)
 const struct value *snapshot_parse_line(struct arena *mem, enum snapshot_file file, struct str line,
 					struct str *why)
 {
-	bool buried = file == FILE_TOMBSTONES;
-	size_t most = buried            ? LIMIT_TOMBSTONE :
+	bool tombstone = file == FILE_TOMBSTONES;
+	size_t most = tombstone         ? LIMIT_TOMBSTONE :
 		      file == FILE_DEPS ? LIMIT_EDGE :
 					  LIMIT_LINE,
-	       values = buried ? LIMIT_TOMBSTONE_VALUES : LIMIT_VALUES;
+	       values = tombstone ? LIMIT_TOMBSTONE_VALUES : LIMIT_VALUES;
 	struct value_error error;
 	const struct value *v;
 

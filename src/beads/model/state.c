@@ -168,7 +168,7 @@ void state_put_bead(struct state *s, const struct bead *b)
 
 /* --- ids that are gone --- */
 
-static void state_bury_bead(struct state *s, struct slot *slot, const struct slot *every)
+static void state_delete_bead(struct state *s, struct slot *slot, const struct slot *every)
 {
 	int order = mark_cmp(every->every, slot->bead->deleted);
 	struct bead dead = { .id = slot->id,
@@ -184,20 +184,20 @@ static void state_bury_bead(struct state *s, struct slot *slot, const struct slo
  * A deletion of every bead of an id also reaches the beads that have left it since. The latest
  * deletion comes first, so where one has passed, the others need not follow.
  */
-static void state_bury(struct state *s, struct slot *every)
+static void state_delete_every_of(struct state *s, struct slot *every)
 {
 	if (every->bead)
-		state_bury_bead(s, every, every);
+		state_delete_bead(s, every, every);
 	for (size_t i = 0; i < every->remaps; i++) {
 		struct remap *r = &every->remap[i];
 		struct mark created = r->created;
 
-		while (r && r->buried != s->burials) {
+		while (r && r->delete_run != s->delete_runs) {
 			struct slot *slot = state_find(s, r->to);
 
-			r->buried = s->burials;
+			r->delete_run = s->delete_runs;
 			if (slot && slot->bead && !mark_cmp(slot->bead->created, created))
-				state_bury_bead(s, slot, every);
+				state_delete_bead(s, slot, every);
 			r = remap_find(slot, created);
 		}
 	}
@@ -226,7 +226,7 @@ static void state_delete_every(struct state *s)
 	struct slot **list;
 	size_t count = 0;
 
-	if (!s->slays)
+	if (!s->has_every)
 		return;
 	list = arena_array(s->mem, s->slots.count, sizeof *list);
 	for (size_t i = 0; i < s->slots.count; i++) {
@@ -236,9 +236,9 @@ static void state_delete_every(struct state *s)
 			list[count++] = slot;
 	}
 	qsort(list, count, sizeof *list, slot_every_cmp);
-	s->burials++;
+	s->delete_runs++;
 	for (size_t i = 0; i < count; i++)
-		state_bury(s, list[i]);
+		state_delete_every_of(s, list[i]);
 }
 
 bool slot_live(const struct slot *slot)
@@ -377,7 +377,7 @@ static void state_add_slots(struct state *s, const struct state *more, struct ma
 		if (other->every.by.p)
 			state_put_every(slot, state_own_mark(s, other->every),
 					arena_copy(s->mem, other->reason));
-		s->slays = s->slays || slot->every.by.p;
+		s->has_every = s->has_every || slot->every.by.p;
 	}
 	for (size_t i = 0; i < more->slots.count; i++) {
 		struct slot *slot = state_slot(s, more->slots.entry[i].key);

@@ -22,8 +22,8 @@
 struct remap {
 	struct mark created;
 	struct str to;
-	struct str later; /* an id further along, if that bead moved on; or absent */
-	unsigned buried;  /* the last state_delete_every() that came this way */
+	struct str later;    /* an id further along, if that bead moved on; or absent */
+	unsigned delete_run; /* the last state_delete_every() that came this way */
 };
 
 /* Everything about one id. */
@@ -45,8 +45,8 @@ struct state {
 	struct mark prefix_mark;
 	struct str meta; /* unknown members of meta.json, a canonical object; or absent */
 	unsigned round;
-	bool slays;       /* some id has an `every` */
-	unsigned burials; /* counts state_delete_every() */
+	bool has_every;       /* some id has an `every` */
+	unsigned delete_runs; /* counts state_delete_every() */
 };
 
 struct state *state_new(struct arena *mem);

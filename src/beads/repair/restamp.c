@@ -175,10 +175,10 @@ static enum err restamp_copy(struct restamp *r, struct restamped *one)
 	if (!from.live)
 		from.edit.mark.at = stamp_end;
 	from.edit.force = true; /* despite another agent's claim: the copy takes the bead's place */
-	return edit_bury(&from.edit, r->change,
-			 arena_fmt(&c->mem,
-				   "its stamp was in the future; it is now " STR_FMT " now",
-				   STR_ARG(one->copy)));
+	return edit_delete(&from.edit, r->change,
+			   arena_fmt(&c->mem,
+				     "its stamp was in the future; it is now " STR_FMT " now",
+				     STR_ARG(one->copy)));
 }
 
 /* --- their dependencies --- */

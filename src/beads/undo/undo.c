@@ -290,8 +290,8 @@ static enum err undo_check_edges(struct undo *u, const struct bead *after)
 }
 
 /* For a bead that the change has created or restored. */
-static enum err undo_bury(struct undo *u, struct edit *e, const struct bead *before,
-			  const struct bead *after)
+static enum err undo_creation(struct undo *u, struct edit *e, const struct bead *before,
+			      const struct bead *after)
 {
 	struct state *change = state_new(&u->c->mem);
 	struct bead reason = { .member[MEMBER_TITLE] = before ? before->reason : STR_NONE };
@@ -299,9 +299,9 @@ static enum err undo_bury(struct undo *u, struct edit *e, const struct bead *bef
 
 	if ((err = undo_expect(u, after->id, "changed", bead_top(after), bead_top(&e->now))) ||
 	    (err = undo_check_edges(u, after)) ||
-	    (err = edit_bury(e, change,
-			     before ? bead_text(&u->c->mem, &reason, MEMBER_TITLE) :
-				      STR("creation undone"))))
+	    (err = edit_delete(e, change,
+			       before ? bead_text(&u->c->mem, &reason, MEMBER_TITLE) :
+					STR("creation undone"))))
 		return err;
 	undo_begin_bead(u, e->row->id, e->row->title, "deleted");
 	undo_end_bead(u);
@@ -318,7 +318,7 @@ static enum err undo_restore(struct undo *u, const struct bead *after)
 	struct str line;
 	enum err err = cache_find_tombstone(c, &u->b->cache, after->id, &line);
 
-	if (err || (err = edit_begin_buried(c, u->b, after->id, line, &e, &deleted)))
+	if (err || (err = edit_begin_deleted(c, u->b, after->id, line, &e, &deleted)))
 		return err;
 	if (bead_live(after) || mark_cmp(deleted, after->deleted))
 		return undo_refuse_deleted(u, after->id, deleted);
@@ -330,7 +330,7 @@ static enum err undo_restore(struct undo *u, const struct bead *after)
 		return call_step(c, "Restore it as a copy: bd undelete " STR_FMT,
 				 STR_ARG(spawn_word(&c->mem, after->id)));
 	}
-	edit_unbury(&e, change, deleted);
+	edit_restore(&e, change, deleted);
 	undo_begin_bead(u, after->id, bead_text(&c->mem, &e.now, MEMBER_TITLE), "restored");
 	undo_end_bead(u);
 	return beads_put(c, u->b, change);
@@ -359,7 +359,7 @@ static enum err undo_bead(struct undo *u, const struct bead *after)
 	if (!bead_live(after))
 		return undo_refuse(u, after->id, "restored", bead_top(&e.now));
 	if (!before || !bead_live(before))
-		return undo_bury(u, &e, before, after);
+		return undo_creation(u, &e, before, after);
 	return undo_update(u, &e, before, after);
 }
 
@@ -414,7 +414,7 @@ static enum err undo_gone(struct undo *u, struct str id)
 	struct str line;
 	enum err err = cache_find_tombstone(u->c, &u->b->cache, id, &line);
 
-	if (err || (err = edit_begin_buried(u->c, u->b, id, line, &e, &deleted)))
+	if (err || (err = edit_begin_deleted(u->c, u->b, id, line, &e, &deleted)))
 		return err;
 	return undo_refuse_deleted(u, id, deleted);
 }

@@ -39,7 +39,7 @@ static enum err delete_run(struct call *c, struct stores *s, const void *body, s
 
 		if ((e = edit_begin(c, s->beads, row, &edit)) ||
 		    (e = edit_guard(&edit, &in->guard)) ||
-		    (e = edit_bury(&edit, change, in->reason)))
+		    (e = edit_delete(&edit, change, in->reason)))
 			return e;
 		json_object(reply);
 		json_put_str(reply, "id", row->id);

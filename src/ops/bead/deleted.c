@@ -18,8 +18,8 @@ static const struct field deleted_fields[] = {
 static enum err deleted_run(struct call *c, struct stores *s, const void *body, struct json *reply)
 {
 	const struct deleted_body *in = body;
-	struct buried *b;
-	enum err e = query_buried(c, &s->beads->cache, in->limit, &b);
+	struct tombstone_row *b;
+	enum err e = query_tombstones(c, &s->beads->cache, in->limit, &b);
 
 	json_array(reply);
 	for (; !e && b; b = b->next) {

@@ -36,7 +36,7 @@ static enum err bead_status_run(struct call *c, struct stores *s, const void *bo
 			return e;
 		json_put_int(reply, rows[i].name, count);
 	}
-	if ((e = query_buried_count(c, cache, &count)))
+	if ((e = query_tombstone_count(c, cache, &count)))
 		return e;
 	json_put_int(reply, "deleted_issues", count);
 	json_put_str(reply, "prefix", s->beads->about.prefix);

@@ -29,13 +29,13 @@ static enum err undelete_one(struct undeleting *u, struct str text, struct str *
 	struct mark deleted;
 	struct edit edit;
 	struct str line;
-	enum err e = find_buried(u->c, u->b, text, id, &line);
+	enum err e = find_deleted(u->c, u->b, text, id, &line);
 
-	if (e || (e = edit_begin_buried(u->c, u->b, *id, line, &edit, &deleted)) ||
+	if (e || (e = edit_begin_deleted(u->c, u->b, *id, line, &edit, &deleted)) ||
 	    (e = edit_guard(&edit, u->guard)))
 		return e;
 	if (stamp_has_later(deleted.at))
-		edit_unbury(&edit, u->change, deleted);
+		edit_restore(&edit, u->change, deleted);
 	else
 		u->copied[u->copies++] = *id;
 	return ERR_OK;

@@ -969,7 +969,8 @@ enum err query_edges_with(struct call *c, struct cache *cache, struct str text,
 	return query_read_edges(c, st, out);
 }
 
-enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct buried **out)
+enum err query_tombstones(struct call *c, struct cache *cache, int64_t limit,
+			  struct tombstone_row **out)
 {
 	AUTO_STMT *st = db_stmt(cache->db, "SELECT id, line FROM tombstones"
 					   " ORDER BY at DESC, id LIMIT ?");
@@ -977,7 +978,7 @@ enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct
 	*out = NULL;
 	stmt_bind_int(st, limit ? limit : -1);
 	while (stmt_row(st)) {
-		struct buried *b = arena_new(&c->mem, struct buried);
+		struct tombstone_row *b = arena_new(&c->mem, struct tombstone_row);
 
 		b->id = stmt_str(st, &c->mem);
 		b->line = stmt_str(st, &c->mem);
@@ -987,7 +988,7 @@ enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct
 	return stmt_end(c, st);
 }
 
-enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out)
+enum err query_tombstone_count(struct call *c, struct cache *cache, int64_t *out)
 {
 	AUTO_STMT *st = db_stmt(cache->db, "SELECT count(*) FROM tombstones");
 

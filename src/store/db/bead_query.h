@@ -132,12 +132,13 @@ enum err query_edges_with(struct call *c, struct cache *cache, struct str text,
 			  struct edge_row **out);
 
 /* Tombstones, most recently deleted first. */
-struct buried {
+struct tombstone_row {
 	struct str id, line;
-	struct buried *next;
+	struct tombstone_row *next;
 };
-enum err query_buried(struct call *c, struct cache *cache, int64_t limit, struct buried **out);
-enum err query_buried_count(struct call *c, struct cache *cache, int64_t *out);
+enum err query_tombstones(struct call *c, struct cache *cache, int64_t limit,
+			  struct tombstone_row **out);
+enum err query_tombstone_count(struct call *c, struct cache *cache, int64_t *out);
 
 /* The columns that lists are sorted by are those of the table `keys`. */
 #define BEAD_COLUMNS_FROM(keys, line, hash)                                                      \
