@@ -76,7 +76,7 @@ struct mail_join_known {
  * Reading and acking a message append the whole message again, and commands here must be able to do
  * so. Each step adds a time to the line.
  */
-static int64_t mail_join_reserve(size_t line, enum mail_state state)
+static int64_t mail_join_next_steps(size_t line, enum mail_state state)
 {
 	enum { STEP_MORE = 64 };
 
@@ -93,7 +93,8 @@ static void mail_join_take(struct mail_join_box *b, struct str machine, int64_t 
  * Counts a line towards the share of the machine that it came from. A line that was written here
  * counts towards the share of the machine that sent the message.
  */
-static void mail_join_see(struct call *c, struct mail_join_box *b, struct str id, struct str line)
+static void mail_join_count_line(struct call *c, struct mail_join_box *b, struct str id,
+				 struct str line)
 {
 	struct str via = mail_member(line, STR(",\"via\":\""));
 	void **at = map_put(&b->known, id);
@@ -120,7 +121,7 @@ static void mail_join_reserve_all(struct mail_join_box *b)
 
 		if (!known->machine.n)
 			continue;
-		known->reserved = mail_join_reserve(
+		known->reserved = mail_join_next_steps(
 			known->line.n, state < 0 ? MAIL_UNREAD : (enum mail_state)state);
 		b->reserved += known->reserved;
 		mail_join_take(b, known->machine, known->reserved);
@@ -138,7 +139,7 @@ static enum err mail_join_scan(struct call *c, struct agent_files *f, struct mai
 		struct str id = mail_line_id(c, line);
 
 		if (id.n)
-			mail_join_see(c, b, id, line);
+			mail_join_count_line(c, b, id, line);
 	}
 	mail_join_reserve_all(b);
 	return e;
@@ -235,7 +236,7 @@ static bool mail_join_add(struct call *c, struct mail_join_box *b,
 	int64_t before = known ? known->reserved : 0, after = 0, more;
 
 	if (!known || known->machine.n)
-		after = mail_join_reserve(mailbox_line(c, &b->box, to).lines.n, to->state);
+		after = mail_join_next_steps(mailbox_line(c, &b->box, to).lines.n, to->state);
 	more = (int64_t)lines.n + after - before;
 	if (!mail_join_fits(b, *map_number(&b->taken, machine), more, lines.n))
 		return false;

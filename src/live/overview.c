@@ -88,7 +88,7 @@ static void add_tally(const struct mail_map *map, struct str bead, struct mail_t
 
 /* --- beads --- */
 
-struct crowd {
+struct overview {
 	struct call *c;
 	struct agent_files files;
 	struct registered *agents;
@@ -113,7 +113,7 @@ struct overview_session {
 	size_t shown, more, count, closed;
 };
 
-static struct overview_session *session_of(struct crowd *w, const struct bead_row *epic)
+static struct overview_session *session_of(struct overview *w, const struct bead_row *epic)
 {
 	void **at = map_find(&w->sessions, epic ? epic->id : STR(""));
 	struct overview_session *s;
@@ -128,7 +128,7 @@ static struct overview_session *session_of(struct crowd *w, const struct bead_ro
 }
 
 /* A parent, without its line. */
-static const struct bead_row *overview_parent(struct crowd *w, struct str id)
+static const struct bead_row *overview_parent(struct overview *w, struct str id)
 {
 	void **at = map_find(&w->parents, id);
 	struct bead_row *row;
@@ -143,7 +143,7 @@ static const struct bead_row *overview_parent(struct crowd *w, struct str id)
 }
 
 /* The nearest epic among the parents of a bead; NULL: none. */
-static const struct bead_row *epic_of(struct crowd *w, const struct bead_row *row)
+static const struct bead_row *epic_of(struct overview *w, const struct bead_row *row)
 {
 	enum { STEPS = 64 }; /* a merge may leave a cycle of parents */
 
@@ -157,7 +157,7 @@ static const struct bead_row *epic_of(struct crowd *w, const struct bead_row *ro
 
 static bool put_in_session(void *arg, const struct bead_row *row)
 {
-	struct crowd *w = arg;
+	struct overview *w = arg;
 	const struct bead_row *epic = epic_of(w, row);
 	bool closed = row->status == BEAD_CLOSED;
 	struct overview_session *s;
@@ -186,7 +186,7 @@ static bool is_parent(const struct link *link)
 }
 
 /* Adds the beads whose counts change with a bead: its dependents and its parents. */
-static enum err add_around(struct crowd *w, struct beads *b, struct str id)
+static enum err add_around(struct overview *w, struct beads *b, struct str id)
 {
 	enum err e = ERR_OK;
 
@@ -207,7 +207,7 @@ static enum err add_around(struct crowd *w, struct beads *b, struct str id)
 }
 
 /* The beads stay open; without a store of beads, there are none. */
-static enum err overview_open_beads(struct crowd *w, bool *there)
+static enum err overview_open_beads(struct overview *w, bool *there)
 {
 	enum err e = live_open_beads(w->c, &w->beads, there);
 
@@ -216,7 +216,7 @@ static enum err overview_open_beads(struct crowd *w, bool *there)
 	return e;
 }
 
-static enum err read_sessions(struct crowd *w)
+static enum err read_sessions(struct overview *w)
 {
 	struct bead_filter all = {
 		.sort = SORT_PRIORITY, .lean = true, .visit = put_in_session, .arg = w
@@ -227,7 +227,7 @@ static enum err read_sessions(struct crowd *w)
 	return e ? e : w->e;
 }
 
-static enum err read_some(struct crowd *w, const struct overview_ask *ask)
+static enum err read_some(struct overview *w, const struct overview_ask *ask)
 {
 	struct bead_filter some = { .sort = SORT_PRIORITY,
 				    .ids = ask->ids,
@@ -272,13 +272,13 @@ static void overview_put_labels(struct json *j, const struct value *labels)
 		json_raw(j, STR("[]"));
 }
 
-static enum liveness overview_liveness(const struct crowd *w, const struct registered *a)
+static enum liveness overview_liveness(const struct overview *w, const struct registered *a)
 {
 	return liveness_of(a->seen_ms, w->c->now_ms, w->c->stale_minutes);
 }
 
 /* The liveness of an agent; null for people and others that are not registered. */
-static void put_liveness(struct crowd *w, struct json *j, const char *key, struct str who)
+static void put_liveness(struct overview *w, struct json *j, const char *key, struct str who)
 {
 	void **at = who.p ? map_find(&w->by_id, who) : NULL;
 
@@ -288,7 +288,7 @@ static void put_liveness(struct crowd *w, struct json *j, const char *key, struc
 }
 
 /* The sender may have left out the prefix of the id. */
-static struct mail_tally mail_about(const struct crowd *w, struct str id)
+static struct mail_tally mail_about(const struct overview *w, struct str id)
 {
 	struct mail_tally sum = { 0 };
 
@@ -309,7 +309,7 @@ static void put_free_from(struct json *j, const struct bead_row *row)
 		     from == ASSIGNABLE_NEVER ? STR_NONE : moment_format(j->out.mem, from));
 }
 
-static void overview_put_task(struct crowd *w, struct json *j, const struct bead_row *row)
+static void overview_put_task(struct overview *w, struct json *j, const struct bead_row *row)
 {
 	struct mail_tally mail = mail_about(w, row->id);
 	struct arena scratch = { 0 };
@@ -338,7 +338,7 @@ static void overview_put_task(struct crowd *w, struct json *j, const struct bead
 }
 
 /* The tasks that were read, without sessions. */
-static void put_tasks(struct crowd *w, struct json *j)
+static void put_tasks(struct overview *w, struct json *j)
 {
 	json_put_array(j, "tasks");
 	for (size_t i = 0; i < w->rows.count; i++) {
@@ -349,12 +349,12 @@ static void put_tasks(struct crowd *w, struct json *j)
 	json_end(j);
 }
 
-static bool overview_shown(const struct crowd *w, const struct overview_session *s)
+static bool overview_shown(const struct overview *w, const struct overview_session *s)
 {
 	return w->all || (s->epic.p && !s->done) || s->count > s->closed;
 }
 
-static enum err overview_put_bead(struct crowd *w, struct json *j, struct str id)
+static enum err overview_put_bead(struct overview *w, struct json *j, struct str id)
 {
 	struct call part = call_part(w->c);
 	struct json one = json_new(&part.mem);
@@ -370,7 +370,7 @@ static enum err overview_put_bead(struct crowd *w, struct json *j, struct str id
 	return call_part_end(w->c, &part, e);
 }
 
-static enum err put_session(struct crowd *w, struct json *j, const struct overview_session *s)
+static enum err put_session(struct overview *w, struct json *j, const struct overview_session *s)
 {
 	struct bead_row *epic = NULL;
 	enum err e = s->epic.p ? cache_find_bead(w->c, &w->beads.cache, s->epic, &epic) : ERR_OK;
@@ -395,7 +395,7 @@ static enum err put_session(struct crowd *w, struct json *j, const struct overvi
 	return e;
 }
 
-static enum err put_sessions(struct crowd *w, struct json *j)
+static enum err put_sessions(struct overview *w, struct json *j)
 {
 	bool there;
 	enum err e = overview_open_beads(w, &there);
@@ -412,7 +412,7 @@ static enum err put_sessions(struct crowd *w, struct json *j)
 	return e;
 }
 
-static void overview_put_agents(struct crowd *w, struct json *j)
+static void overview_put_agents(struct overview *w, struct json *j)
 {
 	json_put_array(j, "agents");
 	for (struct registered *a = w->agents; a; a = a->next) {
@@ -436,7 +436,7 @@ static void overview_put_agents(struct crowd *w, struct json *j)
 }
 
 /* Sessions of hosts need not be registered, so they are not among the agents. */
-static void overview_put_stuck(struct crowd *w, struct json *j)
+static void overview_put_stuck(struct overview *w, struct json *j)
 {
 	json_put_array(j, "stuck");
 	for (const struct stuck *s = w->stuck; s; s = s->next)
@@ -445,7 +445,7 @@ static void overview_put_stuck(struct crowd *w, struct json *j)
 }
 
 /* A reservation is stale if it has expired, or if its holder is not active. */
-static enum err overview_put_reservations(struct crowd *w, struct json *j)
+static enum err overview_put_reservations(struct overview *w, struct json *j)
 {
 	struct reservation *r;
 	enum err e = reservation_shown(w->c, &w->files, STR_NONE, STR_NONE, true, &r);
@@ -474,7 +474,7 @@ static enum err overview_put_reservations(struct crowd *w, struct json *j)
 	return e;
 }
 
-static enum err overview_put_incursions(struct crowd *w, struct json *j)
+static enum err overview_put_incursions(struct overview *w, struct json *j)
 {
 	enum { MOST = 50 };
 	struct protocol_filter filter = { .type = EVENT_INCURSION, .limit = MOST };
@@ -509,8 +509,8 @@ static bool overview_place_parse(struct str text, int64_t *part, struct bead_pla
 	return text.n && *part >= 0 && *part < PAGE_PARTS;
 }
 
-static enum err overview_read_page(struct crowd *w, struct beads *b, const struct overview_ask *ask,
-				   struct str *next)
+static enum err overview_read_page(struct overview *w, struct beads *b,
+				   const struct overview_ask *ask, struct str *next)
 {
 	struct bead_filter part = { .sort = SORT_PRIORITY };
 	struct bead_row *row = NULL, *last = NULL;
@@ -537,7 +537,7 @@ static enum err overview_read_page(struct crowd *w, struct beads *b, const struc
 	return e;
 }
 
-static enum err encode_page(struct crowd *w, const struct overview_ask *ask, struct json *j)
+static enum err encode_page(struct overview *w, const struct overview_ask *ask, struct json *j)
 {
 	struct str next = STR_NONE;
 	bool there;
@@ -557,7 +557,7 @@ static enum err encode_page(struct crowd *w, const struct overview_ask *ask, str
 	return ERR_OK;
 }
 
-static enum err encode_mail(struct crowd *w, struct json *j)
+static enum err encode_mail(struct overview *w, struct json *j)
 {
 	enum err e = count_mail(w->c, &w->files, &w->mail);
 
@@ -586,7 +586,7 @@ static enum err encode_mail(struct crowd *w, struct json *j)
 }
 
 /* Only the given tasks, and those that depend on them. */
-static enum err encode_some(struct crowd *w, const struct overview_ask *ask, struct json *j)
+static enum err encode_some(struct overview *w, const struct overview_ask *ask, struct json *j)
 {
 	enum err e = read_some(w, ask);
 
@@ -599,13 +599,13 @@ static enum err encode_some(struct crowd *w, const struct overview_ask *ask, str
 
 enum err overview_encode(struct call *c, const struct overview_ask *ask, struct json *j)
 {
-	struct crowd w = { .c = c,
-			   .all = ask->all,
-			   .most = ask->most,
-			   .by_id.mem = &c->mem,
-			   .rows.mem = &c->mem,
-			   .parents.mem = &c->mem,
-			   .sessions.mem = &c->mem };
+	struct overview w = { .c = c,
+			      .all = ask->all,
+			      .most = ask->most,
+			      .by_id.mem = &c->mem,
+			      .rows.mem = &c->mem,
+			      .parents.mem = &c->mem,
+			      .sessions.mem = &c->mem };
 	enum err e;
 
 	if ((e = liveness_check(c)) || (e = agent_files_open(c, AGENTS_READ, &w.files)) ||

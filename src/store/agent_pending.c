@@ -42,7 +42,7 @@ static struct str agent_pending_encode(struct call *c, const struct agent_append
  * power failure may leave any of its sectors as an earlier line had them, because that line was cut
  * off without a sync. Lines of earlier versions have no sum.
  */
-static bool agent_pending_is_mixed(struct arena *mem, struct str line)
+static bool agent_pending_is_torn(struct arena *mem, struct str line)
 {
 	struct str key = STR(",\"sum\":\""), end = STR("\"}");
 	size_t tail = key.n + SUM_DIGITS + end.n, at = line.n - tail;
@@ -138,7 +138,7 @@ static enum err read_pending(struct call *c, struct agent_files *f, int64_t larg
 		return c->code = ERR_IO_READ_FAILED;
 	text = finished_part(text); /* agent_file_read() would drop a line with a hole */
 	line = str_head(text, text.n ? text.n - 1 : 0);
-	*torn = !text.n || agent_pending_is_mixed(&c->mem, line);
+	*torn = !text.n || agent_pending_is_torn(&c->mem, line);
 	if (*torn || agent_pending_decode(c, line, &f->pending, &f->pending_count))
 		return ERR_OK;
 	f->pending_count = 0;

@@ -23,7 +23,7 @@ bool spool_add(struct spool *s, struct str text)
 }
 
 /* Reads up to n bytes at an offset before the end; 0: that failed. */
-static size_t spool_some(const struct spool *s, int64_t at, char *p, size_t n)
+static size_t spool_read_some(const struct spool *s, int64_t at, char *p, size_t n)
 {
 	int64_t left = s->size - at;
 	ssize_t got;
@@ -42,7 +42,7 @@ bool spool_copy(const struct spool *s, int fd)
 	size_t n;
 
 	for (int64_t at = 0; at < s->size; at += (int64_t)n) {
-		n = spool_some(s, at, block, sizeof block);
+		n = spool_read_some(s, at, block, sizeof block);
 		if (!n || !file_write(fd, (struct str){ block, n }))
 			return false;
 	}
@@ -54,7 +54,7 @@ bool spool_read(const struct spool *s, char *out)
 	size_t n;
 
 	for (int64_t at = 0; at < s->size; at += (int64_t)n)
-		if (!(n = spool_some(s, at, out + at, (size_t)(s->size - at))))
+		if (!(n = spool_read_some(s, at, out + at, (size_t)(s->size - at))))
 			return false;
 	return true;
 }

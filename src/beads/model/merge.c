@@ -152,7 +152,7 @@ static enum err merge_remap_later(struct merge *m, struct str id, const struct m
 	return e;
 }
 
-static enum err merge_meet_remaps(struct merge *m, struct str id, const struct slot *slot)
+static enum err merge_visit_remaps(struct merge *m, struct str id, const struct slot *slot)
 {
 	enum err e = ERR_OK;
 
@@ -175,12 +175,12 @@ static enum err merge_visit(struct merge *m, const struct visit *v)
 	enum err e = merge_load_id(m, v->id);
 
 	for (size_t i = 0; !e && i <= m->sides; i++)
-		e = merge_meet_remaps(m, v->id, merge_slot_on(m, i, v->id));
+		e = merge_visit_remaps(m, v->id, merge_slot_on(m, i, v->id));
 	return e ? e : merge_remap_later(m, v->id, v->created);
 }
 
 /* Reads all lines that can affect the bead of an id. */
-static enum err merge_meet(struct merge *m, struct str id)
+static enum err merge_load_related(struct merge *m, struct str id)
 {
 	const struct visit *v;
 	enum err e = ERR_OK;
@@ -218,7 +218,7 @@ static enum err merge_differs(void *arg, const struct line_pair *pair)
 	if (!pair->b.p && merge_is_unchanged(d->m, d->file, pair->key))
 		return ERR_OK;
 	key = arena_copy(d->m->mem, pair->key);
-	return d->file == FILE_DEPS ? merge_load_edge(d->m, key) : merge_meet(d->m, key);
+	return d->file == FILE_DEPS ? merge_load_edge(d->m, key) : merge_load_related(d->m, key);
 }
 
 static enum err merge_compare_side(struct merge *m, size_t side)
@@ -239,12 +239,12 @@ static enum err merge_compare_side(struct merge *m, size_t side)
 	return e;
 }
 
-static enum err merge_meet_change(struct merge *m)
+static enum err merge_load_change(struct merge *m)
 {
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && m->change && i < m->change->slots.count; i++)
-		e = merge_meet(m, m->change->slots.entry[i].key);
+		e = merge_load_related(m, m->change->slots.entry[i].key);
 	for (size_t i = 0; !e && m->change && i < m->change->edges.count; i++)
 		e = merge_load_edge(m, m->change->edges.entry[i].key);
 	return e;
@@ -441,7 +441,7 @@ static enum err merge_join_all(struct merge *m)
 		m->part[i] = state_new(m->mem);
 	for (size_t i = 1; !e && i < m->sides; i++)
 		e = merge_compare_side(m, i);
-	if (e || (e = merge_meet_change(m)))
+	if (e || (e = merge_load_change(m)))
 		return e;
 	m->joined = state_new(m->mem);
 	for (size_t i = 0; i < m->sides; i++)

@@ -4,7 +4,7 @@
 
 struct visits visits_new(struct arena *mem)
 {
-	return (struct visits){ .mem = mem, .met.mem = mem };
+	return (struct visits){ .mem = mem, .known.mem = mem };
 }
 
 static struct str visit_key(struct arena *mem, struct str id, const struct mark *created)
@@ -21,7 +21,7 @@ static struct str visit_key(struct arena *mem, struct str id, const struct mark 
 
 void visits_add(struct visits *v, struct str id, const struct mark *created)
 {
-	void **at = map_put(&v->met, visit_key(v->mem, id, created));
+	void **at = map_put(&v->known, visit_key(v->mem, id, created));
 	struct visit *one;
 	struct mark *copy = NULL;
 

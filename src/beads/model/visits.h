@@ -17,7 +17,7 @@ struct visit {
 
 struct visits {
 	struct arena *mem;
-	struct map met;
+	struct map known;
 	struct visit *first, **last;
 };
 

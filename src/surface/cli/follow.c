@@ -98,14 +98,14 @@ static void follow_print(struct follow *f, struct call *c, const struct value *a
 static enum err follow_read(struct follow *f, struct call *c)
 {
 	struct json reply = json_new(&c->mem);
-	struct view tame = { .out.mem = &c->mem };
+	struct view clean = { .out.mem = &c->mem };
 	const struct value *acts;
 	enum err e = request_run(c, &f->later, &reply);
 
 	if (e)
 		return e;
 	acts = f->json ? value_read(&c->mem, json_text(&reply)) :
-			 view_parse(&tame, json_text(&reply));
+			 view_parse(&clean, json_text(&reply));
 	if (!acts)
 		return call_fail(c, ERR_DAMAGED,
 				 "the stored data is damaged: the reply is not JSON");

@@ -226,7 +226,7 @@ struct str view_text(struct view *v)
 /* --- the reply --- */
 
 /* Makes text safe to show. Its lines end with a newline, and tabs are blanks. */
-static struct str view_tame(struct arena *mem, struct str text)
+static struct str view_clean(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
 
@@ -243,13 +243,13 @@ static struct str view_tame(struct arena *mem, struct str text)
 }
 
 /* A text becomes one line. If that changes it, its only item is the whole text. */
-static void tame_text(struct arena *mem, struct value *v)
+static void clean_text(struct arena *mem, struct value *v)
 {
 	struct str whole;
 
 	if (utf8_is_line(v->text))
 		return;
-	whole = view_tame(mem, v->text);
+	whole = view_clean(mem, v->text);
 	v->text = utf8_line(mem, whole);
 	if (v->text.p == whole.p)
 		return;
@@ -263,26 +263,26 @@ struct str view_whole(const struct value *text)
 								  value_text(text);
 }
 
-static void tame_all(struct arena *mem, struct value *v)
+static void clean_all(struct arena *mem, struct value *v)
 {
-	v->key = utf8_line(mem, view_tame(mem, v->key));
+	v->key = utf8_line(mem, view_clean(mem, v->key));
 	if (v->type == VALUE_STRING)
-		tame_text(mem, v);
+		clean_text(mem, v);
 	for (size_t i = 0; i < v->count; i++)
-		tame_all(mem, &v->item[i]);
+		clean_all(mem, &v->item[i]);
 }
 
 const struct value *view_parse(struct view *v, struct str reply)
 {
 	const struct value *data = value_read(v->out.mem, reply);
-	struct value *tamed;
+	struct value *clean;
 
 	if (!data)
 		return NULL;
-	tamed = arena_new(v->out.mem, struct value);
-	*tamed = *data;
-	tame_all(v->out.mem, tamed);
-	return tamed;
+	clean = arena_new(v->out.mem, struct value);
+	*clean = *data;
+	clean_all(v->out.mem, clean);
+	return clean;
 }
 
 bool view_wants(const struct view *v, enum field_role role)
