@@ -12,10 +12,10 @@ struct map;
  */
 
 /*
- * The name of an agent whose own name belongs to another machine: followed by the first digits of
- * its machine's id. A name that leaves no room for them is shortened, and gets a digest of the
- * whole name, so that two long names of one machine stay apart. A valid name stays valid; one that
- * is not valid never becomes so.
+ * The name that an agent gets if its own belongs to another machine: the same with the first digits
+ * of its machine's id. A name that leaves no room for the digits is shortened and gets a digest of
+ * the whole name, so that two long names of one machine stay different. The result is valid if, and
+ * only if, the name is.
  */
 enum { AGENT_NAME_DIGITS = 4, AGENT_NAME_DIGITS_ALL = 16 };
 struct str agent_name_of_machine(struct arena *mem, struct str name, struct str machine_id,

@@ -13,7 +13,7 @@ struct beads;
  */
 struct current {
 	struct str agent, bead; /* an absent bead: the agent works on none */
-	struct mark created;    /* of the bead, so that it is not taken for another; or absent */
+	struct mark created;    /* of the bead: tells it from another one with its id; or absent */
 	struct str was;         /* the bead's id when the work began, if a merge moved it */
 	struct str branch;      /* or absent */
 	struct str tree;        /* the root of the worktree in which the agent works */

@@ -24,7 +24,7 @@ static bool guard_counts(const struct reservation *r, const struct guard_ask *as
 	       r->epoch < own;
 }
 
-/* The path as the caller named it, below the project's root if it is there. */
+/* The path as the caller gave it; relative to the project's root if it is below that. */
 static struct str guard_asked(struct call *c, const struct agent_files *f,
 			      const struct guard_ask *ask, const struct guard_path *p)
 {

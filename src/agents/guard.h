@@ -22,8 +22,8 @@ struct guard_ask {
 
 /* A file that another agent has reserved. */
 struct guard_finding {
-	struct str path;  /* the reserved one, which the links of the asked one may lead to */
-	struct str asked; /* the same without following links */
+	struct str path;  /* the reserved path, with links followed */
+	struct str asked; /* the path as the caller gave it */
 	struct reservation held;
 	enum liveness owner;
 	struct guard_finding *next;

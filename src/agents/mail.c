@@ -139,7 +139,7 @@ static enum err mail_unknown_agent(struct call *c, struct agent_files *f, struct
 	return call_step(c, "Run 'bb agent list' to see the registered agents.");
 }
 
-/* As registry_find(), but an unknown agent is the error `what`. */
+/* Like registry_find(), but an unknown agent is the error `what`. */
 static enum err mail_known(struct call *c, struct agent_files *f, struct str id, enum err what,
 			   struct registered **out)
 {

@@ -65,16 +65,16 @@ static struct str mail_line_id(struct call *c, struct str line)
 	return m ? m->id : STR_NONE;
 }
 
-/* What a mailbox has of a message. */
+/* A message in the record of a mailbox. */
 struct mail_join_known {
-	struct str line;    /* its last one */
-	struct str machine; /* that its first line came from; absent: this one */
-	int64_t reserved;   /* bytes for the steps that it has not taken yet */
+	struct str line;    /* its last line */
+	struct str machine; /* the machine that its first line came from; absent: this one */
+	int64_t reserved;   /* bytes kept free for its next steps */
 };
 
 /*
- * Reading and acking a message append the whole message again, and commands here must be able to do
- * so. Each step adds a time to the line.
+ * The bytes that a message still needs: reading and acking it append its whole line again, each
+ * with one more time. The commands of this machine must always be able to do so.
  */
 static int64_t mail_join_next_steps(size_t line, enum mail_state state)
 {
@@ -128,7 +128,7 @@ static void mail_join_reserve_all(struct mail_join_box *b)
 	}
 }
 
-/* One pass through the record, whatever the number of messages that are joined. */
+/* Reads the record once, however many messages are joined. */
 static enum err mail_join_scan(struct call *c, struct agent_files *f, struct mail_join_box *b)
 {
 	struct str text, line;
@@ -180,8 +180,8 @@ static enum err mail_join_box(struct mail_joining *k, struct str agent, struct m
 
 /*
  * The lines that one other machine causes may fill a third of a mailbox, and those of all others
- * together two thirds. So no push can keep the agents of this machine from writing to each other.
- * A step for which room was reserved takes no more of the shares.
+ * together two thirds. So no push can keep the agents of this machine from writing to each other. A
+ * step for which room was reserved costs nothing more.
  */
 static bool mail_join_fits(const struct mail_join_box *b, int64_t taken, int64_t more, size_t lines)
 {
@@ -217,7 +217,8 @@ static struct str mail_join_lines(struct call *c, const struct mailbox *box,
 	return buf_str(&lines);
 }
 
-/* As the record has it; NULL: it does not. Adopting other programs' states has changed the box. */
+/* The message as the record has it; NULL: it does not. A state that was adopted from another
+ * program is only in the box. */
 static const struct mail *mail_join_find(struct call *c, const struct mail_join_box *b,
 					 struct str id, const struct mail_join_known *known)
 {

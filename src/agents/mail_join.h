@@ -23,9 +23,9 @@ struct mail_join_box {
 };
 
 /*
- * A message is stored if it is new, and moved forward if its state is later here or there; once in
- * a joining. One that could not have been sent here is ignored. `left_out`: the mailbox has no room
- * for more lines of that machine.
+ * Stores a message if it is new; otherwise gives it the later of its states here and on the other
+ * machine. Called once for each message. A message that could not have been sent here is ignored.
+ * `left_out`: the mailbox has no room for more lines of that machine.
  */
 enum err mail_join(struct mail_joining *k, const struct mail *m, bool *left_out);
 

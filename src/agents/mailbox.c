@@ -446,9 +446,9 @@ struct mailbox_walk mailbox_walk(struct call *c, const struct agent_files *f, st
 }
 
 /*
- * Walking back, the line of the last state comes first, and the line of the sending last: there the
- * message is returned. It has several such lines if its sender was renamed, or if it was moved
- * twice: it is returned once.
+ * Walking back, the line of a message's last state comes first; the message is returned at the line
+ * of its sending. It has several of these if its sender was renamed, or if it was moved twice, but
+ * is returned once.
  */
 enum err mailbox_next(struct call *c, struct mailbox_walk *w, struct mail **out)
 {

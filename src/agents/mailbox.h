@@ -29,7 +29,7 @@ enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, s
 /* The name of an agent's record. */
 struct str mailbox_file(struct call *c, struct str agent);
 
-/* A line of a record; NULL: it is no message, and no memory was taken. */
+/* Decodes a line of a record. NULL: it is no message, and no memory was used. */
 struct mail *mailbox_decode(struct arena *mem, struct str line);
 
 /* Warns if the record is shorter than its snapshot says. */

@@ -70,7 +70,7 @@ enum err registry_touch(struct call *c, struct agent_files *f, struct registered
 enum { SEEN_LEAST_MS = 1000 }; /* for commands that only read */
 void registry_saw(struct call *c, const struct agent_files *f, struct str id, int64_t least_ms);
 
-/* As registry_touch(), after a write that is done already: a failure is only a warning. */
+/* Like registry_touch(), after a write that is done already: a failure is only a warning. */
 enum err registry_acted(struct call *c, struct agent_files *f, struct registered *a);
 
 /* With the member `stuck`, unless that is NULL. */

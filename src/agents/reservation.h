@@ -76,17 +76,17 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 enum err reservation_adopt(struct call *c, struct agent_files *f, struct str from, struct str to,
 			   struct str bead, int64_t minutes, struct reservation **out);
 
-/*
- * Brings the reservations in line with those of all machines: `list` has each of them in the state
- * that it has among all. `changed`: the record here has lines that the list may not know, so an end
- * that is later here stays.
- */
+/* The reservations of other machines that reservation_join() could not store. */
 struct reservation_missed {
-	bool waits; /* such a line exists, and one of the list has to wait for it */
-	struct str
-		left_out; /* a machine for whose reservations the record has no room; or absent */
+	bool waits;          /* the scope of one has a reservation here that is not in the list */
+	struct str left_out; /* the machine of one for which the record has no room; or absent */
 };
 
+/*
+ * Brings the reservations in line with those of all machines: `list` has each of them in the state
+ * that it has among all. `changed`: the record may have lines that are not in the list yet, so an
+ * end that is later here stays.
+ */
 enum err reservation_join(struct call *c, struct agent_files *f, const struct reservation *list,
 			  bool changed, struct reservation_missed *missed);
 

@@ -32,10 +32,11 @@ struct str reservation_member(struct call *c, const char *name, struct str value
 bool reservation_epoch_valid(int64_t epoch);
 
 /*
- * The highest epoch, after one was seen. Anybody who can push can write any epoch, so one that no
- * count of reservations reaches does not count: one beyond the milliseconds since 1970. That limit
- * grows faster than a count, so epochs grow on after the highest one that somebody else can write.
- * The own ones, of this machine, may be a day ahead of it: each of them counts at once.
+ * The higher one of two epochs, if `seen` counts. Anybody who can push can write any epoch, so an
+ * epoch counts only below the number of milliseconds since 1970, which no number of reservations
+ * reaches. That limit grows faster than epochs do, so there is always room above the highest epoch
+ * that others can write. The epochs of this machine (`own`) may be a day ahead of the limit, so
+ * that each of them counts at once.
  */
 int64_t reservation_epoch_raise(const struct call *c, int64_t highest, int64_t seen, bool own);
 

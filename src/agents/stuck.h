@@ -61,9 +61,7 @@ bool stuck_judge(struct call *c, const struct event_row *events, int64_t after_m
 enum err stuck_each(struct call *c, struct stuck **out);
 enum err stuck_among(struct call *c, struct beads *b, struct stuck **out);
 
-/*
- * The same beside another reply: if they cannot be read, there is a warning, and the list is empty.
- */
+/* The same, to be shown beside another reply: if they cannot be read, warns, and returns NULL. */
 struct stuck *stuck_shown(struct call *c);
 const struct stuck *stuck_find(const struct stuck *list, struct str agent);
 

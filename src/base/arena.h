@@ -47,7 +47,7 @@ void *arena_grow(struct arena *a, void *p, size_t old_size, size_t new_size);
  */
 void *arena_stretch(struct arena *a, void *p, size_t old_size, size_t new_size);
 
-/* Gives back the end of `p`, if that was the last allocation and is small; else false. */
+/* Frees the end of `p`. False: `p` is not the last small allocation, so nothing was freed. */
 bool arena_trim(struct arena *a, const void *p, size_t old_size, size_t new_size);
 
 /*

@@ -47,7 +47,7 @@ static void buf_gather(struct buf *b)
 	size_t size = (size_t)b->spool->size;
 
 	if (!spool_read(b->spool, buf_room(&whole, size + b->n + 1)))
-		arena_exhausted(); /* memory that a file was to replace is missing */
+		arena_exhausted(); /* the file stood in for memory, so this is a lack of memory */
 	whole.n = size;
 	buf_put(&whole, (struct str){ b->p, b->n });
 	spool_release(b->spool);

@@ -7,7 +7,8 @@ struct spool;
 
 /*
  * A growing text in an arena. `(struct buf){ .mem = a }` is an empty one. With a spool
- * (base/system/spool.h), the beginning of a large text is there, until buf_str() reads it back.
+ * (base/system/spool.h), the beginning of a large text is kept in a file, until buf_str() reads it
+ * back.
  */
 struct buf {
 	struct arena *mem;
@@ -16,7 +17,7 @@ struct buf {
 	struct spool *spool; /* or NULL */
 };
 
-/* A buf that only holds a text, to be written. */
+/* Wraps a complete text, for functions that write a buf. */
 static inline struct buf buf_of(struct str text)
 {
 	return (struct buf){ .p = (char *)text.p, .n = text.n };

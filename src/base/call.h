@@ -67,8 +67,8 @@ struct call {
 	struct str gitdir;  /* the Git directory, if it is known without a search */
 	struct str home;    /* the folder of the beads, once it was found */
 	struct str store;   /* the file of continuity, if the user named one */
-	struct str exposed; /* how the paths of files begin that another user may be able to
-			     * replace (store/exposed.h); or absent */
+	struct str exposed; /* prefix of paths that another user may be able to replace, see
+			     * store/exposed.h; or absent */
 	struct str actor;   /* absent: none was given */
 	enum actor_source actor_source;
 	const char *actor_variable; /* of the environment, if it named the actor */

@@ -170,7 +170,7 @@ struct joining {
 	struct map before;     /* by id: struct before */
 	struct map edges;      /* by key: struct edge_row */
 	struct map recount;    /* ids */
-	struct map reparented; /* ids of beads with a parent edge that appears or disappears */
+	struct map reparented; /* ids of beads whose parent edges change */
 	struct visits visits;
 	bool writes; /* the change is not in the journal yet, so it may still be refused */
 	enum apply_writer writer;
@@ -326,7 +326,7 @@ static struct bead_row *apply_old_row(struct joining *m, struct bead_row *row)
 	return row;
 }
 
-/* The other ends of its edges have to be counted again. */
+/* Marks the beads at the other ends of its edges to be counted again. */
 static enum err apply_touch_around(struct joining *m, struct str id)
 {
 	struct edge_row *row;
@@ -348,8 +348,8 @@ static void apply_note_reparented(struct joining *m, struct str from, struct str
 }
 
 /*
- * Every cycle that appears or disappears with this change goes through a bead that does, or from
- * which a parent edge does.
+ * Finds where to search for cycles that this change makes or breaks: each goes through a bead that
+ * appears or disappears, or whose parent edge does.
  */
 static void apply_find_reparented(struct joining *m)
 {
@@ -376,8 +376,8 @@ static void apply_find_reparented(struct joining *m)
 }
 
 /*
- * Finds the cycles of parents as the cache has them, before and after the change: their beads have
- * to be counted again. A bead that is nobody's parent is in none, so most changes read no ancestor.
+ * Marks the beads that are in cycles of parents to be counted again; called before and after the
+ * cache has changed. A bead without children is in no cycle, so most changes read no ancestors.
  */
 static enum err apply_touch_cycles(struct joining *m)
 {

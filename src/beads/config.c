@@ -92,8 +92,8 @@ static bool config_is_ref(struct str value)
 	       value.p[value.n - 1] != '.' && !str_ends(value, STR(".lock"));
 }
 
-/* The name of a remote, without what Git refuses in names, or a shell does not take literally. Not a
- * URL: a URL may have a password, which belongs into Git's configuration. */
+/* The name of a remote, without characters that Git refuses in names or that a shell interprets.
+ * Not a URL: a URL may have a password, which belongs in Git's configuration. */
 static bool config_is_remote(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++)

@@ -91,7 +91,7 @@ struct map counts_of_state(struct arena *mem, const struct state *s)
 
 /* --- some beads --- */
 
-/* `parent`: it is the parent of a bead. */
+/* `parent`: the bead has children. */
 static enum err counts_read(struct call *c, struct cache *cache, struct bead_row *row, bool *parent)
 {
 	struct buf waits = { .mem = &c->mem };

@@ -25,8 +25,8 @@ struct cycle {
 	struct cycle *next;
 };
 /*
- * The parent edges of the beads in `seen` and of all their ancestors, who are added to `seen`. Each
- * bead is read once, however many of the beads have the same ancestors.
+ * The parent edges of the beads in `seen` and of all their ancestors, which are added to `seen`.
+ * Each bead is read once, however many of the beads have the same ancestors.
  */
 enum err graph_ancestors(struct call *c, struct cache *cache, struct map *seen,
 			 struct edge_row **edges);

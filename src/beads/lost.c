@@ -122,7 +122,7 @@ void lost_note(struct call *c, struct beads *b)
 	lost_put_notes(c, b, &lines);
 }
 
-/* --- what became of them --- */
+/* --- the state of a claim now --- */
 
 /* The id that a bead of this lineage got when it had to leave an id; absent: it did not. */
 static enum err lost_find_moved(struct call *c, struct beads *b, const struct claim_note *n,
@@ -145,8 +145,9 @@ static enum err lost_find_moved(struct call *c, struct beads *b, const struct cl
 }
 
 /*
- * Finds the claimed bead, under the id that it has now, which the note gets. NULL: it was deleted.
- * There may be another bead under the old id, and anybody can make a bead move any number of times.
+ * Finds the claimed bead, and puts the id that it has now into the note. NULL: it was deleted.
+ * Another bead may have its old id, and anybody who can push can make a bead move any number of
+ * times.
  */
 static enum err lost_find_bead(struct call *c, struct beads *b, struct claim_note *n,
 			       struct bead_row **row, struct bead *now)
@@ -173,8 +174,8 @@ static enum err lost_find_bead(struct call *c, struct beads *b, struct claim_not
 }
 
 /*
- * Whose write ended a claim, and when. The assignee decides, not the epoch: another clone chooses
- * its epochs, and may repeat that of the claim.
+ * The mark of the write that ended a claim. The assignee decides, not the epoch: another clone
+ * chooses its epochs, and may repeat that of the claim.
  */
 static struct mark ended_by(struct call *c, const struct bead *b, const struct claim_note *n)
 {
@@ -206,10 +207,10 @@ static enum lease_cut lost_cut(const struct bead *b, const struct claim_note *n)
 
 /*
  * A write by the holder is no loss, unless it gives the bead to another agent (`to`): then it was
- * made in another clone, perhaps in the holder's name. Nor is a write after the lease, or before
- * the claim, which was then noted but never made. Other clones choose their stamps, so a stamp
- * after the lease counts only once the lease is over by the local clock, and of two writes with the
- * stamp of the claim the other one may have won.
+ * made in another clone, perhaps in the holder's name. Nor is a write after the lease, or one
+ * before the claim: that claim was noted, but never made. Other clones choose their stamps, so a
+ * stamp after the lease counts only once the lease is over by the local clock, and of two writes
+ * with the stamp of the claim the other one may have won.
  */
 static bool is_loss(const struct call *c, const struct claim_note *n, struct mark by, struct str to)
 {

@@ -8,23 +8,23 @@ struct json;
 enum lease_cut { LEASE_WHOLE, LEASE_SHORTENED, LEASE_ENDED, LEASE_NEW_EPOCH };
 
 /*
- * Claims that are lost in a merge: two clones claim one bead, both are told that it is theirs,
- * and the later claim wins once they meet. The loser has to be told.
+ * Claims that are lost in a merge: two clones claim one bead, both are told that it is theirs, and
+ * the later claim wins when the clones sync. The loser has to be told.
  *
- * `claims.jsonl` in the store's folder has the claims that were made in this clone: a line for
- * each new claim, for each new end of one, and for each that was given up or ended here; the last
- * line of a bead counts. A line has the lineage of its bead, so that the claim is found again if
- * the bead has to move to another id. After every sync those that do not hold any longer are taken
- * out, and an actor that lost one finds it in `lost/`, with the next reply. Both files are hints:
+ * `claims.jsonl` in the store's folder has the claims that were made in this clone: a line for each
+ * new claim, for each new end of one, and for each that was given up or ended here; the last line
+ * of a bead counts. A line has the lineage of its bead, so that the claim is found again if the
+ * bead has to move to another id. Every sync removes the claims that no longer hold, and stores the
+ * lost ones in `lost/`, from where the next reply to the actor reports them. Both files are hints:
  * without them nobody is told, and nothing else is different.
  */
 struct lost_claim {
 	struct str id, title;
-	struct str holder;  /* who has lost it */
+	struct str holder;  /* the actor that lost it */
 	struct stamp epoch; /* of the claim that is lost */
-	struct str by;      /* whose write ended it */
-	struct str to;      /* who has it now; absent: nobody */
-	int64_t until_ms;   /* the end of that one's lease; 0: none */
+	struct str by;      /* the actor whose write ended it */
+	struct str to;      /* the actor that has the bead now; absent: none */
+	int64_t until_ms;   /* the end of the lease of `to`; 0: none */
 	enum lease_cut cut; /* what became of the lease, if the holder kept the bead */
 	const char *status; /* of the bead now, or "deleted" */
 	struct lost_claim *next;

@@ -46,7 +46,7 @@ static enum err user_store_locate(struct call *c, struct continuity *k, struct s
 	return e;
 }
 
-/* The folder of a named file is made first: once it exists and was checked, it stays the same. */
+/* The folder of a named file is created first: once it was checked, nobody else can replace it. */
 static enum err continuity_find(struct call *c, enum vybe_mode mode, struct continuity *out)
 {
 	struct str dir = c->project.p ? path_resolve(&c->mem, c->dir, c->project) : c->dir;

@@ -16,9 +16,9 @@
 enum err named_repository_create(struct call *c, struct str dir);
 
 /*
- * Refuses a FILE if something beside it was not made by this program for this user. FILE may lie
- * in a clone, or in a folder like /tmp, where others can put a FILE.git that has settings of its
- * own, or a FILE-wal that SQLite would play into the database. `fresh`: there is no repository yet;
+ * Refuses a FILE if something beside it was not made by this program for this user. FILE may lie in
+ * a clone, or in a folder like /tmp, where others can put a FILE.git that has settings of its own,
+ * or a FILE-wal that SQLite would replay into the database. `fresh`: there is no repository yet;
  * one that appears later was not checked.
  */
 enum err named_check(struct call *c, struct str file, struct str dir, bool *fresh);

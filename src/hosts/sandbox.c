@@ -149,7 +149,7 @@ struct str sandbox_note(struct call *c)
 	call_restore(c, &before);
 	if (!note.p)
 		return note;
-	/* without the path: its repository chose the name of a submodule's folder */
+	/* without the path: a submodule's repository can choose its folder's name */
 	return arena_fmt(&c->mem,
 			 "In the sandbox of Codex, commands that write to the store of this "
 			 "project fail. Use the tools of the MCP server 'abacus' for them if you "

@@ -13,8 +13,8 @@
 #include "store/place.h"
 
 /*
- * The scope, if the path of the call begins with it: `any words/../src` is a scope, too, and so is
- * the target of a link. Else the path.
+ * What to wait for: the scope, if the path begins like it; else the path. Others choose the texts
+ * of scopes, such as `any words/../src`, so no other scope is shown.
  */
 static struct str tool_guard_scope(const struct guard_finding *f)
 {

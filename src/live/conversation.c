@@ -406,7 +406,7 @@ bool conversation_names(struct str text, struct str id)
 	return false;
 }
 
-/* A post, if it names the bead and not only one whose id begins so. */
+/* Adds a post that names the bead, and not only one whose id begins like the bead's. */
 static bool conversation_visit_post(struct call *c, struct str source, struct str key, void *arg)
 {
 	struct thread *t = arg;

@@ -206,7 +206,7 @@ static enum err add_around(struct overview *w, struct beads *b, struct str id)
 	return e;
 }
 
-/* The beads stay open; without a store of beads, there are none. */
+/* Opens the beads for the caller; false in `there`: the project has no store of beads. */
 static enum err overview_open_beads(struct overview *w, bool *there)
 {
 	enum err e = live_open_beads(w->c, &w->beads, there);

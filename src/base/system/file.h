@@ -71,14 +71,14 @@ enum err file_too_large(struct call *c, struct str path, int64_t size, int64_t l
 ssize_t file_some(int fd, char *p, size_t n);
 bool file_write(int fd, struct str bytes);
 
-/* Opens a new temporary file without a name, which ends with its descriptor; -1 on an error. */
+/* Opens a new temporary file without a name. Closing it deletes it. -1: error. */
 int file_unnamed(void);
 
 /*
  * Replaces one of the user's files atomically, as file_at_replace() does, with a mode as
- * file_at_mode() chooses it. A symbolic link stays a link; its target is replaced, or, by
- * file_replace_here(), nothing. Only a regular file can be replaced. For paths whose folders only
- * the user may change: store/output.h writes to the others.
+ * file_at_mode() chooses it. Of a symbolic link, file_replace() replaces the target, and
+ * file_replace_here() the link itself. Other kinds of files are refused. Only for paths whose
+ * folders nobody but the user may change: store/output.h writes to the others.
  */
 enum err file_replace(struct call *c, struct str path, struct str content, mode_t mode);
 enum err file_replace_here(struct call *c, struct str path, struct str content, mode_t mode);
@@ -184,8 +184,8 @@ enum err file_remove(struct call *c, struct str path); /* a missing file is fine
 enum err file_remove_durably(struct call *c, struct str path);
 
 /*
- * Removes a folder and its content. Symbolic links are removed, not followed, also not one that
- * another user puts in the place of a folder meanwhile.
+ * Removes a folder and its content. Symbolic links are removed, not followed, even if another user
+ * puts one in the place of a folder meanwhile.
  */
 enum err file_remove_tree(struct call *c, struct str path);
 

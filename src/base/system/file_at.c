@@ -106,9 +106,7 @@ enum err file_at_replace(struct call *c, const struct file_at *f, const struct b
 		unlinkat(f->dir, temp.name.p, 0);
 		return e;
 	}
-	/*
-	 * readers see the new content from here on, but a power failure may still undo the rename
-	 */
+	/* Readers see the new content, but a power failure may still undo the rename. */
 	if ((e = file_at_sync_dir(c, f)))
 		call_stored(c, STORED_MAYBE);
 	return e;

@@ -10,7 +10,7 @@ struct buf;
 /*
  * A file by the open folder that contains it. Between the check of a path and its use, another user
  * may replace a folder of the path, or the file itself, by a link. The open folder stays the one
- * that was checked, and the functions below never follow a link at the name in it.
+ * that was checked, and the functions below never follow a link in it.
  */
 struct file_at {
 	int dir;         /* the open folder, or AT_FDCWD */
@@ -35,7 +35,7 @@ enum err file_at_replace(struct call *c, const struct file_at *f, const struct b
  */
 mode_t file_at_mode(struct arena *mem, const struct file_at *f, mode_t mode);
 
-/* Makes the directory entry of the file durable, or that it is gone. */
+/* Makes the file's directory entry durable, or its removal. */
 enum err file_at_sync_dir(struct call *c, const struct file_at *f);
 
 #endif

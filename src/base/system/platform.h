@@ -48,14 +48,14 @@ int64_t platform_written_ns(const struct stat *st);
 int64_t platform_changed_ns(const struct stat *st);
 
 /*
- * Opens a folder, which needs no permission to list it, to reach what is in it; a link is not
- * followed. `dir` is an open folder, or AT_FDCWD. -1: errno says why.
+ * Opens a folder, to open files in it: needs no permission to list it, and follows no link. `dir`
+ * is an open folder, or AT_FDCWD. -1: errno says why.
  */
 int platform_open_folder(int dir, const char *name);
 
 /*
- * Does this number stand for all users who have none in this user namespace? In many sandboxes it
- * stands for root.
+ * Does this uid stand for all users that have none in this user namespace? In many sandboxes, root
+ * is one of them.
  */
 bool platform_is_unmapped(uid_t uid);
 

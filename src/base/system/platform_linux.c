@@ -203,7 +203,7 @@ int platform_open_folder(int dir, const char *name)
 	return openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Each line of the map: the first number inside, the first number outside, how many. */
+/* Each line of the map has the first uid inside, the first uid outside, and their number. */
 bool platform_is_unmapped(uid_t uid)
 {
 	enum { OVERFLOW_UID = 65534 };

@@ -8,7 +8,7 @@
 /*
  * Keeps the beginning of a large text in a temporary file without a name, so that a text can be
  * complete before its first byte is printed, and need not fit into memory. A buf with a spool moves
- * what it has there when it would have to grow and has at least SPOOL_BLOCK.
+ * its text there when it has to grow and has at least SPOOL_BLOCK bytes.
  */
 struct spool {
 	int fd; /* 0: no file yet; -1: no file can be written, all text stays in memory */

@@ -204,7 +204,8 @@ static bool utf8_joins(uint32_t cp)
 	return cp == 0x200c || cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f);
 }
 
-/* The length of the blanks at the start of `s`; 0 if one space of any width is as it should be. */
+/* The length of the blanks at the start of `s`; 0 if there is none, or a single space of any width,
+ * which may stay. */
 static size_t utf8_gap(struct str s)
 {
 	size_t at = 0, first = 0, n;
@@ -244,7 +245,7 @@ bool utf8_is_line(struct str s)
 				return false;
 		return true;
 	}
-	/* the words overlap by a byte, so that no two spaces are in different words only */
+	/* the words overlap by a byte, so that any two adjacent spaces are in one word */
 	for (; n + step <= s.n; n += step - 1)
 		if (!utf8_word_is_line(s.p + n))
 			return false;

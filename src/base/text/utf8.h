@@ -27,8 +27,8 @@ bool utf8_is_unsafe(uint32_t cp);
 bool utf8_is_blank(uint32_t cp);
 
 /*
- * Is this certainly a line of printable ASCII without two spaces in a row? It may say no for such a
- * line, too: this is a quick test for the texts that need no care.
+ * A quick test. True: this is a line of printable ASCII without two spaces in a row. False: it may
+ * be one, and has to be looked at.
  */
 bool utf8_is_line(struct str s);
 

@@ -7,7 +7,7 @@
 /*
  * Imports the issues of another tracker. The file is read twice: first every line is checked, then
  * the lines are joined to the store in batches. A line that is older than the bead changes nothing,
- * so the same file can be taken in any number of times, also after the process was killed.
+ * so the same file can be imported any number of times, even after the process was killed.
  */
 
 /* A text with one JSON object per line. */

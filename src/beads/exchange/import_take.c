@@ -229,8 +229,8 @@ static int64_t *import_join(struct import_batch *x, const struct slot *slot, str
 /* --- dependencies --- */
 
 /*
- * Finds out why the store cannot have a dependency, if so; it is then kept as text of the issue.
- * `taken` has the keys of those that it can have.
+ * Why the store cannot have a dependency, which is then kept as text of the issue; NULL: it can.
+ * `taken` has the keys of the dependencies that are stored.
  */
 static enum err import_why_not(struct import_batch *x, const struct edge *e,
 			       const struct map *taken, const char **why)

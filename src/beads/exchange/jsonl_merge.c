@@ -17,7 +17,7 @@ struct jsonl_line {
 };
 
 struct jsonl_merger {
-	struct arena *mem, scratch; /* scratch: for one line, which takes many times its memory */
+	struct arena *mem, scratch; /* scratch: for one parsed line */
 	struct map lines; /* struct jsonl_line, by id, or by the text of a line without one */
 	bool sorted;      /* the issues of both sides are sorted by id */
 };
@@ -34,8 +34,8 @@ static struct str jsonl_id(struct jsonl_merger *m, struct str text)
 	return value_str(value_parse_bounded(&m->scratch, text, LIMIT_VALUES, &error), "id");
 }
 
-/* The line of an issue by its id, or a line without an id by its text; one of them may be the same
- * text as the other. */
+/* Finds or adds a line: an issue by its id, another line by its text. `kind` keeps an id apart from
+ * an equal text. */
 static struct jsonl_line *jsonl_at(struct jsonl_merger *m, struct str kind, struct str text)
 {
 	struct str key = arena_join(&m->scratch, kind, text);

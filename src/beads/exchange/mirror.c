@@ -231,7 +231,7 @@ static enum err mirror_prepare(struct mirror *m)
 	return file_own_read(m->c, m->path, &m->now);
 }
 
-/* Makes the text of issues.jsonl, once everything of others in the file was imported. */
+/* Makes the new text of issues.jsonl, after importing what others wrote to the file. */
 static enum err mirror_compose(struct mirror *m, struct str *text)
 {
 	bool ours;

@@ -23,7 +23,7 @@ enum err mirror_wait(struct call *c, const struct beads *b);
 /* Why the files could not be written; absent: they were, or the mirror is off. */
 struct str mirror_problem(struct call *c, const struct beads *b);
 
-/* What is no bead, but in the file too: memories. */
+/* The lines of the file that are not beads: memories. */
 struct buf;
 struct import_report;
 struct mirror_others {

@@ -16,7 +16,8 @@ void reader_add(struct call *c, struct issue_source *out, struct str file, struc
 	out->last = one;
 }
 
-/* A text of the file is repeated in lines; GROWTH is more than that of any real file. */
+/* A reader may repeat texts of the file in several lines. The lines of no real file are GROWTH
+ * times its size. */
 enum err reader_put(struct reader_lines *lines, struct str line)
 {
 	enum { GROWTH = 64 };

@@ -36,8 +36,8 @@ enum err reader_refuse(struct call *c, struct str path, const char *want,
  * is given the tracker's name, so that it is kept without an effect. */
 struct str reader_key(struct arena *mem, struct str key, const char *tracker);
 
-/* An id or a time that a reader repeats. One that is too long to be valid stays so, but is cut: it
- * would be in each subtask and each dependency of the file. */
+/* Cuts an id or a time that is too long to be valid, so that it stays invalid: a reader repeats it
+ * in each subtask and each dependency. */
 struct str reader_repeated(struct str text);
 
 /* The priority for a word such as "high"; that of "medium" for any other word. */
@@ -59,7 +59,7 @@ struct reader_lines {
  */
 enum err reader_put(struct reader_lines *lines, struct str line);
 
-/* Is the line that is written longer than the import accepts? Then it needs no more items. */
+/* Is the line already longer than the import accepts? Then no more items are written. */
 static inline bool reader_full(const struct json *line)
 {
 	return line->out.n > LIMIT_OWN_LINE;

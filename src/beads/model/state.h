@@ -22,8 +22,8 @@
 struct remap {
 	struct mark created;
 	struct str to;
-	struct str later;    /* an id further along, if that bead moved on; or absent */
-	unsigned delete_run; /* the last state_delete_every() that came this way */
+	struct str later;    /* a later id of that bead, if it moved again; or absent */
+	unsigned delete_run; /* the last state_delete_every() that followed it */
 };
 
 /* Everything about one id. */

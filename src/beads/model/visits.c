@@ -27,7 +27,7 @@ void visits_add(struct visits *v, struct str id, const struct mark *created)
 
 	if (*at)
 		return;
-	if (created) { /* the caller's may move */
+	if (created) { /* the caller's mark may move in memory */
 		copy = arena_new(v->mem, struct mark);
 		*copy = *created;
 	}

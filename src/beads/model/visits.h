@@ -5,13 +5,13 @@
 #include "beads/model/stamp.h"
 
 /*
- * The ids that a join has to read: each once, and once more for every lineage that comes to it.
- * Beads that lost their id to others form chains as long as the author of a commit likes, so the
- * ids wait in a queue instead of on the stack.
+ * The ids that a join has to read: each once, and once more for every lineage that moves to it.
+ * Beads that lost their ids to others form chains as long as the author of a commit likes, so the
+ * ids are kept in a queue, not on the stack.
  */
 struct visit {
 	struct str id;
-	const struct mark *created; /* of the bead that comes to the id; NULL: none */
+	const struct mark *created; /* of the bead that moves to the id; NULL: none */
 	struct visit *next;
 };
 
