@@ -102,7 +102,7 @@ enum err current_follow(struct call *c, struct beads *b, struct current *one)
 	other = bead_other_id(&c->mem, one->bead, one->created);
 	if ((e = cache_find_row(c, &b->cache, other, false, &row)) || !row)
 		return e;
-	call_warn(c, "your bead is now '" STR_FMT "': another bead was '" STR_FMT "' first",
+	call_warn(c, "your bead is now '" STR_FMT "': an older bead has the id '" STR_FMT "'",
 		  STR_ARG(other), STR_ARG(one->bead));
 	one->was = one->bead;
 	one->bead = other;

@@ -163,7 +163,8 @@ struct refusal check_request(const struct http_request *r, struct MHD_Connection
 	struct heads heads = { .end = version + strlen(version) };
 
 	if (!method_is_plain(method))
-		return bad_request("the method is not a word", "Send GET or POST.");
+		return bad_request("the method has other characters than A to Z",
+				   "Send GET or POST.");
 	MHD_get_connection_values(connection, MHD_HEADER_KIND, check_header, &heads);
 	if (heads.malformed || has_hidden_bytes(r, connection, method, heads.size))
 		return bad_request("a header has a malformed name or value",

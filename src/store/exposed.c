@@ -32,8 +32,9 @@ static enum err exposed_refuse_owner(struct call *c, struct str path, uid_t uid)
 		return call_step(c,
 				 "Nobody can move another user's file out of a folder like /tmp: "
 				 "give --db-path a file in a folder of your own.");
-	return uid ? call_step(c, "Set HOME, XDG_STATE_HOME and XDG_DATA_HOME to folders of yours, "
-				  "then run the command again.") :
+	return uid ? call_step(c,
+			       "Set HOME, XDG_STATE_HOME and XDG_DATA_HOME to folders of your own, "
+			       "then run the command again.") :
 		     c->code;
 }
 

@@ -136,7 +136,7 @@ enum err owner_refuse_folder(struct call *c, struct str path, uid_t uid)
 enum err owner_refuse_user(struct call *c, struct str path, uid_t uid, const char *variable)
 {
 	owner_fail(c, path, uid);
-	return call_step(c, "Set HOME, or %s, to a folder of yours, then run the command again.",
+	return call_step(c, "Set HOME, or %s, to a folder of your own, then run the command again.",
 			 variable);
 }
 
@@ -154,7 +154,7 @@ enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir
 	struct str real = path_real(&c->mem, dir), word = spawn_word(&c->mem, real.p ? real : dir);
 
 	owner_fail(c, path, uid);
-	if (str_is(path_name(real.p ? real : dir), "*")) /* Git takes it for all folders there */
+	if (str_is(path_name(real.p ? real : dir), "*")) /* to Git: all folders there */
 		return call_step(c, "If you trust that user, rename the folder first: Git cannot "
 				    "trust a folder of this name alone.");
 	if (owner_may_configure(c))

@@ -62,7 +62,7 @@ enum err user_folder_state(struct call *c, struct str rest, struct str *out)
 	if (base.p)
 		return user_folder_find(c, base, rest, "XDG_STATE_HOME", out);
 	call_fail(c, ERR_INVALID_INPUT, "HOME is not set to an absolute path");
-	return call_step(c, "Set HOME or XDG_STATE_HOME to a folder of yours.");
+	return call_step(c, "Set HOME or XDG_STATE_HOME to a folder of your own.");
 }
 
 enum err user_folder_data(struct call *c, struct str rest, struct str *out)

@@ -686,7 +686,7 @@ static enum err history_lines(struct history_comparing *k, enum snapshot_file fi
 	if (!e || !why.p)
 		return e;
 	snapshot_fail(k->c, now, file, number, why);
-	return call_step(k->c, "To see all that is wrong with it: bd validate --at %.10s",
+	return call_step(k->c, "To list all errors in it: bd validate --at %.10s",
 			 now->commit.p ? now->commit.p : "COMMIT");
 }
 

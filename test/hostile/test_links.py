@@ -1579,8 +1579,8 @@ def deep(tree, entry, depth):
     ("d/d", "two entries of one name", lambda tree, up, hook: deep(tree, (FOLDER, "d", tree((LINK, "a", up), (FOLDER, "a", tree(hook)))), 1)),
     (".", "entries out of order", lambda tree, up, hook: [(FOLDER, "b", tree(hook)), (LINK, "a", up)]),
     (".", "a name that contains a slash", lambda tree, up, hook: [(LINK, "a", up), (LINK, "a/post-commit", hook[2])]),
-    (".", "one where case is ignored, 'A' and 'a'", lambda tree, up, hook: [(LINK, "A", up), (FOLDER, "a", tree(hook))]),
-    (".", "one where case is ignored, 'D' and 'd'", lambda tree, up, hook: [
+    (".", "differ only in case, 'A' and 'a'", lambda tree, up, hook: [(LINK, "A", up), (FOLDER, "a", tree(hook))]),
+    (".", "differ only in case, 'D' and 'd'", lambda tree, up, hook: [
         (FOLDER, "D", tree((LINK, "a", up))), (FOLDER, "d", tree((FOLDER, "a", tree(hook))))]),
     ("d/" * 100 + "d", "nested too deep", lambda tree, up, hook: deep(tree, hook, 101)),
 ], ids=["one name", "one name, apart", "an odd mode", "in a folder", "out of order", "a slash", "case", "case of a folder", "deep"])

@@ -44,7 +44,7 @@ def test_the_state_of_another_user_is_not_used(repo, home, words, above):
     folder = home if above else folder_of(home, words)
     os.chown(folder, NOBODY, NOBODY)
     said = refused(repo, words)
-    assert f"'{folder}' belongs to another user" in said and "Set HOME, or XDG_STATE_HOME, to a folder of yours" in said
+    assert f"'{folder}' belongs to another user" in said and "Set HOME, or XDG_STATE_HOME, to a folder of your own" in said
     assert not (repo.path / "ran").exists()
 
 
@@ -86,7 +86,7 @@ def test_the_memory_of_another_user_is_not_used(repo, home, tmp_path, part):
     os.chown(tmp_path / "data" / part, NOBODY, NOBODY)
     for words in (["vybe", "memory", "list"], ["vybe", "memory", "set", "--key", "k", "--value", "w", "--request-id", "2"]):
         said = refused(repo, words, cwd=outside)
-        assert "DUBIOUS_OWNERSHIP" in said and "Set HOME, or XDG_DATA_HOME, to a folder of yours" in said
+        assert "DUBIOUS_OWNERSHIP" in said and "Set HOME, or XDG_DATA_HOME, to a folder of your own" in said
 
 
 # --- a folder of another user, who exchanges the user's folder in it after it was checked ---

@@ -28,11 +28,11 @@ enum err reader_put(struct reader_lines *lines, struct str line)
 	if (lines->text.n <= lines->read + more)
 		return ERR_OK;
 	call_fail(lines->c, ERR_INVALID_INPUT,
-		  "the issues of '" STR_FMT "' would take more than %zu KiB: it has a text that is "
-		  "part of too many of them",
+		  "the issues of '" STR_FMT "' would take more than %zu KiB: one of its texts is "
+		  "repeated in too many of them",
 		  STR_ARG(lines->file), (lines->read + more) >> 10);
-	return call_step(lines->c, "No real tracker writes such a file: look at it before you "
-				   "import it.");
+	return call_step(lines->c, "No tracker is known to write such a file: look at it "
+				   "before you import it.");
 }
 
 enum err reader_text(struct call *c, struct str path, struct str *out)

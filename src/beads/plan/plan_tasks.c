@@ -161,11 +161,12 @@ static enum err plan_link_phases(struct plan_tasks *t, struct plan_bead *task)
 		return ERR_OK;
 	}
 	if ((t->waits += t->stories) > WAITS_MOST) {
-		call_fail(t->c, ERR_INVALID_INPUT,
-			  "the tasks up to this one would need more than %d phases of stories",
-			  WAITS_MOST);
+		call_fail(
+			t->c, ERR_INVALID_INPUT,
+			"the tasks up to this one would have more than %d dependencies on stories",
+			WAITS_MOST);
 		call_step(t->c, "Write a task without [P] before those that follow the stories: "
-				"then only that one needs every story.");
+				"then only that task depends on every story.");
 		return plan_located(t->c, task->line, t->c->code);
 	}
 	for (size_t i = 0; i < t->stories; i++)

@@ -340,7 +340,7 @@ static bool check_beside(struct check *k, const git_oid *oid)
 		k->fault->size = sum;
 		repo_check_blame(k,
 				 "the files of commit %s beside the store have %zu bytes together, "
-				 "'" STR_FMT "' the most of them; at most %zu are read",
+				 "most of them in '" STR_FMT "'; at most %zu are read",
 				 repo_hex(&k->c->mem, k->commit).p, sum, STR_ARG(name), most);
 	}
 	git_tree_free(tree);

@@ -1,7 +1,7 @@
 /*
- * Whether a tree can be checked out with libgit2, which follows the links that it has made: where a
- * link and a folder have the same name, it writes the links of that folder through the first one,
- * to any place. Git itself does not, so a clone of such a tree succeeds.
+ * Checks whether a tree can be checked out with libgit2, which follows the links that it has made:
+ * where a link and a folder have the same name, it writes the links of that folder through the
+ * first one, to any place. Git itself does not, so a clone of such a tree succeeds.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static enum err repo_layout_read(struct repo_layout *l, const git_oid *oid,
 		       ERR_OK;
 }
 
-/* A folder has been checked already. */
+/* The kind of an entry; a folder must have been checked before. */
 static unsigned repo_layout_kind(const struct repo_layout *l, const git_tree_entry *entry)
 {
 	void **at;
@@ -127,8 +127,8 @@ static enum err repo_layout_check_names(struct repo_layout *l, const struct repo
 			e = repo_layout_refuse(
 				l, f,
 				arena_fmt(&scratch,
-					  "has a link and a folder that are one where "
-					  "case is ignored, '%s' and '%s'",
+					  "has a link and a folder whose names differ "
+					  "only in case, '%s' and '%s'",
 					  names[i - 1].name, names[i].name)
 					.p);
 	}

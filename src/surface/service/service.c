@@ -171,10 +171,11 @@ static enum err read_invitation(struct call *c, struct str reply, struct invited
 	out->url = value_str(v, "url");
 	out->file = value_str(v, "file");
 	if (refused)
-		call_fail(c, ERR_INTERNAL_ERROR, "the service answers: " STR_FMT,
+		call_fail(c, ERR_INTERNAL_ERROR, "the service replied: " STR_FMT,
 			  STR_ARG(value_str(refused, "message")));
 	else if (out->url.p && !service_url_valid(c, out->url))
-		call_fail(c, ERR_INTERNAL_ERROR, "the service answers with a wrong address");
+		call_fail(c, ERR_INTERNAL_ERROR,
+			  "the service replied with an address that is not of its page");
 	else
 		return ERR_OK;
 	return call_step(c, "Run 'abacus serve --stop', then 'abacus open' again.");

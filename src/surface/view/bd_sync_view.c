@@ -80,8 +80,7 @@ static void sync_put_moved(struct view *v, const struct value *moved)
 			view_say(v, item,
 				 "Two beads were given the id {from}: the later one is {to} now.");
 	if (shown > SHOWN_MOST)
-		view_line(v, "So were %zu more pairs of beads; --json lists them.",
-			  shown - SHOWN_MOST);
+		view_line(v, "%zu more beads got new ids; --json lists them.", shown - SHOWN_MOST);
 }
 
 void bd_view_sync(struct view *v, const struct value *data)
