@@ -26,7 +26,7 @@ struct applying {
 	struct map changed;     /* agents that a command has changed here since the collection */
 	int64_t changed_offset; /* how far the history was read for them; 0: not yet */
 	struct apply_list roster, mail; /* names of agents and ids of messages with open facts */
-	size_t registered; /* so many names of the roster were registered; the rest were seen */
+	size_t registered; /* names of the roster that were registered; they come first */
 	struct map done;   /* facts that are in the stores: from "machine:seq" to struct fact_row */
 	int64_t applied;
 	bool renamed;   /* rows of the board may have the old name of a renamed agent */
@@ -92,7 +92,7 @@ typedef bool apply_fits(struct applying *k, void *arg, const struct fact *f);
 enum err apply_last(struct applying *k, const struct fact_filter *filters, size_t count,
 		    apply_fits *fits, void *arg, const struct fact **out);
 
-/* Calls `visit` for a fact that is known without its data. */
+/* Calls `visit` for a fact, with its data, which `f` lacks. */
 enum err apply_again(struct applying *k, const struct fact *f, apply_visit *visit, void *arg);
 
 /* Registers of one kind: values of which the last writer wins. */

@@ -284,14 +284,14 @@ static enum err apply_leave_out_mail(struct applying *k, const struct mail *m)
 	return apply_leave_out(k, place, "messages, reads and acks", m->via, m->to);
 }
 
-/* What is known of a message. */
+/* The facts about one message. */
 struct mail_facts {
 	struct applying *k;
 	struct mail_joining *boxes;
 	struct map senders; /* by machine: the first fact that sends a message under this id */
-	struct mail steps;  /* its state, its times, and in `via` the last other machine */
+	struct mail steps;  /* its state and times; `via`: the last other machine that changed it */
 	const struct fact *owner; /* the sender whose message has the id */
-	struct str text;          /* the owner's message, if there are other senders */
+	struct str text;          /* the owner's fact, if there are other senders */
 };
 
 static void apply_note_sender(struct mail_facts *m, const struct fact *f)
@@ -401,8 +401,8 @@ static enum err apply_owner_text(struct applying *k, void *arg, const struct fac
 }
 
 /*
- * A clone and its copy, which has an id of its own by now, may both send what was sent before. The
- * memory of the call is that of the mailboxes, which outlive this message.
+ * A clone and its copy, which has its own id by now, may both have the fact of one message: then it
+ * is not a second message. The call's memory is that of the mailboxes, which outlive this message.
  */
 static enum err apply_sent(const struct fact_row *row, struct arena *scratch, void *arg)
 {

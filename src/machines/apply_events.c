@@ -99,7 +99,7 @@ static struct str event_line_via(struct str line)
 		       STR_NONE;
 }
 
-/* A full record is not read: it may be too large for it, and nothing can be added. */
+/* A full record is not read: it may be too large to be read, and nothing can be added. */
 static enum err event_record_read(struct applying *k, struct event_record *r)
 {
 	struct str text, line;

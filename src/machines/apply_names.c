@@ -5,7 +5,7 @@
 #include "base/text/value.h"
 #include "machines/apply.h"
 
-/* A rename that is to be done, of all registrations that a machine made under one name. */
+/* A rename to be done, of all registrations that one machine made under one name. */
 struct rename {
 	const struct registration *one; /* the earliest of them */
 	struct map mail;                /* ids of the messages that were sent to them */
@@ -75,7 +75,7 @@ static enum err rename_move_mail(struct applying *k, const struct rename *r, str
 	return e ? e : place_row_put(k->c, &k->m->db, place, STR("0")); /* both are read again */
 }
 
-/* The mail is under its first name, or under the name that it was given before this one. */
+/* The agent's mail is under its first name, or under the name that it was given before this one. */
 static enum err rename_move_all_mail(struct applying *k, const struct rename *r)
 {
 	const struct registration *one = r->one;
@@ -155,7 +155,8 @@ enum err apply_each_renamed(struct applying *k, renamed_each *each, void *arg)
 	return e;
 }
 
-/* Older versions did not note whose name it is: then it is that of the first who asks. */
+/* Older versions did not note whose name it is: then the first registration that is looked up has
+ * it. */
 static enum err rename_is_done(struct applying *k, const struct registration *one, bool *out)
 {
 	struct str kind = STR("name of");
@@ -169,7 +170,7 @@ static enum err rename_is_done(struct applying *k, const struct registration *on
 	return e || !*out ? e : value_row_put(k->c, &k->m->db, kind, one->shown, one->machine);
 }
 
-/* On this machine, each name that the agent has had still means it. */
+/* On this machine, each earlier name of the agent still refers to it. */
 static enum err rename_note_own(struct applying *k, struct renaming *r,
 				const struct registration *one)
 {

@@ -268,7 +268,7 @@ static enum err apply_post(struct applying *k, struct board *b, const struct fac
 			      apply_machine(k, f->machine));
 }
 
-/* Of replies that are to be read again, only the machine and the number are known. */
+/* The replies have only their machine and number: they are read again when they are ready. */
 struct posts {
 	struct board *b;
 	struct map waiting; /* by the post that is missing: struct fact */
@@ -287,7 +287,7 @@ static void post_wait(struct posts *p, struct str reply, const struct fact *f)
 	*at = left;
 }
 
-/* Joins a post. The replies that have waited for it are ready then. */
+/* Joins a post, and makes the replies that have waited for it ready. */
 static enum err post_join(struct applying *k, void *arg, const struct fact *f)
 {
 	struct posts *p = arg;

@@ -1,16 +1,18 @@
 /*
- * The scopes form a tree, in which each one lies below those that contain it. A reservation overlaps
- * those of its own scope, of the scopes above, and of the scopes below, so no pairs are compared.
+ * The scopes form a tree: each scope is below those that contain it. A reservation overlaps the
+ * reservations of its own scope, of the scopes above it and of the scopes below it, so no pairs are
+ * compared.
  */
 #include "machines/contest.h"
 
 #include "base/map.h"
 
 /*
- * The earliest of some contenders, enough of them to find the earliest one for any machine and
- * agent. If two agents of a machine are among them, a third one is not needed: one of the two
- * contests whatever it contests. The same holds for an agent on two machines. Thus at most two of
- * them have the machine of a contender, and two its agent, and one of any five contests it.
+ * The earliest contenders of a set, as many as are needed to find the earliest one that contests
+ * any other contender. If two agents of one machine are kept, a third is not needed: whatever it
+ * contests, one of the two contests too. The same holds for one agent on two machines. So at most
+ * two of those kept have the machine of a given contender, and at most two its agent: of five, at
+ * least one contests it.
  */
 enum { EARLIEST = 5 };
 
@@ -43,7 +45,7 @@ static void earliest_add(struct earliest *e, const struct contender *one)
 		e->one[e->count++] = one;
 }
 
-/* The earlier one of `found` (or NULL) and the first of these that contests `one`. */
+/* The earlier one of `found`, which may be NULL, and the first of `e` that contests `one`. */
 static const struct contender *earliest_find(const struct earliest *e, const struct contender *one,
 					     const struct contender *found)
 {

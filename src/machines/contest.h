@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-/* One of the live reservations of all machines. */
+/* A live reservation, of any machine. */
 struct contender {
 	struct str machine, agent;
 	struct str scope;           /* normalised, see agents/scope.h */
@@ -11,8 +11,9 @@ struct contender {
 };
 
 /*
- * Sets `by` of all contenders; the list begins with the earliest. One is contested by an earlier one
- * of another machine and another agent, whose scope overlaps and which is not contested itself.
+ * Sets `by` of all contenders; the list begins with the earliest. A reservation is contested by an
+ * earlier one if that is of another machine and another agent, their scopes overlap, and the
+ * earlier one is not contested itself.
  *
  * Anybody who can push can make thousands of long scopes: the cost is proportional to their length.
  */

@@ -12,7 +12,7 @@
 
 enum {
 	NAME_MOST = 40,
-	NAMES_RESERVED = 10, /* earlier names of one machine that no other one gets */
+	NAMES_RESERVED = 10, /* earlier names of a machine that are reserved for it */
 };
 
 bool identity_name_valid(struct str name)

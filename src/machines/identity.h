@@ -26,13 +26,15 @@ bool identity_name_valid(struct str name);
 enum err identity_check_name(struct call *c, struct str name);
 
 /*
- * The name under which a machine is kept that calls itself `name`: another machine that had that
- * name or nickname before keeps it, also once it has another name. Absent: it cannot be a name.
+ * The name under which a machine that calls itself `name` is stored. If another machine has or had
+ * that name or nickname, the name is still the other's, and this machine gets it with its id behind
+ * it. Absent: `name` is not valid.
  */
 enum err identity_claim(struct call *c, struct machine_db *db, const struct machine_row *rows,
 			const struct machine_row *one, struct str name, struct str *out);
 
-/* The machine has given up this name: no other one gets it. Needs a transaction. */
+/* Reserves a name that the machine has given up, so that no other machine gets it. Needs a
+ * transaction. */
 enum err identity_reserve(struct call *c, struct machine_db *db, const struct machine_row *one,
 			  struct str name);
 

@@ -119,9 +119,9 @@ static void registrations_sort(struct call *c, struct registration **list)
 /* --- names --- */
 
 /*
- * The order in which names are decided. An alias is longer than its name, so it is known whether an
- * alias was given before the name that is equal to it is decided. Those of long names are an
- * exception: see registrations_reserve().
+ * Names are decided in this order, the shortest first. An alias is longer than the name that it is
+ * made of, so when a name is decided, it is known whether it was given to an agent as an alias.
+ * Aliases of long names are an exception: see registrations_reserve().
  */
 static int registrations_cmp_names(const void *a, const void *b)
 {
@@ -179,7 +179,7 @@ static void registrations_drop_united(struct registration **list)
 }
 
 /*
- * A shortened alias is not longer than its name. So it belongs to its machine from the start, also
+ * A shortened alias is not longer than its name. So it belongs to its machine from the start, even
  * while the agent has its own name.
  */
 static void registrations_reserve(struct registrations *r, struct registration *one)
@@ -240,7 +240,7 @@ static void registrations_name_all(struct call *c, struct registrations *r)
 		registrations_show(r, order[i]->value);
 }
 
-/* A machine may call a renamed agent by each name that the agent had. */
+/* A machine may call a renamed agent by any name that the agent has had. */
 static void registrations_index_own(struct registrations *r, struct registration *one)
 {
 	if (!registration_is_renamed(one))
@@ -251,7 +251,7 @@ static void registrations_index_own(struct registrations *r, struct registration
 
 /* --- fields --- */
 
-/* If its facts name each other, none of them is the last. */
+/* If its facts replace each other, fact_last() returns none. */
 static const struct fact *registration_last(struct call *c, const struct registration *one)
 {
 	const struct fact *last = fact_last(&c->mem, one->facts);

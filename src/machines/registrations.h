@@ -6,14 +6,14 @@
 #include "store/db/machine_db.h"
 
 /*
- * The agents of all machines. A registration is a name, its machine, and the time it was made. Other
- * machines can change its fields, but not whose it is.
+ * The agents of all machines. A registration is a name, its machine, and the time it was made.
+ * Other machines can change its fields, but not its machine.
  *
- * If two machines registered one name apart, the earlier registration keeps it, and the later one
- * gets the first four digits of its machine's id behind it, or all sixteen if another machine's
- * agent has that name. A name that an agent was given belongs to its machine: another machine that
- * has registered it gets another one, however early it did, so that nobody can wait for an agent at
- * its next name. The names follow from the facts alone, so they are the same on every machine.
+ * If two machines registered the same name independently, the earlier registration keeps it. The
+ * later one gets the first four digits of its machine's id behind it, or all sixteen if another
+ * machine's agent has that name. A name that an agent was given belongs to its machine: another
+ * machine that registered it, however early, gets another name, so nobody can occupy an agent's
+ * next name in advance. The names depend on the facts alone, so they are the same on every machine.
  */
 struct registration {
 	struct str name;     /* as it was registered */
@@ -23,8 +23,8 @@ struct registration {
 	int64_t created_ms;
 	struct fact *facts;
 	struct fact last;           /* the newest fact, which has its fields */
-	struct rename *rename;      /* what is to be renamed in this round; or NULL */
-	struct registration *first; /* the same agent under the name before this one; or NULL */
+	struct rename *rename;      /* the rename to be done in this round; or NULL */
+	struct registration *first; /* the same agent under its earlier name; or NULL */
 	struct registration *next;  /* of the same name, the earlier one first */
 };
 

@@ -23,7 +23,7 @@ struct job {
 	struct str line;                   /* the request, with its line end */
 	char *reply;                       /* a line without its end; NULL: the process died */
 	bool refused;                      /* the job was not begun */
-	int reason;                        /* errno: no process could be started for it; or 0 */
+	int reason;                        /* errno, if no process could be started for it; or 0 */
 	size_t n;
 	struct arena *mem; /* for the ETag of the reply; NULL: none is needed */
 	struct str tag;

@@ -38,9 +38,9 @@ static struct str agent_pending_encode(struct call *c, const struct agent_append
 }
 
 /*
- * Whether the sum at the end of the line is not that of the line. Before the line is durable, a
- * power failure may leave any of its sectors as an earlier line had them, because that line was cut
- * off without a sync. Lines of earlier versions have no sum.
+ * Is the checksum at the end of the line wrong? Until the line is durable, a power failure may
+ * leave some of its sectors with the text of an earlier line, because that line was cut off without
+ * a sync. Lines of earlier versions have no checksum.
  */
 static bool agent_pending_is_torn(struct arena *mem, struct str line)
 {

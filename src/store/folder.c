@@ -401,7 +401,7 @@ static enum err refuse_tracked(struct call *c, const struct worktree *w, struct 
 			"Other files in it are your own. Remove only those that Git "
 			"tracks, then run the command again, and commit the removal: " STR_FMT,
 			STR_ARG(command));
-	if (name.p && !file_exists(&c->mem, path)) /* Git's spelling of the name is another one */
+	if (name.p && !file_exists(&c->mem, path)) /* Git spells the name differently */
 		return call_step(c,
 				 "Remove it from the repository, then run the command again, and "
 				 "commit the removal: " STR_FMT,

@@ -149,8 +149,8 @@ static enum err move_copied(struct move *m)
 	bool apart;
 	enum err e = ERR_OK;
 
-	if (home_in_workspace(
-		    m->to)) /* a killed move left it, unless it came with the repository */
+	/* A killed move may have left these folders, but the repository may also have brought them. */
+	if (home_in_workspace(m->to))
 		e = folder_check_tracked(c, temp);
 	else if (home_in_workspace(m->from))
 		e = folder_check_tracked(c, old);

@@ -104,25 +104,22 @@ static enum err output_read_link(struct call *c, const struct output *o, struct 
 	return output_advise(c);
 }
 
-/*
- * The names that are still to be visited, and the links that were followed. A link in a worktree may
- * have come with the repository, wherever the command runs.
- */
+/* A link in a worktree. It may have come with the repository, wherever the command runs. */
 struct output_link {
 	struct str path, root; /* the worktree */
-	size_t rest;           /* what was to be visited after its target */
+	size_t rest;           /* bytes of names to visit after the link's target */
 };
 
 struct output_walk {
 	struct output *o;
 	unsigned rules;
 	struct buf path;
-	struct str rest;
-	struct output_link link[LINKS_MOST]; /* those whose targets are still being visited */
+	struct str rest;                     /* names to visit */
+	struct output_link link[LINKS_MOST]; /* links whose targets are still being visited */
 	int count, followed;
 };
 
-/* Skips names that change nothing. */
+/* Takes the next name; empty ones and "." are skipped. */
 static bool output_next(struct str *rest, struct str *name)
 {
 	while (rest->n && str_next(rest, '/', name))
@@ -131,7 +128,7 @@ static bool output_next(struct str *rest, struct str *name)
 	return false;
 }
 
-/* The file that the names so far lead to: one in the open folder, or that folder ("."). */
+/* Sets the file that the names so far lead to: one in the open folder, or that folder ("."). */
 static void output_move(struct output_walk *w, struct str name)
 {
 	w->o->file.name = name;
@@ -161,7 +158,7 @@ static enum err output_check_link(struct call *c, const struct output_walk *w,
 	return output_advise(c);
 }
 
-/* Checks where the links lead after whose targets no more than `rest` was to be visited. */
+/* Checks the links whose targets have been visited: only `rest` bytes of names are left. */
 static enum err output_check_links(struct call *c, struct output_walk *w, size_t rest)
 {
 	enum err e = ERR_OK;
@@ -197,7 +194,7 @@ static enum err output_make_folder(struct call *c, const struct output_walk *w)
 	return file_at_sync_dir(c, folder);
 }
 
-/* Opens a folder in the one that is open: the file that is meant, "..", or "/". */
+/* Opens a folder from the open one: the one that `name` names in it, "..", or "/". */
 static enum err output_enter(struct call *c, struct output_walk *w, struct str name)
 {
 	const char *z = arena_cstr(&c->mem, name);
@@ -220,7 +217,7 @@ static enum err output_enter(struct call *c, struct output_walk *w, struct str n
 	return output_check_folder(c, o, w->rules);
 }
 
-/* Puts what the link leads to in its place. */
+/* Replaces the link by its target in the path. */
 static enum err output_follow(struct call *c, struct output_walk *w, const struct stat *st)
 {
 	struct str link = arena_copy(&c->mem, w->o->file.path), root, target;
@@ -317,8 +314,8 @@ static enum err output_check_kind(struct call *c, struct str path, const struct 
 }
 
 /*
- * Opens a FIFO or a device, waiting for the reader of a FIFO; but for no FIFO of another user, who
- * can put one there while this waits. What was opened is checked before anything is written.
+ * Opens a FIFO or a device, and waits for the reader of a FIFO. Another user can put a FIFO there
+ * meanwhile, so it is checked while this waits, and again once it is open.
  */
 static enum err output_open_stream(struct call *c, const struct output *o, int *fd)
 {

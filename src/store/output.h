@@ -7,7 +7,7 @@
 struct buf;
 
 /*
- * Where a command writes that was given a path by the user. A symbolic link, from a cloned
+ * The file that a command writes to, at a path that the user gave. A symbolic link, from a cloned
  * repository or from another user in a folder like /tmp, could redirect the write to another file
  * of the user, and another user can put it there at any moment. So the path is resolved once: its
  * folders are opened one after the other, no link is followed by the system, and what is written
@@ -36,12 +36,12 @@ enum err output_open(struct call *c, struct str path, unsigned rules, struct out
 void output_close(struct output *o);
 #define AUTO_OUTPUT __attribute__((cleanup(output_close))) struct output
 
-/* Reads what is there, a regular file of settings; absent: nothing. */
+/* Reads the file, see file_at_read(); absent: there is none. */
 enum err output_read(struct call *c, const struct output *o, struct str *out);
 
 /*
- * Replaces a regular file, see file_at_replace() and file_at_mode(); writes into a FIFO or a device
- * as it is, unless it belongs to another user.
+ * Replaces a regular file, see file_at_replace() and file_at_mode(); writes to a FIFO or a device,
+ * unless that belongs to another user.
  */
 enum err output_put(struct call *c, const struct output *o, const struct buf *content, mode_t mode);
 
@@ -50,7 +50,7 @@ enum err output_remove(struct call *c, const struct output *o);
 
 /*
  * Checks an absolute path that other functions are going to write to by its name, with OUTPUT_LINKS
- * and OUTPUT_FIXED. What is checked stays so, unless a folder of the path is missing.
+ * and OUTPUT_FIXED. The result stays true, unless a folder of the path is missing.
  */
 enum output_missing { OUTPUT_REFUSE_MISSING, OUTPUT_ALLOW_MISSING, OUTPUT_MAKE_MISSING };
 enum err output_check(struct call *c, struct str path, enum output_missing missing);

@@ -14,7 +14,7 @@
 /* Is this the user? For root, the user who ran sudo counts as well. */
 bool owner_is_user(uid_t uid);
 
-/* Is this root, or the number that stands for root in this sandbox? */
+/* Is this root, or the uid that stands for root in this sandbox? */
 bool owner_is_system(uid_t uid);
 
 /* Does safe.directory of the protected configuration list this folder? */

@@ -182,10 +182,10 @@ static enum err place_repository_inspect(struct call *c, struct str dir, struct 
 }
 
 /*
- * Is it another user's worktree around a bare repository of the user, in which `from` is? Everybody
- * can make one in a folder like /tmp, so it does not count. Only the owner of ".git" tells: in the
- * folder of another user, the user may have made a checkout, and the bare repository be a part of
- * it.
+ * Is `found` another user's worktree around the user's own bare repository, in which `from` is?
+ * Anybody can make one in a folder like /tmp, so it does not count. Only the owner of ".git"
+ * decides: in a folder of another user, the user may have made a checkout that contains the bare
+ * repository.
  */
 static enum err is_around_own_bare(struct call *c, struct str from, const struct candidate *found,
 				   bool *yes)

@@ -37,7 +37,7 @@ struct share_rounds {
 	struct str died_with; /* the commit during whose download an earlier process died */
 	struct map known;     /* the rows whose key is pinned, by id */
 	int64_t present;      /* how many of these have a log at the remote */
-	int64_t taken;        /* the same in an earlier round: places that are taken */
+	int64_t taken;        /* the same number in an earlier round: these places are taken */
 	int64_t strangers;    /* other logs that are followed */
 	int64_t unheard;      /* logs for which there was no place */
 	size_t problems;      /* warnings about logs */
@@ -292,7 +292,7 @@ static enum err share_take_all(struct share_rounds *s)
 	return e;
 }
 
-/* Once the places were too few, the number of those that are taken is kept. */
+/* Stores how many places are taken, once there were too few. */
 static enum err share_count_places(struct share_rounds *s)
 {
 	struct call *c = s->c;

@@ -1,8 +1,8 @@
 /*
  * Packs the objects that syncs have written, because each commit adds loose objects. Most runs pack
  * only the commits since the last pack; a full pack replaces the small ones whenever the history
- * has doubled. Which packs those are stands in a file of the store, which a program in a sandbox may
- * have written: so nothing is removed that is not in the pack just written.
+ * has doubled. The names of the small packs are in a file of the store, which a program in a
+ * sandbox may have changed, so nothing is removed unless the new pack has it.
  */
 #include "base/system/path.h"
 #include "base/system/spawn.h"

@@ -393,8 +393,8 @@ static struct str message_for(struct repair *r)
 }
 
 /*
- * Finds the commits whose other files are kept. If files beside the store are too large, only those
- * of the last sound commit are: every file that came later may be one of them.
+ * Finds the commits whose other files are kept: only the last sound commit, if files beside the
+ * store are too large, because each later file may be one of them.
  */
 static void find_kept(const struct repair *r, struct str parent, struct str keep[REPO_KEEP])
 {

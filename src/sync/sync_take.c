@@ -154,7 +154,9 @@ static enum err take_check(struct sync *s, const struct snapshot *new)
 	return validate_usable(s->c, new, state_new(&s->c->mem));
 }
 
-/* Compares a commit that contains our base with it. What the commit has lost is in the merge. */
+/*
+ * Compares our base with a commit that descends from it. The merge then has what the commit lacks.
+ */
 static enum err take_news(struct sync *s, struct merge *m, struct news *news, bool *lost)
 {
 	const struct snapshot *new = &m->side[0];

@@ -89,13 +89,13 @@ enum err bead_repair_damage(struct call *c, struct str *done);
 /* Fails if a guard is given for more than one bead. */
 enum err guard_check(struct call *c, const struct list *ids, const struct guard *guard);
 
-/* Edits each bead under the guard. `changed`: any of them has another value now. */
+/* Edits each bead under the guard. `changed`: at least one value is new. */
 typedef enum err edit_step(struct edit *e, struct state *change, const void *body);
 enum err edit_each(struct call *c, struct beads *b, const struct list *ids,
 		   const struct guard *guard, edit_step *step, const void *body,
 		   struct bead_row **rows, bool *changed);
 
-/* Writes the beads as they are now; marked as unchanged, if they are. */
+/* Writes the beads as they are now; if `changed` is false, marked as unchanged. */
 enum err edit_encode(struct call *c, struct beads *b, const struct bead_row *rows, bool changed,
 		     struct json *reply);
 

@@ -172,7 +172,8 @@ static bool has_failed(const struct sync_state *last)
 	return last->failures && !str_is(last->code, "busy") && !str_is(last->code, "sync_timeout");
 }
 
-/* What cannot be used at the remote is not always for 'bd repair': the sync's error says what is. */
+/* Not every unusable commit at the remote can be repaired by 'bd repair': the sync's error says
+ * which command helps. */
 static const char *sync_fix(struct doctor *d, const struct sync_state *last)
 {
 	if (!str_is(last->code, "corrupt"))

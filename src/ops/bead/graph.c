@@ -103,7 +103,8 @@ static enum err around_edges(struct around *a, struct edge_row **out)
 }
 
 /*
- * Leaves out the edges of other kinds; without a bead, the beads of those that are left are shown.
+ * Leaves out the edges of other kinds. If no bead was named, the beads of the remaining edges are
+ * shown.
  */
 static struct edge_row *around_keep(struct around *a, struct edge_row *edge, const struct body *in)
 {

@@ -60,7 +60,7 @@ static enum err bead_show_remaps(struct call *c, struct beads *b, struct str id,
 	return e;
 }
 
-/* The new id of a bead may have been given to another one, too. */
+/* The bead may have moved again, because its new id was given to another bead, too. */
 static enum err bead_show_follow(struct call *c, struct beads *b, const struct value *remap,
 				 struct str *to)
 {

@@ -227,7 +227,7 @@ static enum err vybe_task_run_get(struct call *c, struct stores *s, const void *
 	return e;
 }
 
-/* The memory for the task is needed for one task only. */
+/* Frees the task's memory before the next one is read. */
 static enum err vybe_task_add(struct call *c, struct beads *b, const struct task_key *key,
 			      struct json *reply)
 {

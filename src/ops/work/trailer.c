@@ -96,7 +96,9 @@ static enum err trailer_bead(struct call *c, const struct beads *b, struct str *
 	return ERR_OK;
 }
 
-/* No commit brings a link into the Git directory; ".git" itself may be a link of the user. */
+/*
+ * A link in the Git directory is the user's, because no commit can bring one; so is a link ".git".
+ */
 static unsigned trailer_rule(const struct beads *b, struct str path)
 {
 	return b->repo.gitdir.n && path_within(b->repo.gitdir, path) ? OUTPUT_OWNERS : OUTPUT_LINKS;

@@ -128,8 +128,8 @@ static void with_list(struct query *q, const char *before, const struct str *lis
 #define LABEL_JOIN_SQL " labels l CROSS JOIN beads b ON b.n = l.n"
 
 /*
- * The two halves of the ready beads: open ones, and those in progress whose lease has expired; and
- * those of the claimed beads.
+ * Ready beads are read in two halves: open ones, and those in progress whose lease has expired. So
+ * are claimed beads: those in progress, and open ones with a live lease.
  */
 enum half {
 	HALF_OPEN,

@@ -85,8 +85,8 @@ static enum err rows_columns(struct call *c, struct db *db, const char *table, s
 }
 
 /*
- * What may still be read. The pages of a hostile database can be used more than once, so its rows
- * are limited by its size.
+ * How much may still be read. A hostile database can use a page more than once, so its rows are
+ * limited by its size.
  */
 struct rows_left {
 	int64_t rows, bytes;
@@ -94,10 +94,7 @@ struct rows_left {
 
 static enum err rows_limit(struct call *c, struct db *db, struct rows_left *out)
 {
-	enum {
-		ROW_LEAST = 4,
-		GROWTH = 64
-	}; /* bytes of a row; JSON also has the names of columns */
+	enum { ROW_LEAST = 4, GROWTH = 64 }; /* bytes; JSON has the names of columns, too */
 	AUTO_STMT *st = db_stmt(db, "SELECT page_count * page_size FROM pragma_page_count,"
 				    " pragma_page_size");
 	int64_t size = stmt_row(st) ? stmt_int(st) : 0;

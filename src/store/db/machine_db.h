@@ -66,7 +66,7 @@ struct fact_row {
 enum err fact_row_put(struct call *c, struct machine_db *m, const struct fact_row *f);
 enum err fact_row_done(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
 enum err fact_row_drop_all(struct call *c, struct machine_db *m, struct str machine);
-/* It has left its log. */
+/* The fact has left its log. */
 enum err fact_row_unlist(struct call *c, struct machine_db *m, struct str machine, int64_t seq);
 
 /*
@@ -124,7 +124,7 @@ struct value_row {
 };
 enum err value_row_each(struct call *c, struct machine_db *m, struct str kind,
 			struct value_row **out);
-/* Those with this key or this value. */
+/* The rows with this key or this value. */
 enum err value_row_with(struct call *c, struct machine_db *m, struct str kind, struct str text,
 			struct value_row **out);
 enum err value_row_drop(struct call *c, struct machine_db *m, struct str kind, struct str key);

@@ -162,7 +162,7 @@ static bool skip_entry(struct git_index_reader *r, uint32_t version, size_t id)
 	return p && !p[head + length] && !memchr(p + head, '\0', length);
 }
 
-/* Characters that cannot be seen, which HFS+ leaves out when it compares names. */
+/* Invisible characters, which HFS+ ignores when it compares names. */
 static bool is_ignored_by_hfs(struct str s)
 {
 	static const char *const first[] = { "\u200c", "\u202a", "\u206a", "\ufeff" };
@@ -176,7 +176,7 @@ static bool is_ignored_by_hfs(struct str s)
 	return false;
 }
 
-/* Takes the next character of a name as file systems compare it that fold case; 0: the end. */
+/* Takes the next character of a name, folded as case-insensitive file systems do; 0: the end. */
 static int git_index_fold(struct str *rest)
 {
 	int ch;

@@ -20,7 +20,8 @@ struct repo_differ {
 	int depth;
 };
 
-/* Too much differs: more files than asked for, or folders without files, or names beyond reason. */
+/* Does too much differ: more files than asked for, too many folders without files, or very long
+ * names? */
 static bool repo_differ_is_full(const struct repo_differ *d)
 {
 	enum { ENTRIES = 16, PATH_BYTES = 256 }; /* for each file that is asked for */

@@ -69,7 +69,7 @@ static enum err pack_objects(struct call *c, struct repo *r, struct str pack, gi
 	return repo_fail(c, ERR_INTERNAL_ERROR, "read", index);
 }
 
-/* Where loose objects are removed from, because a pack has them. */
+/* For removing the loose copies of objects that a pack has. */
 struct tidying {
 	struct call *c;
 	struct repo *r;

@@ -70,7 +70,7 @@ enum err repo_layout_check(struct call *c, struct repo *r, const git_reference *
 
 /* --- files beside the store --- */
 
-/* Is this entry of a commit something else than a file of the store? 0: it is not in a folder. */
+/* Is this entry of a commit not a file of the store? `depth` is 0 if it is not in a folder. */
 bool repo_is_beside(const struct repo *r, const git_tree_entry *entry, int depth);
 
 /*

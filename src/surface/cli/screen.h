@@ -5,8 +5,8 @@
 #include "surface/view/view.h"
 
 /*
- * The width of an output: that of COLUMNS, but not more than the terminal has; else that of the
- * terminal, else 80.
+ * The width of an output: COLUMNS, but not more than the terminal's width; without it, the
+ * terminal's width, or 80.
  */
 size_t screen_columns(int fd);
 

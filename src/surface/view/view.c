@@ -115,7 +115,8 @@ static void rows_copy(struct rows *r, size_t from, size_t to)
 	buf_put(&r->out, str_part(buf_str(&v->out), from, to));
 }
 
-/* The length of a row: up to the last space that fits, or as much as fits, but not nothing. */
+/* The length of a row: up to the last space that fits, else as much as fits, but at least a
+ * character. */
 static size_t rows_fitting(struct str line, size_t width)
 {
 	size_t n = utf8_head(line, width).n, blank = 0, space;
