@@ -4,7 +4,7 @@
 #include "base/call.h"
 #include "base/names.h"
 
-/* Whether an agent is still at work, computed from the time it was last seen; it is never stored. */
+/* Whether an agent is still at work, computed from the time it was last seen; never stored. */
 enum liveness { LIVENESS_ACTIVE, LIVENESS_STALE, LIVENESS_EVICTED };
 extern const struct names liveness_words;
 

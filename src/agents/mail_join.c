@@ -145,7 +145,7 @@ static enum err mail_join_scan(struct call *c, struct agent_files *f, struct mai
 	return e;
 }
 
-/* A full record is not opened: it may be too large to be read, and must not stop the other facts. */
+/* A full record is not opened: it may be too large to read, and must not stop the other facts. */
 static enum err mail_join_open(struct mail_joining *k, struct str agent, struct mail_join_box *b)
 {
 	struct call *c = k->c;

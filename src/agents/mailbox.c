@@ -170,8 +170,8 @@ static void mailbox_apply(struct mailbox *box, struct mail *m)
 	*map_put(&box->opened, m->id) = m->state == MAIL_READ ? m : NULL;
 }
 
-/* Applies the lines after the known ones. If `known` is not the end of a line, the record was edited
- * since, and is read from its start. */
+/* Applies the lines after the known ones. If `known` is not the end of a line, the record was
+ * edited since, and is read from its start. */
 static enum err apply_rest(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	struct str name = mailbox_file(c, box->agent), text, rest, line;

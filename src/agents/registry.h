@@ -81,8 +81,8 @@ void registered_encode(struct json *j, struct call *c, const struct registered *
 /* For repairs: whether it is a line of the record. */
 bool registry_line(struct call *c, struct str line);
 
-/* For repairs: by id, all agents that have a file or are in the record: `struct registered` from the
- * record, or NULL. */
+/* For repairs: by id, all agents that have a file or are in the record: `struct registered` from
+ * the record, or NULL. */
 enum err registry_list_known(struct call *c, struct agent_files *f, struct map *out);
 
 /* For repairs: the state of an agent's file; writing the file again. */

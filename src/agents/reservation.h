@@ -17,7 +17,7 @@ enum reservation_state {
 	RESERVATION_ACTIVE,
 	RESERVATION_RELEASED,
 	RESERVATION_EXPIRED,
-	RESERVATION_CONTESTED, /* an earlier one of another machine overlaps it: it grants nothing */
+	RESERVATION_CONTESTED, /* an earlier one of another machine overlaps: it grants nothing */
 	RESERVATION_OTHER,     /* another program's word; the reservation counts as ended */
 };
 extern const struct names reservation_states; /* without RESERVATION_OTHER */

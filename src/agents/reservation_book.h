@@ -21,7 +21,7 @@ struct book {
 	struct str adopted; /* lines of `row` that the record lacks */
 };
 
-/* `lenient`: for readers that only show reservations; damaged lines are left out, with a warning. */
+/* `lenient`: to show reservations only; damaged lines are left out, with a warning. */
 enum err book_open(struct call *c, struct agent_files *f, bool lenient, struct book *out);
 
 /* The reservations that overlap a normalised scope: the folders around it, itself, its content. */

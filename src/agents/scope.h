@@ -24,8 +24,8 @@ enum err scope_normalise(struct call *c, struct str root, struct str text, struc
 enum scope_fault { SCOPE_FINE, SCOPE_NO_TEXT, SCOPE_STAR, SCOPE_OUTSIDE };
 enum scope_fault scope_parse(struct arena *mem, struct str root, struct str text, struct str *out);
 
-/* The normalised path of a file, the same in every worktree; `tree` is the current one. False if the
- * file is outside of the project. */
+/* The normalised path of a file, the same in every worktree; `tree` is the current one. False if
+ * the file is outside of the project. */
 bool scope_of_path(struct arena *mem, struct str root, struct str tree, struct str path,
 		   struct str *out);
 

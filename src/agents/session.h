@@ -26,9 +26,9 @@ struct session_filter {
 enum err session_evidence(struct call *c, struct agent_files *f,
 			  const struct session_filter *filter, struct evidence **out);
 
-/* Adopts an agent for which evidence was `found`: records the event, and updates last_seen_at. If an
- * earlier try of the request has recorded the event, `out` is made from that. ADOPTION_REJECTED if
- * there is no evidence. */
+/* Adopts an agent for which evidence was `found`: records the event, and updates last_seen_at. If
+ * an earlier try of the request has recorded the event, `out` is made from that. ADOPTION_REJECTED
+ * if there is no evidence. */
 enum err session_adopt(struct call *c, struct agent_files *f, struct str agent,
 		       struct evidence *found, struct evidence **out);
 

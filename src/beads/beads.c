@@ -116,8 +116,7 @@ static enum err beads_mend(struct call *c, struct beads *b)
 	call_forgive(c);
 	if (access(arena_cstr(&c->mem, b->home), W_OK))
 		return beads_rebuild(c, b, false);
-	if ((e = beads_take_lock(c, b)) ==
-	    ERR_READ_ONLY) /* in a sandbox, where access() reports wrongly that the folder can be written */
+	if ((e = beads_take_lock(c, b)) == ERR_READ_ONLY) /* in a sandbox, access() may be wrong */
 		return beads_rebuild(c, b, false);
 	if (e)
 		return e;

@@ -18,8 +18,8 @@ struct write_group;
  * record or none.
  *
  * beads.c opens, beads_cache.c keeps the cache up to date with the journal, beads_commit.c writes,
- * beads_replay.c makes the state from the journal and the published commit, beads_cut.c shortens the
- * journal, beads_clock.c makes the stamps.
+ * beads_replay.c makes the state from the journal and the published commit, beads_cut.c shortens
+ * the journal, beads_clock.c makes the stamps.
  */
 struct beads {
 	struct repository repo;

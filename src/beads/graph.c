@@ -203,8 +203,8 @@ struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges)
 /* --- edges that lead to a cycle --- */
 
 /*
- * A bead without edges leads to no cycle, so it is taken away with the edges to it, again and again.
- * What is left of a graph without cycles is nothing. Beads are indexes of `ids`.
+ * A bead without edges leads to no cycle, so it is taken away with the edges to it, again and
+ * again. What is left of a graph without cycles is nothing. Beads are indexes of `ids`.
  */
 struct peeler {
 	const struct str *ids;

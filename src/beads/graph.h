@@ -7,10 +7,10 @@
 
 /*
  * Cycles are found in three ways, because the questions differ. graph_check() answers for one new
- * edge by index reads, so that refusing a cycle costs no more in a large store. graph_cycle_members()
- * answers for many beads at once: those of a change, or all when the cache is built.
- * graph_cycles() lists the cycles for people. For all of them an edge counts while both of its beads
- * are live.
+ * edge by index reads, so that refusing a cycle costs no more in a large store.
+ * graph_cycle_members() answers for many beads at once: those of a change, or all when the cache is
+ * built. graph_cycles() lists the cycles for people. For all of them an edge counts while both of
+ * its beads are live.
  */
 
 /* May `from` depend on `to`? SELF_DEPENDENCY; CYCLE, with the way back. */

@@ -19,9 +19,8 @@ struct seen_edge {
 
 struct looking {
 	struct call *c;
-	struct map
-		ids; /* beads that may have changed; a value marks those that this request changed */
-	bool all;    /* any bead may have changed */
+	struct map ids; /* beads that may have changed; a value marks changes of this request */
+	bool all;       /* any bead may have changed */
 	struct seen_edge *edges;
 	size_t edge_count;
 };

@@ -31,7 +31,7 @@ struct brief {
 	struct message *posts;          /* on the board, to the agent, since its last brief */
 	const struct adoption *adopted; /* at the start of a session; or NULL */
 	const struct other_session *others;
-	struct str protected; /* the store's folder, if this process may not write to it; or absent */
+	struct str protected; /* the store's folder, if this process can't write to it; or absent */
 	struct str sandbox;   /* what the sandbox of the agent's host protects; or absent */
 };
 

@@ -46,8 +46,8 @@ struct task_filter {
 enum { TASK_STATUSES = TASK_BLOCKED + 1 };
 enum err task_count(struct call *c, struct beads *b, int64_t count[TASK_STATUSES]);
 
-/* The priority of the bead, 0 (most urgent) to 4, for a priority of vybe: 2 and above are 0, 0 is 2,
- * -2 and below are 4. */
+/* The priority of the bead, 0 (most urgent) to 4, for a priority of vybe: 2 and above are 0, 0 is
+ * 2, -2 and below are 4. */
 int64_t task_bead_priority(int64_t rank);
 
 /*

@@ -262,8 +262,8 @@ static bool handler_starts(enum host_id host)
 }
 
 /*
- * The brief for a session that has none: its host ignores the text of SessionStart, or has compacted
- * the context and does not start the session again.
+ * The brief for a session that has none: its host ignores the text of SessionStart, or has
+ * compacted the context and does not start the session again.
  */
 static struct str begin_late(struct call *c, struct continuity *k, const struct hook_call *h)
 {

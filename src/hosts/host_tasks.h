@@ -12,8 +12,8 @@ struct value;
  * reference, by which it is found again.
  */
 
-/* Is this a call of such a tool, or the event that an entry is completed? Then it says nothing about
- * the agent's bead itself. */
+/* Is this a call of such a tool, or the event that an entry is completed? Then it says nothing
+ * about the agent's bead itself. */
 bool host_tasks_about(const struct value *in);
 bool host_tasks_on(struct call *c);
 

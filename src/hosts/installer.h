@@ -21,8 +21,8 @@ struct install_outcome {
 };
 
 /*
- * UNSAFE_PATH if links lead a project's file, whether or not it exists, out of the project or into a
- * folder of Git or of this program: a link that came with the repository must not make the
+ * UNSAFE_PATH if links lead a project's file, whether or not it exists, out of the project or into
+ * a folder of Git or of this program: a link that came with the repository must not make the
  * installer write there.
  */
 enum err install_check(struct call *c, struct str path, struct str project);

@@ -165,8 +165,8 @@ static void shell_put_dd(struct tool_list *list, const struct shell_word *const 
 }
 
 /*
- * "git rm", "git mv", "git restore FILE" and "git checkout … -- FILE". Other words of "git checkout"
- * may be branches, and "git restore --staged" changes the index alone.
+ * "git rm", "git mv", "git restore FILE" and "git checkout … -- FILE". Other words of "git
+ * checkout" may be branches, and "git restore --staged" changes the index alone.
  */
 static void shell_put_git(struct tool_list *list, const struct shell_command *cmd, size_t at)
 {

@@ -25,8 +25,8 @@ enum { FEED_RECORDS_MOST = 2000 }; /* maximum records of one source in one round
 void feed_round_choose(struct feed_round *t, struct str name);
 
 /*
- * Begins the data of an event, an open JSON object; feed_round_end() sends the event, with the place
- * of the current source.
+ * Begins the data of an event, an open JSON object; feed_round_end() sends the event, with the
+ * place of the current source.
  */
 struct json feed_round_begin(struct call *c);
 void feed_round_end(struct feed_round *t, const char *type, struct json *j);

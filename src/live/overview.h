@@ -18,8 +18,9 @@ struct overview_ask {
 	 * itself; NULL: everything. */
 	const struct str *ids;
 	size_t id_count;
-	/* A page of all tasks, also without their mail: in progress, open, closed; each by priority.
-	 * `after` is the place where the page before ended, or absent. Not positive: no pages. */
+	/* A page of all tasks, also without their mail: in progress, open, closed; each by
+	 * priority. `after` is the place where the page before ended, or absent. Not positive: no
+	 * pages. */
 	int64_t limit;
 	struct str after;
 	bool mail; /* only the counts of mail about each bead */

@@ -38,8 +38,8 @@ struct applying {
 struct str apply_machine(struct applying *k, struct str id);
 
 /*
- * Calls `visit` for each fact, one after the other: a parsed fact takes many times the memory of its
- * line. The fact is freed after the call, and so is everything in the memory of `k->c`.
+ * Calls `visit` for each fact, one after the other: a parsed fact takes many times the memory of
+ * its line. The fact is freed after the call, and so is everything in the memory of `k->c`.
  */
 typedef enum err apply_visit(struct applying *k, void *arg, const struct fact *f);
 enum err apply_each(struct applying *k, const struct fact_filter *filter, apply_visit *visit,

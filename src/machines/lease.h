@@ -22,9 +22,9 @@ enum {
 	LEASES_BYTES = 1 << 20,
 	LEASES_MOST = 2000,
 	/*
-	 * A lease outlasts its reservation by this much. The holder reads the end of the reservation
-	 * on its own clock, the others that of the lease on theirs: while clocks differ by less, no
-	 * scope has two holders.
+	 * A lease outlasts its reservation by this much. The holder reads the end of the
+	 * reservation on its own clock, the others that of the lease on theirs: while clocks differ
+	 * by less, no scope has two holders.
 	 */
 	LEASE_MARGIN_MS = 60000,
 };

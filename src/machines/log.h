@@ -35,15 +35,16 @@ struct fact_draft {
 };
 
 /*
- * Adds facts in the order of their acts. Their stamps follow the clock, and those of all known facts
- * about the same subject.
+ * Adds facts in the order of their acts. Their stamps follow the clock, and those of all known
+ * facts about the same subject.
  */
 enum err log_append(struct call *c, struct machine_db *db, struct machine_self *self,
 		    struct fact_draft *drafts);
 
 /*
  * The files to publish; `path` is relative to the root of the tree. Each publication has a stamp of
- * its own, so others can refuse an earlier one: `self` has to be stored before the files are pushed.
+ * its own, so others can refuse an earlier one: `self` has to be stored before the files are
+ * pushed.
  */
 struct log_file {
 	struct str path, text;

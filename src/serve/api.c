@@ -103,7 +103,7 @@ static struct str api_line_of(struct http_request *r, struct MHD_Connection *con
 	return buf_str(&j.out);
 }
 
-/* A blocking request must not occupy a worker of the short ones. A claim may wait for the remote. */
+/* A blocking request must not occupy a worker of short ones. A claim may wait for the remote. */
 static bool api_waits(const struct http_request *r, const struct op *op, bool post)
 {
 	struct str body = { r->body, r->n };

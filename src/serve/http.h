@@ -144,8 +144,8 @@ void connection_notify(void *arg, struct MHD_Connection *connection, void **cont
 		       enum MHD_ConnectionNotificationCode what);
 /*
  * Starts or ends the time that a client has to send a request. The reply to a request without a key
- * has to be read within the same time: any user of the machine can send one. `used`: the service was
- * used now, so it does not stop soon.
+ * has to be read within the same time: any user of the machine can send one. `used`: the service
+ * was used now, so it does not stop soon.
  */
 void connection_expect(struct MHD_Connection *connection, bool expected, bool used);
 

@@ -101,8 +101,8 @@ void http_close(struct http *h);
 /* Starts a process that ends when `fd` is closed, also by the end of this process. */
 bool workers_start_tied(struct workers *all, const char *const *argv, pid_t *pid, int *fd);
 
-/* The process that runs the commands of the project's rules ('abacus on --run'). It runs while there
- * are rules; if another process runs them, it waits. */
+/* The process that runs the commands of the project's rules ('abacus on --run'). It runs while
+ * there are rules; if another process runs them, it waits. */
 struct rules_runner {
 	pid_t pid; /* 0: no process */
 	int fd;

@@ -49,7 +49,7 @@ static enum err as_io(struct call *c, enum err e, enum err io)
 	return home_explain(c, c->code, STR(".beadboard"));
 }
 
-/* Reads the clock again after the wait, so that the times of writes follow the order of the lock. */
+/* Reads the clock again after the wait, so that the times of writes are in the order of locks. */
 static enum err agent_files_wait_lock(struct call *c, struct agent_files *f, int wait_ms)
 {
 	enum stored before = c->stored;
@@ -165,8 +165,8 @@ static size_t last_line(struct str text)
 }
 
 /*
- * Removes an unfinished last line: one without its end, or with a hole, which a power failure leaves
- * of a line that was not synced. `offset`: of the text in the record.
+ * Removes an unfinished last line: one without its end, or with a hole, which a power failure
+ * leaves of a line that was not synced. `offset`: of the text in the record.
  */
 static struct str whole_lines(struct str text, int64_t offset)
 {

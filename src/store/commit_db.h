@@ -21,8 +21,8 @@ enum { COMMIT_FILES_MOST = 100 }; /* files of a larger commit say nothing about 
 enum err commit_db_open(struct call *c, struct str home, bool write, struct commit_db *out);
 void commit_db_close(struct commit_db *d);
 
-/* For 'abacus doctor': looks for damage that opening the file does not find; with --fix, deletes the
- * file. */
+/* For 'abacus doctor': looks for damage that opening the file does not find; with --fix, deletes
+ * the file. */
 struct mend;
 enum err commit_db_mend(struct call *c, struct str home, struct mend *m);
 

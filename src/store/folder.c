@@ -328,8 +328,8 @@ static enum err await_checkout(struct call *c, const struct repository *repo, st
 /* A worktree that may contain the folder. */
 struct worktree {
 	struct repository repo;
-	/* named by a variable or a setting: no ".git" in the worktree leads to the repository, which
-	 * may look like a bare one */
+	/* named by a variable or a setting: no ".git" in the worktree leads to the repository,
+	 * which may look like a bare one */
 	bool named;
 };
 

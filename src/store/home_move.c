@@ -149,7 +149,7 @@ static enum err move_copied(struct move *m)
 	bool apart;
 	enum err e = ERR_OK;
 
-	/* A killed move may have left these folders, but the repository may also have brought them. */
+	/* A killed move may have left these folders, or the repository has brought them. */
 	if (home_in_workspace(m->to))
 		e = folder_check_tracked(c, temp);
 	else if (home_in_workspace(m->from))

@@ -19,9 +19,9 @@ enum err journal_segments(struct call *c, struct str dir, struct journal_segment
 bool journal_hex(struct str text, uint32_t *out);
 
 /*
- * Does a record have a hole (file_has_hole())? A sync makes all of the file durable, so nothing from
- * the hole on was acknowledged, and the journal ends before it. Only near the end of the last file,
- * though: elsewhere zeros are damage.
+ * Does a record have a hole (file_has_hole())? A sync makes all of the file durable, so nothing
+ * from the hole on was acknowledged, and the journal ends before it. Only near the end of the last
+ * file, though: elsewhere zeros are damage.
  *
  * `line`: the record, or the first bytes of it; `offset`: where it begins; `after`: the number of
  * bytes of the file after it.

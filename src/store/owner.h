@@ -27,7 +27,7 @@ enum err owner_refuse(struct call *c, struct str path, uid_t uid, struct str dir
  * or to take it back from root. */
 enum err owner_refuse_inside(struct call *c, struct str path, uid_t uid);
 
-/* DUBIOUS_OWNERSHIP, for a folder of a path that the user has named; the hint is to name another. */
+/* DUBIOUS_OWNERSHIP, for a folder of a path that the user named; the hint: name another path. */
 enum err owner_refuse_folder(struct call *c, struct str path, uid_t uid);
 
 /* DUBIOUS_OWNERSHIP, for a folder that HOME or the variable names; the hint is to set it. */

@@ -46,8 +46,8 @@ enum err receipt_put(struct call *c, const struct receipts *in, const struct rec
  */
 enum err receipt_answer(struct call *c, const struct receipt *old, struct json *reply);
 
-/* A digest of the arguments of a request, in 32 characters. Receipts of earlier versions have 64, or
- * the arguments themselves. */
+/* A digest of the arguments of a request, in 32 characters. Receipts of earlier versions have 64,
+ * or the arguments themselves. */
 struct str receipt_digest(struct call *c, struct str arguments);
 
 /* A digest of the actor and the request id, in 32 characters. */

@@ -23,7 +23,7 @@ struct repair {
 	struct str made;                     /* the commit to publish; or absent */
 	struct str reset; /* the commit that the remote's ref was reset to; or absent */
 	bool parted;      /* beads were split, so the journal has a new base */
-	bool ended; /* a ref is unusable, and must be repaired before anything else can be checked */
+	bool ended;       /* a ref is unusable, and must be repaired before the other checks */
 };
 
 /* --- finding damage --- */

@@ -146,8 +146,8 @@ static void say_lost(struct sync *s, const struct merge *m)
 }
 
 /*
- * A merge copies lines without reading them, so they are checked before. Which of them to rewrite is
- * decided after it: a line may belong to a bead that gets another id.
+ * A merge copies lines without reading them, so they are checked before. Which of them to rewrite
+ * is decided after it: a line may belong to a bead that gets another id.
  */
 static enum err take_check(struct sync *s, const struct snapshot *new)
 {

@@ -60,9 +60,9 @@ enum err spawn_need_self(struct call *c, struct str *out);
 struct str spawn_absolute(struct arena *mem, struct str list); /* the list without such entries */
 
 /*
- * Commands that set PATH to `list` without such entries, in a script that Git or a host runs, in any
- * POSIX shell or zsh. In its settings, Gemini itself replaces $NAME and ${NAME} if the environment
- * has NAME, and ${NAME:-WORD} always: so the names are our own, and there is no WORD.
+ * Commands that set PATH to `list` without such entries, in a script that Git or a host runs, in
+ * any POSIX shell or zsh. In its settings, Gemini itself replaces $NAME and ${NAME} if the
+ * environment has NAME, and ${NAME:-WORD} always: so the names are our own, and there is no WORD.
  */
 #define SPAWN_ABSOLUTE_SCRIPT(list)                                                    \
 	"abacus_path=; abacus_rest=\"" list ":\"; while [ \"$abacus_rest\" ]; do "     \

@@ -220,8 +220,8 @@ static size_t utf8_gap(struct str s)
 }
 
 /*
- * Tests eight bytes at a time, as utf8_plain() does. A byte that is a space gets its high bit set in
- * `spaces`, and sometimes the byte after it, which only costs time.
+ * Tests eight bytes at a time, as utf8_plain() does. A byte that is a space gets its high bit set
+ * in `spaces`, and sometimes the byte after it, which only costs time.
  */
 static bool utf8_word_is_line(const char *p)
 {

@@ -18,8 +18,8 @@ bool utf8_has_control(struct str s);                    /* C0, DEL or C1 */
 /*
  * Is this a character that a terminal obeys, or that makes text look like other text? Controls (C0,
  * DEL, C1), line and paragraph separators, bidirectional marks and overrides, invisible format
- * characters, and characters that look like a space but are none (U+2800, U+3164, …) are unsafe. The
- * joiners U+200C and U+200D and the variation selectors are not: Persian and emoji need them.
+ * characters, and characters that look like a space but are none (U+2800, U+3164, …) are unsafe.
+ * The joiners U+200C and U+200D and the variation selectors are not: Persian and emoji need them.
  */
 bool utf8_is_unsafe(uint32_t cp);
 

@@ -27,7 +27,7 @@ enum err reader_text(struct call *c, struct str path, struct str *out);
  * user. UNSAFE_PATH; `whole` is what the user could name instead. */
 enum err reader_refuse_link(struct call *c, struct str path, struct str whole);
 
-/* INVALID_INPUT: the file is not what its kind needs; `error` says where it is not JSON, or NULL. */
+/* INVALID_INPUT: the file is not what its kind needs; `error`: where it is not JSON, or NULL. */
 struct value_error;
 enum err reader_refuse(struct call *c, struct str path, const char *want,
 		       const struct value_error *error);

@@ -6,8 +6,8 @@
 #include "beads/exchange/import.h"
 
 /*
- * Where issues of another tracker are, and who wrote them. A source gives its issues as lines in the
- * shape of upstream's issues.jsonl: the only shape that import.h reads.
+ * Where issues of another tracker are, and who wrote them. A source gives its issues as lines in
+ * the shape of upstream's issues.jsonl: the only shape that import.h reads.
  */
 
 enum source_kind {

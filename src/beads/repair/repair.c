@@ -176,8 +176,7 @@ static enum err repair_choose_base(struct call *c, struct repair_mending *m)
 	if (!here.p || str_eq(here, *base) || (base->p && !m->base_lost))
 		return ERR_OK;
 	if ((e = repair_read_commit(c, m, here, &newer)) && base->p) {
-		c->code =
-			ERR_OK; /* the commit of the ref may be damaged, too; the older base is not */
+		c->code = ERR_OK; /* the ref's commit may be damaged, too; the older base is not */
 		return ERR_OK;
 	}
 	if (e)

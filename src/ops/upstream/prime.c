@@ -7,7 +7,7 @@
 #include "op/op.h"
 #include "ops/ops.h"
 
-/* bd prime: what upstream's entries in the hosts' settings run when a session starts or compacts. */
+/* bd prime: upstream's entries in hosts' settings run it when a session starts or compacts. */
 
 struct body {
 	bool full, mcp, stealth, standard, only_memories, no_memories, hook_json;

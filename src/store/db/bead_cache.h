@@ -99,7 +99,7 @@ enum err cache_find_tombstone(struct call *c, struct cache *cache, struct str id
 enum err cache_find_edge(struct call *c, struct cache *cache, struct str from, struct str to,
 			 struct str kind, struct str *line);
 
-/* The same as cache_find_bead(), without the line and the hash unless `whole`: they may be large. */
+/* Like cache_find_bead(), but without the line and the hash, which may be large, unless `whole`. */
 enum err cache_find_row(struct call *c, struct cache *cache, struct str id, bool whole,
 			struct bead_row **out);
 

@@ -2,9 +2,9 @@
  * Builds the SQL for lists of beads from a filter. Each condition is appended as text together with
  * the values of its parameters.
  *
- * A list reads no more rows than it shows, if an index has the beads in the order of the list. Often
- * one index has only a part of them: then the list is merged from several runs (struct run), or made
- * of several passes, one after the other (struct pass).
+ * A list reads no more rows than it shows, if an index has the beads in the order of the list.
+ * Often one index has only a part of them: then the list is merged from several runs (struct run),
+ * or made of several passes, one after the other (struct pass).
  */
 #include "store/db/bead_query.h"
 

@@ -1,6 +1,6 @@
 /*
- * Connections and transactions of SQLite. A long-running process keeps closed connections in a small
- * pool.
+ * Connections and transactions of SQLite. A long-running process keeps closed connections in a
+ * small pool.
  */
 #include "store/db/db.h"
 

@@ -77,8 +77,8 @@ enum err fact_row_rename(struct call *c, struct machine_db *m, struct str from, 
 			 int64_t sent);
 
 /*
- * Ordered by machine and number, or with `latest` by stamp, the latest first; absent arguments match
- * any. `open`: only those not done.
+ * Ordered by machine and number, or with `latest` by stamp, the latest first; absent arguments
+ * match any. `open`: only those not done.
  */
 struct fact_filter {
 	struct str kind, subject, machine;

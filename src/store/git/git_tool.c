@@ -11,8 +11,8 @@ enum { MOST_WORDS = 64, OID = 40 };
 
 /*
  * The search for changed files gets a shorter timeout, because the ignore patterns of a cloned
- * repository can make it run for ever. The output is limited, because a few small trees that contain
- * each other can list any number of paths.
+ * repository can make it run for ever. The output is limited, because a few small trees that
+ * contain each other can list any number of paths.
  */
 enum { WAIT_MS = 60000, SEARCH_MS = 5000, OUTPUT_MOST = 64 << 20 };
 

@@ -52,7 +52,7 @@ struct repo {
 	struct call *call;            /* the call that opened the quarantine */
 	struct str haves[REPO_HAVES]; /* commits that existed before the fetch; or absent */
 	struct map left_out; /* files and folders that a fetch did not copy; value: size_t */
-	size_t beside; /* bytes of the files beside the store that were found by a fetch from a folder */
+	size_t beside;       /* bytes of files beside the store that a fetch from a folder found */
 };
 
 struct str repo_hex(struct arena *mem, const git_oid *oid);
@@ -74,8 +74,8 @@ enum err repo_layout_check(struct call *c, struct repo *r, const git_reference *
 bool repo_is_beside(const struct repo *r, const git_tree_entry *entry, int depth);
 
 /*
- * The limit for the files beside the store that one fetch brings. It is twice that of one commit: if
- * two clones put files there, the history has those of both.
+ * The limit for the files beside the store that one fetch brings. It is twice that of one commit:
+ * if two clones put files there, the history has those of both.
  */
 size_t repo_fetch_most(const struct repo *r);
 

@@ -3,7 +3,7 @@
 
 #include "surface/cli/args.h"
 
-/* What the files of args.h share: args.c parses, args_suggest.c corrects, candidates.c completes. */
+/* Shared by the files of args.h: args.c parses, args_suggest.c corrects, candidates.c completes. */
 
 struct args_parser {
 	struct call *c;

@@ -526,8 +526,8 @@ static int cli_unconfirmed(struct call *c, const struct args *a, struct str prev
 
 /*
  * Shows a preview of the command, and asks for confirmation on a terminal. Elsewhere nobody can be
- * asked: a command that has an option for the confirmation fails, any other just runs. Returns -1 to
- * go on, or the exit status.
+ * asked: a command that has an option for the confirmation fails, any other just runs. Returns -1
+ * to go on, or the exit status.
  */
 static int cli_agrees(struct call *c, const struct args *a)
 {

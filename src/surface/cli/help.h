@@ -5,8 +5,8 @@
 
 struct view;
 
-/* Prints the help of a face, a group of commands, or one command; `all`: also the commands for users
- * of upstream bd. */
+/* Prints the help of a face, a group of commands, or one command; `all`: also the commands for
+ * users of upstream bd. */
 void help_face(struct view *v, const struct face *face, struct str group, bool all);
 void help_command(struct view *v, const struct face *face, const struct command *cmd);
 

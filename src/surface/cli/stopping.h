@@ -4,9 +4,9 @@
 #include <stdbool.h>
 
 /*
- * For commands that run until they are interrupted. From stopping_hold() on, Ctrl-C, SIGTERM, SIGHUP
- * and SIGQUIT are delivered only while the command sleeps (watch_wait()), and stopping() is true
- * afterwards, so that the command can end in good order. A resized window ends the sleep, too.
+ * For commands that run until they are interrupted. From stopping_hold() on, Ctrl-C, SIGTERM,
+ * SIGHUP and SIGQUIT are delivered only while the command sleeps (watch_wait()), and stopping() is
+ * true afterwards, so that the command can end in good order. A resized window ends the sleep, too.
  */
 void stopping_hold(void);
 bool stopping(void);

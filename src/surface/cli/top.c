@@ -1,6 +1,6 @@
 /*
- * A loop draws the overview, or the conversation about the bead that was opened, then sleeps until a
- * store changes, a key is pressed, a signal arrives, or a second has passed.
+ * A loop draws the overview, or the conversation about the bead that was opened, then sleeps until
+ * a store changes, a key is pressed, a signal arrives, or a second has passed.
  */
 #include "surface/cli/top.h"
 

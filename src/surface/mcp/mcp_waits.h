@@ -7,9 +7,9 @@
 #include "surface/mcp/rpc.h"
 
 /*
- * Requests that wait, such as `agent_wait`, each in a process of its own, so that the server goes on
- * answering meanwhile. A pipe brings the reply. Another pipe, which only the server holds open, ends
- * the process when the server cancels the request or dies.
+ * Requests that wait, such as `agent_wait`, each in a process of its own, so that the server goes
+ * on answering meanwhile. A pipe brings the reply. Another pipe, which only the server holds open,
+ * ends the process when the server cancels the request or dies.
  */
 enum { WAITS_MOST = 16 };
 

@@ -47,8 +47,8 @@ static const char **service_words_of(struct call *c, int64_t port, int64_t idle)
 }
 
 /*
- * Raises the limit of open files as far as the service can use it: it needs several for each thread,
- * store and worker, and one for each connection.
+ * Raises the limit of open files as far as the service can use it: it needs several for each
+ * thread, store and worker, and one for each connection.
  */
 static enum err service_allow_files(struct call *c)
 {

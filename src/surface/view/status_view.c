@@ -241,7 +241,7 @@ struct status_columns {
 	size_t id, title, note;
 };
 
-/* Both the titles and the notes get what they need, or the notes a half, and the titles the rest. */
+/* Titles and notes get the width that they need; if it is too much, notes get at most half. */
 static struct status_columns status_fit(struct view *v, const struct value *data)
 {
 	static const char *const parts[] = { "in_progress", "ready", "blocked" };

@@ -114,7 +114,7 @@ struct table {
 	size_t path;       /* the number of the column with paths, from 1; 0: none */
 	size_t whole;      /* the number of the column that is never cut, from 1; 0: none */
 	bool quotes;       /* the lines below are text of others: see view_quote() */
-	size_t spare; /* a column that is left out on a narrow screen, if the others need room; 0: none */
+	size_t spare;      /* a column that is left out if the others need its room; 0: none */
 };
 
 struct table table_new(struct view *v, const char *const *heads); /* ends with NULL */
