@@ -306,7 +306,7 @@ enum err mailbox_open(struct call *c, struct agent_files *f, struct str agent, s
 	return !e && !out->begun ? mailbox_adopt(c, f, out) : e;
 }
 
-/* Writes the snapshots, also for lines of writers that died before they could. */
+/* Writes the snapshots, including those for lines of writers that died before they could. */
 static enum err mailbox_catch_up(struct call *c, struct agent_files *f, struct mailbox *box)
 {
 	enum err e = ERR_OK;

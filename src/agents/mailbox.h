@@ -87,7 +87,7 @@ enum err mailbox_owner(struct call *c, struct agent_files *f, struct str id, str
 enum err mailbox_move(struct call *c, struct agent_files *f, struct str from, struct str to,
 		      const struct map *ids);
 
-/* For repairs: whether it is a line of a record; the lines that a record lacks of messages that
+/* For repairs: is this a valid line of a record; the lines that a record lacks of messages that
  * have snapshots; removing a box, so that its messages are counted again. */
 bool mailbox_line_valid(struct call *c, struct str line);
 enum err mailbox_missing(struct call *c, struct agent_files *f, const struct map *snapshots,

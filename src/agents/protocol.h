@@ -66,7 +66,7 @@ struct protocol_filter {
 enum err protocol_each(struct call *c, struct agent_files *f, const struct protocol_filter *filter,
 		       struct json *out);
 
-/* For repairs: whether it is a line of the record. */
+/* For repairs: is this a valid line of the record? */
 bool protocol_line_valid(struct call *c, struct str line);
 
 #endif

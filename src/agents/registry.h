@@ -78,7 +78,7 @@ struct stuck;
 void registered_encode(struct json *j, struct call *c, const struct registered *a,
 		       const struct stuck *stuck);
 
-/* For repairs: whether it is a line of the record. */
+/* For repairs: is this a valid line of the record? */
 bool registry_line(struct call *c, struct str line);
 
 /* For repairs: by id, all agents that have a file or are in the record: `struct registered` from

@@ -34,7 +34,7 @@ enum err git_process_read_latest(struct call *c, struct str gitdir, struct str c
 				 struct str ref, struct snapshot *out);
 
 /* The files of the commit that a ref was at, at a time (0: none), or of the commit that the user
- * names; `raw`: not converted, also those of other programs. */
+ * names; `raw`: not converted, including those of other programs. */
 enum err git_process_read_at(struct call *c, struct str gitdir, struct str ref, int64_t ms,
 			     struct str spec, bool raw, struct snapshot *out);
 

@@ -18,7 +18,7 @@ struct str delivery_news(struct call *c, struct continuity *k);
 void delivery_count(struct call *c, struct continuity *k, struct str brief);
 
 /*
- * Whether the session's context has the brief. A session has a name of its own, also if the
+ * Whether the session's context has the brief. A session has a name of its own, even if the
  * environment gives several sessions the same agent. A brief that was never shown is not lost.
  */
 enum brief_state delivery_brief(struct call *c, struct continuity *k, struct str session);

@@ -42,7 +42,7 @@ struct project_status {
 	struct map work; /* by agent: struct agent_work */
 	bool has_beads;
 	struct bead_part in_progress, ready, blocked;
-	struct bead_row *held; /* the beads in progress, also those that are not shown */
+	struct bead_row *held; /* the beads in progress, including those that are not shown */
 	struct reservation *reserved;
 	struct mail *unacked;
 	struct stuck *stuck;

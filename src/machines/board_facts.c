@@ -417,7 +417,7 @@ static enum err apply_artifact(struct applying *k, void *arg, const struct fact 
 	return e || k->postponed ? e : artifact_put(k->c, b, &a);
 }
 
-/* The last status of an agent, also under an earlier name. */
+/* The last status of an agent, under its present or an earlier name. */
 static enum err status_last(struct applying *k, struct str name, const struct fact **out)
 {
 	const struct registration *renamed = registrations_renamed(&k->agents, name);

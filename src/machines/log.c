@@ -379,8 +379,8 @@ static bool log_is_settled(const struct log_entry *f, int64_t before)
 	}
 }
 
-/* Posts and events have no end. Other machines have them long since, and a new machine can do
- * without the oldest ones. */
+/* Posts and events have no end. Other machines already have them, and a new machine can do without
+ * the oldest ones. */
 static bool log_is_history(const struct log_entry *f)
 {
 	return (f->kind == FACT_POST && !f->subject->answered) || f->kind == FACT_EVENT ||

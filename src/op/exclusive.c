@@ -28,7 +28,7 @@ enum err exclusive_check(struct call *c, const struct request *r)
 			 c->wire ? "exclusive needs claim" : "--exclusive needs --claim");
 }
 
-/* All parameters, also those that only choose how the reply looks. */
+/* All parameters, including those that only choose how the reply looks. */
 static void exclusive_put_parameters(struct json *j, const struct request *r)
 {
 	json_put_object(j, "parameters");

@@ -206,7 +206,7 @@ static enum err request_check_call(struct call *c, const struct request *r)
 	return ERR_OK;
 }
 
-/* All arguments as one JSON object, but for those that only choose how the reply looks. */
+/* All arguments as one JSON object, except those that only choose how the reply looks. */
 static struct str request_arguments(struct call *c, const struct request *r)
 {
 	struct json j = json_new(&c->mem);

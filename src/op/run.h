@@ -13,7 +13,7 @@ enum err request_run_beads(struct call *c, const struct request *r, struct json 
 enum err request_run_agents(struct call *c, const struct request *r, struct json *reply);
 enum err request_run_vybe(struct call *c, const struct request *r, struct json *reply);
 
-/* What the receipt of this request says, but for the reply. `args` is a digest. */
+/* What the receipt of this request says, except the reply. `args` is a digest. */
 struct receipt request_receipt(struct call *c, const struct request *r);
 
 #endif

@@ -32,8 +32,9 @@ static enum err beads_put_bead(struct call *c, struct beads *b, struct str id, s
 	return ERR_OK;
 }
 
-/* Of an old receipt only the ids of the beads are kept: the beads as they are now become its
- * reply. */
+/*
+ * An old receipt keeps only the ids of its beads: its reply is made of the beads as they are now.
+ */
 static enum err beads_renew_reply(struct call *c, struct beads *b, struct receipt *old)
 {
 	struct json j = json_new(&c->mem);

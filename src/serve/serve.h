@@ -98,7 +98,7 @@ int64_t http_quiet_since(struct http *h); /* ticks since when no request was act
 void http_stop_listening(struct http *h); /* accepts no more connections */
 void http_close(struct http *h);
 
-/* Starts a process that ends when `fd` is closed, also by the end of this process. */
+/* Starts a process that ends when `fd` is closed, at the latest when this process ends. */
 bool workers_start_tied(struct workers *all, const char *const *argv, pid_t *pid, int *fd);
 
 /* The process that runs the commands of the project's rules ('abacus on --run'). It runs while

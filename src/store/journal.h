@@ -62,7 +62,7 @@ enum err journal_each_back(struct call *c, struct str dir, struct journal_end mo
 			   journal_visit *visit, void *arg, bool *all);
 
 /*
- * For repairs: visits every line of every file, also after damage, with a verdict from the
+ * For repairs: visits every line of every file, even after damage, with a verdict from the
  * checksums:
  */
 enum journal_verdict {

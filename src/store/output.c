@@ -30,7 +30,7 @@ static bool output_is_foreign(const struct stat *st)
 }
 
 /*
- * The nearest worktree around a folder: also one that Git cannot use, that another user owns, or
+ * The nearest worktree around a folder, even one that Git cannot use, that another user owns, or
  * that only Git's variables name. Absent: none.
  */
 static struct str output_root(struct call *c, struct str dir)

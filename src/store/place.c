@@ -66,7 +66,7 @@ static enum err place_check_folder(struct call *c, struct str name, const struct
 
 /*
  * Searches further up than the user's own repository. What another user has there is passed over:
- * everybody may create it in a folder such as /tmp, and it must not stop the commands below.
+ * anybody may create it in a folder such as /tmp, and it must not stop the commands below.
  */
 static enum err search_beyond(struct call *c, struct str name, struct place_found *out)
 {

@@ -427,7 +427,7 @@ static enum err share_push(struct share_rounds *s)
 	    (e = logs_push(c, &s->remote, s->own, commit, s->there, &moved)))
 		return e;
 	if (!moved)
-		return ERR_OK; /* only a copy of this clone can have moved it; the next round tells */
+		return ERR_OK; /* a copy of this clone has moved it: the next round finds it */
 	s->sent = count - self->sent;
 	s->pushed = true;
 	self->commit = commit;

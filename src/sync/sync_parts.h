@@ -74,7 +74,7 @@ enum err sync_lost_again(struct sync *s);
 /* Lets the journal drop the records that the commit contains. */
 enum err sync_settle(struct sync *s, struct str commit);
 
-/* Looks for lost claims, also after a failed sync: it may have fetched before it failed. */
+/* Looks for lost claims, even after a failed sync: it may have fetched before it failed. */
 void sync_find_lost(struct sync *s);
 enum err sync_move_here(struct sync *s, struct str commit, bool *moved);
 

@@ -87,7 +87,7 @@ bool platform_self(char *path, size_t size)
 	return true;
 }
 
-/* /proc/N/stat is "id (name) state parent …"; the name may contain any character, also ')'. */
+/* /proc/N/stat is "id (name) state parent …"; the name may contain any character, even ')'. */
 int64_t platform_parent(int64_t process)
 {
 	char path[64], text[512];

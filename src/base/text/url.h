@@ -9,7 +9,7 @@
  */
 
 /*
- * The text, safe to show or log: possible secrets of the URLs in it are replaced with "***", also
+ * The text, safe to show or log: possible secrets of the URLs in it are replaced with "***", even
  * if the scheme is mistyped or missing ("http:/user:password@host"), or the '@' or ':' is escaped.
  * A URL ends at a space, a quote or an angle bracket. In a malformed URL, too much is hidden rather
  * than too little.

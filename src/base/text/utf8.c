@@ -85,7 +85,7 @@ static bool utf8_printable(char ch)
 }
 
 /*
- * Tests eight bytes at a time: in printable ASCII no byte has its high bit set, also after adding 1
+ * Tests eight bytes at a time: in printable ASCII no byte has its high bit set, even after adding 1
  * or subtracting 0x20.
  */
 size_t utf8_plain(struct str s)

@@ -188,7 +188,7 @@ static void intake_put_priority(struct intake_record *r)
 	bead_put_int(r->in->mem, &r->in->bead, MEMBER_PRIORITY, n);
 }
 
-/* Sets an extension, also to null. */
+/* Sets an extension, possibly to null. */
 static void intake_extend(struct intake *in, enum member m, struct str canonical)
 {
 	bead_put(in->mem, &in->bead, m, canonical);

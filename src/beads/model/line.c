@@ -213,7 +213,7 @@ static bool line_unknown(struct str key)
 	return member_find(key) < 0 && !names_has(&reserved_members, key);
 }
 
-/* Can this program keep the member, also inside of a tombstone? */
+/* Can this program keep the member, even inside a tombstone? */
 static bool extra_fits(struct decoder *d, const struct value *v)
 {
 	if (d->out->extras == LIMIT_MEMBERS)

@@ -6,9 +6,9 @@
 struct json;
 
 /*
- * Repairs a damaged journal. Every record with a valid checksum is written to a new segment, also
- * those after the damage; the damaged files are kept under another name. The repair may be killed
- * at any moment, and run again.
+ * Repairs a damaged journal. Every record with a valid checksum is written to a new segment,
+ * including those after the damage; the damaged files are kept under another name. The repair may
+ * be killed at any moment, and run again.
  */
 struct journal_repair {
 	bool damaged; /* if false, no other member is set */

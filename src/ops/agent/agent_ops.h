@@ -7,7 +7,7 @@
 struct wait_answer;
 struct wait_ask;
 
-/* wait_for(), also for changes from other machines. */
+/* Like wait_for(), but also waits for changes from other machines. */
 enum err agent_wait_for(struct call *c, struct agent_files *f, const struct wait_ask *ask,
 			struct wait_answer *out);
 

@@ -40,7 +40,7 @@ static const struct prop props[] = {
 	{ 0 },
 };
 
-enum { IDS_MOST = 1000 }; /* more beads than that are not looked up one by one */
+enum { IDS_MOST = 1000 }; /* more beads are not looked up one by one */
 
 /* The beads to draw, in the order in which they were reached. */
 struct around {

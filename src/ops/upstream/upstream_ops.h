@@ -2,8 +2,8 @@
 #define OPS_UPSTREAM_UPSTREAM_OPS_H
 
 /*
- * The operations that exist for users of upstream's bd: its hooks, its settings, and what its
- * documentation teaches.
+ * The operations that exist for users of upstream's bd: its hooks, its settings, and the commands
+ * that its documentation teaches.
  */
 
 #include "base/call.h"

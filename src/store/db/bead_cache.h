@@ -25,7 +25,7 @@ struct cache {
 struct cache_about {
 	struct journal_place place; /* journal position: all records before it are in the cache */
 	int64_t clock_ms, clock_n;
-	int64_t latest_ms; /* the latest time of any record, also of those that the clock ignores */
+	int64_t latest_ms; /* the latest time of any record, even of those that the clock ignores */
 	struct str prefix, prefix_mark; /* the mark is JSON: chosen when, by whom */
 	int64_t beads; /* number of beads ever created; determines the length of ids */
 	int64_t cut_segment, cut_offset; /* journal position of the last truncation */

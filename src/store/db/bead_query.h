@@ -50,7 +50,7 @@ struct bead_filter {
 	bool blocked; /* has an open blocker */
 	bool claimed; /* in progress, or open with a live lease: see bead_ready.h; needs `now` */
 	bool expired; /* its lease ended before `now` */
-	bool twins;   /* another open bead has the same title, but for the case of letters */
+	bool twins;   /* another open bead has the same title, ignoring case */
 	struct str actor;
 	int64_t now;
 	struct str words; /* each word must begin a word of the bead */

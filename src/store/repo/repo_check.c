@@ -534,7 +534,7 @@ enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str k
 
 /* --- the intact part of a damaged history --- */
 
-/* The first parent, also of a commit that libgit2 cannot parse. */
+/* The first parent, even of a commit that libgit2 cannot parse. */
 static bool first_parent(struct check *k, const git_oid *oid, git_oid *parent)
 {
 	git_odb_object *object = NULL;

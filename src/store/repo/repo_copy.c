@@ -78,7 +78,7 @@ static void repo_copy_leave_out(struct fetching *f, const git_oid *oid, size_t s
 	*map_put(left_out, arena_copy(left_out->mem, key)) = kept;
 }
 
-/* Whether the file is small enough, also together with all others that are beside the store. */
+/* Is the file small enough, alone and together with all other files beside the store? */
 static bool repo_copy_fits(struct fetching *f, const git_tree_entry *entry, int depth, size_t size)
 {
 	if (size > (size_t)f->into->file_most)

@@ -97,7 +97,7 @@ static int repo_wire_judged(const char *ref, const char *why, void *arg)
 
 /*
  * Before libgit2 determines which objects the remote lacks, it walks back from every ref that both
- * sides have, also from branches that have nothing to do with beads and may contain a commit that
+ * sides have, including branches that have nothing to do with beads and may contain a commit that
  * cannot be parsed. It skips refs whose value is all zeros, so every ref that is not at the
  * expected commit of ours is zeroed here.
  */

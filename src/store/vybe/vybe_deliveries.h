@@ -36,7 +36,7 @@ struct vybe_delivery {
 /* For a writer that has begun its transaction: moves the old rows. */
 enum err vybe_deliveries_upgrade(struct call *c, struct vybe_db *v);
 
-/* Finds the delivery of an agent, also for a reader; without a row, nothing was shown. */
+/* Finds the delivery of an agent, for a reader, too; without a row, nothing was shown. */
 enum err vybe_delivery_find(struct call *c, struct vybe_db *v, struct str agent,
 			    struct vybe_delivery *out);
 enum err vybe_delivery_put(struct call *c, struct vybe_db *v, const struct vybe_delivery *d);

@@ -23,7 +23,7 @@ struct view {
 	struct view_mark *marks;
 	size_t marked;
 	bool colour;
-	bool terminal; /* lines that are too long are broken, also in the middle of a drawing */
+	bool terminal; /* lines that are too long are broken, even in the middle of a drawing */
 	size_t width;  /* of the terminal, in columns */
 	bool message;  /* an error, a warning or another text of Abacus itself, not a reply */
 	int64_t now_ms;
@@ -103,7 +103,7 @@ void view_quote(struct view *v, struct str text);
 /* Text of several lines, unchanged, for the user to copy. */
 void view_lines(struct view *v, struct str text);
 
-/* Aligned columns that fit the terminal, also with wide characters. Cells are added row by row. */
+/* Aligned columns that fit the terminal, even with wide characters. Cells are added row by row. */
 struct table {
 	struct view *view;
 	size_t columns, rows;
