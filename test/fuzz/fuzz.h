@@ -8,14 +8,14 @@
 #include "base/call.h"
 
 /*
- * A fuzz target is one file with LLVMFuzzerTestOneInput(). libFuzzer calls it where clang has
- * that, driver.c elsewhere. Its seeds are the files of corpus/<target>/.
+ * A fuzz target is one file with LLVMFuzzerTestOneInput(). libFuzzer calls it if clang has
+ * libFuzzer; else driver.c does. Its seeds are the files of corpus/<target>/.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Ends the program where a property does not hold: the driver keeps the input then. */
+/* Aborts if a property does not hold, so that the driver keeps the input. */
 static inline void rule(bool holds, const char *property)
 {
 	if (holds)
@@ -24,7 +24,7 @@ static inline void rule(bool holds, const char *property)
 	abort();
 }
 
-/* Inputs of several files have them one after the other, with a form feed between. */
+/* Takes the next file from an input of several files, which form feeds separate. */
 static inline struct str fuzz_part(struct str *rest)
 {
 	struct str part = { "", 0 };

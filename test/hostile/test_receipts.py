@@ -71,7 +71,7 @@ def test_pending_changes_are_counted_and_published_after_a_cut(tmp_path):
     ids = [repo.create(f"bead {i}") for i in range(3)]
     pipe(repo, updates(ids, 1500))
     assert journal_bytes(repo) < 2.5 * MB
-    assert repo.json("sync", "--status")["pending"] == 1500 + 4, "what waits is counted as before"
+    assert repo.json("sync", "--status")["pending"] == 1500 + 4, "unpublished changes are counted as before"
     sync(repo)
     pipe(repo, [(op, {**params, "request_id": f"again{n}"}) for n, (op, params) in enumerate(updates(ids, 1500))])
     drop_cache(repo)
@@ -269,7 +269,7 @@ def test_a_request_that_created_a_bead_in_another_clone_is_recognised_after_the_
     assert again["id"] == made["id"] and titles(ben) == ["the same"]
     error = ben.fails("create", "something else", "--request-id", "r1")
     assert error["code"] == "request_mismatch" and made["id"] in error["message"], error
-    assert "request" not in again, "it is nobody's business"
+    assert "request" not in again, "the request id is not shown"
 
 
 # --- killed while the journal is cut ---

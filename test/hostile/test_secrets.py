@@ -84,7 +84,7 @@ def test_no_argument_list_has_the_password_while_a_server_is_slow(anna, remote, 
         point_by(anna, how, f"http://anna:{SECRET}@127.0.0.1:{server.port}/beads.git")
         assert sync(anna)["durability"] == "remote"
         said_nowhere(anna, *COMMANDS)
-    assert any(b"abacus-sync\0sync\0" in words for words in seen), "nobody was seen at work"
+    assert any(b"abacus-sync\0sync\0" in words for words in seen), "the sync was never seen"
     assert not [words for words in seen if SECRET.encode() in words]
 
 

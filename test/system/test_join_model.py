@@ -21,7 +21,7 @@ CASES = 20000 if os.environ.get("ABACUS_THOROUGH") else 4000
 
 
 def arranged(value):
-    """With its keys in the order of their UTF-16 units."""
+    """The value with its keys in the order of their UTF-16 units."""
     if isinstance(value, dict):
         keys = sorted(value, key=lambda key: key.encode("utf-16-be"))
         return {key: arranged(value[key]) for key in keys}
@@ -29,7 +29,7 @@ def arranged(value):
 
 
 def canonical(value):
-    """RFC 8785, for what has no fractions."""
+    """RFC 8785, for values without fractions."""
     return json.dumps(arranged(value), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -38,7 +38,7 @@ def order(value):
     return canonical(value).encode()
 
 
-# --- marks: ((ms, n), the bytes of who) ---
+# --- marks: ((ms, n), the bytes of the actor) ---
 
 
 def mark(at, by):
@@ -125,7 +125,7 @@ def named_notes(said):
 
 
 class Facts:
-    """All facts. A bead is named by an id it was given and the mark of its creation; the end of an edge is named in
+    """All facts. A bead is identified by an id it was given and the mark of its creation; the end of an edge is named in
     the same way, or by an id alone."""
 
     def __init__(self):
@@ -194,12 +194,12 @@ def facts_of(state):
     return facts
 
 
-# --- what the facts come to ---
+# --- the result of all facts ---
 
 
 @functools.lru_cache(None)
 def other_id(old, created):
-    """<prefix>-<base 36 of SHA-256 of the lineage>, four longer than it was."""
+    """<prefix>-<base 36 of SHA-256 of the lineage>, four characters longer than the old id."""
     number = int.from_bytes(hashlib.sha256(order([old, at(created), by(created)])).digest(), "big")
     digits = ""
     while len(digits) < 50:
@@ -464,8 +464,8 @@ class Maker:
         return line
 
     def state(self):
-        """Some have seen others, and say who left which id. Those are closed: nobody is missing
-        of whom nothing is said but that an edge ends there, or that another left the id."""
+        """Some are joins of two states, which name the beads that moved. These are closed: they have
+        every bead that an edge ends at, or whose id another bead had to leave."""
         if self.maybe(0.5):
             return self.small()
         while True:

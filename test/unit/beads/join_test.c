@@ -14,8 +14,8 @@
 #define COUNT(row) (sizeof(row) / sizeof *(row))
 
 /*
- * A state is written here as its canonical lines, each after the word that says which file it is
- * of, and with ' for ".
+ * States are written as their canonical lines, with ' in place of ". Each line begins with a word
+ * for its file.
  */
 static const struct {
 	const char *word;
@@ -85,7 +85,7 @@ struct row {
 	const char *a, *b, *want;
 };
 
-/* Each joins to the same in either order, and joined again with a side stays so. */
+/* The result is the same in either order, and if a side is joined again. */
 static void check_rows(const struct row *row, size_t count)
 {
 	struct arena mem = { 0 };
@@ -104,7 +104,8 @@ static void check_rows(const struct row *row, size_t count)
 	arena_release(&mem);
 }
 
-/* A lineage of the id a-1: the first is earlier, then the one of the lesser actor. */
+/* Three lineages with the id a-1. The first is the earliest; of the other two, which were created
+ * at one time, the one of the lesser actor comes first. */
 #define FIRST  "'created_at':[1,0],'created_by':'x','id':'a-1'"
 #define SECOND "'created_at':[2,0],'created_by':'x','id':'a-1'"
 #define THIRD  "'created_at':[2,0],'created_by':'y','id':'a-1'"
@@ -118,33 +119,33 @@ static void check_rows(const struct row *row, size_t count)
 
 /* --- registers --- */
 
-static void a_register_is_what_was_written_last(void **state)
+static void the_last_write_of_a_register_wins(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
 		{ "bead " TITLE(FIRST, 5, "x", "old") "\n",
 		  "bead " TITLE(FIRST, 6, "x", "new") "\n",
 		  "bead " TITLE(FIRST, 6, "x", "new") "\n" },
-		/* the count within a millisecond */
+		/* within a millisecond, the count decides */
 		{ "bead {'_v':{'title':[[5,2],'x']}," FIRST ",'title':'new'}\n",
 		  "bead {'_v':{'title':[[5,1],'y']}," FIRST ",'title':'old'}\n",
 		  "bead {'_v':{'title':[[5,2],'x']}," FIRST ",'title':'new'}\n" },
-		/* of one stamp, the greater actor */
+		/* same stamp: the greater actor wins */
 		{ "bead " TITLE(FIRST, 5, "x", "by x") "\n",
 		  "bead " TITLE(FIRST, 5, "y", "by y") "\n",
 		  "bead " TITLE(FIRST, 5, "y", "by y") "\n" },
-		/* of one mark, the greater value */
+		/* same mark: the greater value wins */
 		{ "bead " TITLE(FIRST, 5, "x", "b") "\n",
 		  "bead " TITLE(FIRST, 5, "x", "a") "\n",
 		  "bead " TITLE(FIRST, 5, "x", "b") "\n" },
 		{ "bead " TITLE(FIRST, 5, "x", "a") "\n",
 		  "bead " TITLE(FIRST, 5, "x", "ab") "\n",
 		  "bead " TITLE(FIRST, 5, "x", "ab") "\n" },
-		/* far ahead is accepted */
+		/* a stamp in the far future is accepted */
 		{ "bead " TITLE(FIRST, 253402300799999, "x", "ahead") "\n",
 		  "bead " TITLE(FIRST, 6, "y", "now") "\n",
 		  "bead " TITLE(FIRST, 253402300799999, "x", "ahead") "\n" },
-		/* set to nothing, later */
+		/* emptied later */
 		{ "bead {'_v':{" V("labels", 5, "x") "}," FIRST ",'labels':['l']}\n",
 		  "bead {'_v':{" V("labels", 6, "x") "}," FIRST "}\n",
 		  "bead {'_v':{" V("labels", 6, "x") "}," FIRST "}\n" },
@@ -187,7 +188,7 @@ static void a_line_without_an_extension_leaves_it_as_it_is(void **state)
 		  "bead {'_v':{" V("due_at", 6, "x") "},'due_at':null," FIRST "}\n",
 		  "bead {'_v':{" V("due_at", 6, "x") "},'created_at':[1,0],'created_by':'x',"
 		  "'due_at':null,'id':'a-1'}\n" },
-		/* of one mark, the value that is greater as text, as for unknown members */
+		/* same mark: the greater text wins, as for unknown members */
 		{ "bead {'_v':{" V("estimated_minutes", 5, "x") "},'estimated_minutes':1," FIRST "}\n",
 		  "bead {'_v':{" V("estimated_minutes", 5, "x") "},'estimated_minutes':12," FIRST "}\n",
 		  "bead {'_v':{" V("estimated_minutes", 5, "x") "},'created_at':[1,0],"
@@ -230,7 +231,7 @@ static void members_of_one_register_go_together(void **state)
 		  "},'assignee':'y','assignee_at':[6,0]," FIRST "}\n",
 		  "bead {'_v':{" V("assignee", 6, "y")
 		  "},'assignee':'y','assignee_at':[6,0]," FIRST "}\n" },
-		/* of one mark, the greater of all of its members */
+		/* same mark: all members of the greater value */
 		{ "bead {'_v':{" V("assignee", 5, "x")
 		  "},'assignee':'x','assignee_expires':8," FIRST "}\n",
 		  "bead {'_v':{" V("assignee", 5, "x")
@@ -244,7 +245,7 @@ static void members_of_one_register_go_together(void **state)
 	check_rows(row, COUNT(row));
 }
 
-static void fields_not_known_here_survive(void **state)
+static void unknown_fields_survive(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
@@ -258,7 +259,7 @@ static void fields_not_known_here_survive(void **state)
 		{ "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':1}\n",
 		  "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':2}\n",
 		  "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':2}\n" },
-		/* of which only the mark is left: it was set to nothing */
+		/* only the mark is left: the field was emptied */
 		{ "bead {'_v':{" V("zeta", 6, "x") "}," FIRST "}\n",
 		  "bead {'_v':{" V("zeta", 5, "x") "}," FIRST ",'zeta':2}\n",
 		  "bead {'_v':{" V("zeta", 6, "x") "}," FIRST ",'zeta':null}\n" },
@@ -269,8 +270,8 @@ static void fields_not_known_here_survive(void **state)
 	check_rows(row, COUNT(row));
 }
 
-/* The marks of one write are left out of `_v`; which one, changes with the join. */
-static void the_marks_are_written_anew(void **state)
+/* `_v` has no marks of the last write; a join may change which write is the last. */
+static void marks_of_the_last_write_are_left_out(void **state)
 {
 #define WHOLE(last, by, v, title)                              \
 	"bead {'_at':[" #last ",0],'_by':'" by "'" v "," FIRST \
@@ -318,7 +319,7 @@ static void the_marks_are_written_anew(void **state)
 #define NOTE(at, by, text, id) \
 	"{'at':[" #at ",0],'author':'" by "','content':'" text "','id':'" id "'}"
 
-static void notes_are_united(void **state)
+static void all_notes_are_kept(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
@@ -326,13 +327,14 @@ static void notes_are_united(void **state)
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "early", "n2") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "early", "n2") ","
 		  NOTE(7, "x", "late", "n1") "]}\n" },
-		/* at one time: by id */
+		/* same time: sorted by id */
 		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n2") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n1") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "a", "n1") ","
 		  NOTE(5, "x", "b", "n2") "]}\n" },
 		/*
-		 * of one id: both; the earlier has it, then the lesser author, then the lesser text
+		 * same id: both are kept; the earlier keeps the id, then the lesser author, then
+		 * text
 		 */
 		{ "bead {" FIRST ",'notes':[" NOTE(7, "x", "a", "n") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "y", "b", "n") "]}\n",
@@ -346,7 +348,7 @@ static void notes_are_united(void **state)
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
 		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n" },
-		/* one that has left the id is known by its name, and leaves it to nobody else */
+		/* a renamed note is recognised by its id, and keeps it */
 		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
 		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n",
@@ -364,7 +366,7 @@ static void notes_are_united(void **state)
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "", "n") ","
 		  NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") ","
 		  NOTE(9, "y", "q", "n~8fb03acd3e920349560e0054a67bbbe4~ba63aa248ca50177306165344fca23e6") "]}\n" },
-		/* a name that is not needed is not kept */
+		/* an id that is not needed any more is dropped */
 		{ "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n~8fb03acd3e920349560e0054a67bbbe4") "]}\n",
 		  "bead {" FIRST ",'notes':[" NOTE(5, "x", "b", "n") "]}\n" },
@@ -381,19 +383,19 @@ static void notes_are_united(void **state)
 	"gone {'bead':" bead ",'deleted_at':[" #at ",0],'deleted_by':'" by "','id':'a-1'" more "}" \
 	"\n"
 
-static void a_deletion_ends_what_is_not_strictly_after_it(void **state)
+static void a_deletion_covers_writes_that_are_not_later(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
-		/* the write before it is kept, to be restored */
+		/* the earlier write is kept in the tombstone */
 		{ "bead " TITLE(FIRST, 5, "x", "t") "\n",
 		  GONE(6, "x", "{" FIRST "}", ""),
 		  GONE(6, "x", TITLE(FIRST, 5, "x", "t"), "") },
-		/* the very mark of the write */
+		/* the same mark as the write */
 		{ "bead " TITLE(FIRST, 6, "x", "t") "\n",
 		  GONE(6, "x", "{" FIRST "}", ""),
 		  GONE(6, "x", TITLE(FIRST, 6, "x", "t"), "") },
-		/* one stamp: the greater actor decides */
+		/* same stamp: the greater actor wins */
 		{ "bead " TITLE(FIRST, 6, "x", "t") "\n",
 		  GONE(6, "y", "{" FIRST "}", ""),
 		  GONE(6, "y", TITLE(FIRST, 6, "x", "t"), "") },
@@ -419,7 +421,7 @@ static void a_deletion_ends_what_is_not_strictly_after_it(void **state)
 	check_rows(row, COUNT(row));
 }
 
-static void the_last_deletion_says_who_and_why(void **state)
+static void the_last_deletion_gives_actor_and_reason(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
@@ -439,8 +441,8 @@ static void the_last_deletion_says_who_and_why(void **state)
 	check_rows(row, COUNT(row));
 }
 
-/* A tombstone that another program wrote, which says nothing of a bead. */
-static void a_tombstone_without_a_bead_deletes_whoever_had_the_id(void **state)
+/* A tombstone that another program wrote, without the deleted bead. */
+static void a_tombstone_without_a_bead_deletes_every_bead_of_the_id(void **state)
 {
 #define EVERY(at) "gone {'deleted_at':[" #at ",0],'deleted_by':'x','id':'a-1'}\n"
 #define BOTH(at)  ",'every':{'deleted_at':[" #at ",0],'deleted_by':'x'},'id':'a-1'}\n"
@@ -457,7 +459,7 @@ static void a_tombstone_without_a_bead_deletes_whoever_had_the_id(void **state)
 		{ EVERY(6),
 		  EVERY(7),
 		  EVERY(7) },
-		/* its own deletion may be the later one */
+		/* the bead's own deletion may be the later one */
 		{ EVERY(6),
 		  GONE(7, "y", TITLE(FIRST, 5, "x", "t"), ""),
 		  "gone {'bead':" TITLE(FIRST, 5, "x", "t")
@@ -483,18 +485,18 @@ static void a_tombstone_without_a_bead_deletes_whoever_had_the_id(void **state)
 	"'to':'b'}\n"
 #define DEAD(at, by) ",'deleted_at':[" #at ",0],'deleted_by':'" by "'"
 
-static void an_edge_lives_as_was_written_last(void **state)
+static void the_last_write_of_an_edge_wins(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
-		/* its creation is the earliest */
+		/* the earliest creation is kept */
 		{ EDGE(5, "x", 5, "x", ""),
 		  EDGE(6, "y", 6, "y", ""),
 		  EDGE(6, "y", 5, "x", "") },
 		{ EDGE(5, "x", 5, "x", ""),
 		  EDGE(5, "y", 5, "y", ""),
 		  EDGE(5, "y", 5, "x", "") },
-		/* deleted later, and made again later still */
+		/* deleted later, and created again after that */
 		{ EDGE(5, "x", 5, "x", ""),
 		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
 		  EDGE(6, "x", 5, "x", DEAD(6, "x")) },
@@ -504,7 +506,7 @@ static void an_edge_lives_as_was_written_last(void **state)
 		{ EDGE(7, "x", 7, "x", ""),
 		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
 		  EDGE(7, "x", 5, "x", "") },
-		/* of one stamp, the greater actor; of one mark, the deletion */
+		/* same stamp: the greater actor wins; same mark: the deletion wins */
 		{ EDGE(6, "y", 5, "x", ""),
 		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
 		  EDGE(6, "y", 5, "x", "") },
@@ -514,13 +516,13 @@ static void an_edge_lives_as_was_written_last(void **state)
 		{ EDGE(6, "x", 5, "x", ""),
 		  EDGE(6, "x", 5, "x", DEAD(6, "x")),
 		  EDGE(6, "x", 5, "x", DEAD(6, "x")) },
-		/* without a life of its own, its creation is it */
+		/* without a last write, the creation counts as one */
 		{ "edge {'created_at':[5,0],'created_by':'x','from':'a-1',"
 		  "'kind':'blocks','to':'b'}\n",
 		  "edge {'created_at':[5,0],'created_by':'x','deleted_at':[6,0],"
 		  "'deleted_by':'x','from':'a-1','kind':'blocks','to':'b'}\n",
 		  EDGE(6, "x", 5, "x", DEAD(6, "x")) },
-		/* fields not known here go with the life */
+		/* unknown fields belong to the last write */
 		{ "edge {'_at':[5,0],'_by':'x','a':1,'created_at':[5,0],"
 		  "'created_by':'x','from':'a-1','kind':'blocks','to':'b'," "'z':[]}\n",
 		  EDGE(4, "x", 4, "x", ""),
@@ -533,7 +535,7 @@ static void an_edge_lives_as_was_written_last(void **state)
 	check_rows(row, COUNT(row));
 }
 
-static void edges_of_other_ends_or_kinds_are_united(void **state)
+static void edges_with_other_ends_or_kinds_are_all_kept(void **state)
 {
 #define ARC(from, kind, to)                                                             \
 	"edge {'_at':[5,0],'_by':'x','created_at':[5,0],'created_by':'x','from':'" from \
@@ -563,7 +565,7 @@ static void edges_of_other_ends_or_kinds_are_united(void **state)
 
 /* --- two beads of one id --- */
 
-/* Where the lineages of a-1 go: computed apart from this program. */
+/* The new ids of the lineages of a-1, computed by another program. */
 #define SECOND_TO    "a-34mki"
 #define THIRD_TO     "a-2y2aj"
 #define SECOND_MOVED "'created_at':[2,0],'created_by':'x','id':'" SECOND_TO "'"
@@ -572,7 +574,7 @@ static void edges_of_other_ends_or_kinds_are_united(void **state)
 #define LEFT(by, remaps) \
 	"gone {'deleted_at':[2,0],'deleted_by':'" by "','id':'a-1','remap':[" remaps "]}\n"
 
-static void the_other_id_is_a_function_of_the_lineage(void **state)
+static void the_new_id_depends_on_the_lineage_alone(void **state)
 {
 	struct arena mem = { 0 };
 	struct mark second = { { 2, 0 }, STR("x") }, third = { { 2, 0 }, STR("y") };
@@ -585,8 +587,8 @@ static void the_other_id_is_a_function_of_the_lineage(void **state)
 	arena_release(&mem);
 }
 
-/* Never the id that the bead has to move to: copies do not meet the bead there. */
-static void the_ids_of_copies_are_functions_of_the_lineage(void **state)
+/* A copy never gets the id that the bead itself would move to. */
+static void the_ids_of_copies_depend_on_the_lineage_alone(void **state)
 {
 	struct arena mem = { 0 };
 	struct mark second = { { 2, 0 }, STR("x") };
@@ -597,7 +599,7 @@ static void the_ids_of_copies_are_functions_of_the_lineage(void **state)
 	arena_release(&mem);
 }
 
-static void of_two_beads_of_one_id_the_earlier_keeps_it(void **state)
+static void of_two_beads_with_one_id_the_earlier_keeps_it(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
@@ -607,7 +609,7 @@ static void of_two_beads_of_one_id_the_earlier_keeps_it(void **state)
 		  "bead " TITLE(FIRST, 5, "x", "first") "\n"
 		  "bead " TITLE(SECOND_MOVED, 9, "x", "second") "\n"
 		  LEFT("x", WENT("x", SECOND_TO)) },
-		/* created at one time: the lesser actor */
+		/* created at the same time: the lesser actor */
 		{ "bead " TITLE(THIRD, 5, "x", "third") "\n",
 		  "bead " TITLE(SECOND, 5, "x", "second") "\n",
 		  "bead " TITLE(SECOND, 5, "x", "second") "\n"
@@ -633,7 +635,7 @@ static void of_two_beads_of_one_id_the_earlier_keeps_it(void **state)
 	check_rows(row, COUNT(row));
 }
 
-static void of_three_beads_of_one_id_two_leave(void **state)
+static void of_three_beads_with_one_id_two_move(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
@@ -651,8 +653,8 @@ static void of_three_beads_of_one_id_two_leave(void **state)
 	check_rows(row, COUNT(row));
 }
 
-/* What is written to it elsewhere, under the id that it had to leave, follows it. */
-static void a_later_edit_under_the_old_id_lands_on_the_new_one(void **state)
+/* A write in another clone to the bead's old id follows the bead. */
+static void a_later_edit_of_the_old_id_reaches_the_moved_bead(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
@@ -672,7 +674,7 @@ static void a_later_edit_under_the_old_id_lands_on_the_new_one(void **state)
 		  LEFT("x", WENT("x", SECOND_TO))
 		  "gone {'bead':" TITLE(SECOND_MOVED, 5, "x", "second")
 		  ",'deleted_at':[9,0],'deleted_by':'y','id':'" SECOND_TO "'}\n" },
-		/* and one of whoever had the id ends both */
+		/* a deletion of every bead of the id deletes both */
 		{ "bead " TITLE(FIRST, 5, "x", "first") "\n"
 		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
 		  LEFT("x", WENT("x", SECOND_TO)),
@@ -690,8 +692,8 @@ static void a_later_edit_under_the_old_id_lands_on_the_new_one(void **state)
 	check_rows(row, COUNT(row));
 }
 
-/* A bead that leaves may come to an id that another has; the earlier keeps that one too. */
-static void who_leaves_may_have_to_leave_again(void **state)
+/* The new id may belong to a third bead: the earlier one keeps that id, too. */
+static void a_moved_bead_may_have_to_move_again(void **state)
 {
 #define NATIVE "'created_at':[1,0],'created_by':'x','id':'" SECOND_TO "'"
 #define FAR_TO "a-20c2evtxr"
@@ -709,7 +711,7 @@ static void who_leaves_may_have_to_leave_again(void **state)
 		  "bead " TITLE(NATIVE, 5, "x", "native") "\n"
 		  LEFT("x", WENT("x", SECOND_TO))
 		  LEFT_AGAIN },
-		/* a deletion of whoever had the first id reaches it, and nobody else */
+		/* a deletion of every bead of the first id reaches it, and no other bead */
 		{ "bead " TITLE(FIRST, 7, "x", "first") "\n"
 		  "bead " TITLE(FAR, 5, "x", "second") "\n"
 		  "bead " TITLE(NATIVE, 5, "x", "native") "\n"
@@ -731,8 +733,8 @@ static void who_leaves_may_have_to_leave_again(void **state)
 	check_rows(row, COUNT(row));
 }
 
-/* Even where nobody knows yet for whom. */
-static void who_is_said_to_have_left_leaves(void **state)
+/* Even if the bead that took its id is not known yet. */
+static void a_bead_that_moved_in_another_clone_moves_here(void **state)
 {
 	/* clang-format off */
 	static const struct row row[] = {
@@ -749,7 +751,7 @@ static void who_is_said_to_have_left_leaves(void **state)
 	check_rows(row, COUNT(row));
 }
 
-static void edges_go_with_the_bead_that_leaves(void **state)
+static void edges_move_with_their_bead(void **state)
 {
 #define B "'created_at':[1,0],'created_by':'x','id':'b'"
 	/* clang-format off */
@@ -770,7 +772,7 @@ static void edges_go_with_the_bead_that_leaves(void **state)
 		  ARC("a-1", "related", "b")
 		  ARC(SECOND_TO, "blocks", "b")
 		  ARC("b", "parent", SECOND_TO) },
-		/* one that is made later, where nobody has heard of it */
+		/* an edge that a clone creates later, before it knows of the move */
 		{ "bead " TITLE(FIRST, 5, "x", "first") "\n"
 		  "bead " TITLE(SECOND_MOVED, 5, "x", "second") "\n"
 		  LEFT("x", WENT("x", SECOND_TO)),
@@ -802,7 +804,7 @@ static void show(struct arena *mem, const char *what, const struct state *s)
 	print_error("%s:\n" STR_FMT, what, STR_ARG(state_text(mem, s)));
 }
 
-/* All files, but for the checksums of the others in meta.json, which took most of the time. */
+/* All files, without the checksums in meta.json, which would take most of the time. */
 static struct snapshot without_checksums(struct arena *mem, const struct state *s)
 {
 	struct str none[FILE_META] = { STR(""), STR(""), STR("") };
@@ -812,7 +814,7 @@ static struct snapshot without_checksums(struct arena *mem, const struct state *
 	return out;
 }
 
-/* Says what was joined, if the two are not the same. */
+/* Prints the joined states if the two results differ. */
 static void check_same(struct arena *mem, const char *law, uint64_t number, const struct state *a,
 		       const struct state *b)
 {
@@ -844,7 +846,7 @@ static struct state *read_snapshot(struct arena *mem, const struct snapshot *fil
 	return s;
 }
 
-/* Joins another state to it, of which nothing is left afterwards. */
+/* Joins another state, whose memory is freed afterwards. */
 static struct state *with(struct state *s, uint64_t number)
 {
 	struct arena passing = { 0 };
@@ -906,27 +908,27 @@ static void a_snapshot_that_is_read_is_written_the_same(void **state)
 int join_group(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_register_is_what_was_written_last),
+		cmocka_unit_test(the_last_write_of_a_register_wins),
 		cmocka_unit_test(different_registers_are_both_kept),
 		cmocka_unit_test(a_line_without_an_extension_leaves_it_as_it_is),
 		cmocka_unit_test(labels_are_one_value),
 		cmocka_unit_test(members_of_one_register_go_together),
-		cmocka_unit_test(fields_not_known_here_survive),
-		cmocka_unit_test(the_marks_are_written_anew),
-		cmocka_unit_test(notes_are_united),
-		cmocka_unit_test(a_deletion_ends_what_is_not_strictly_after_it),
-		cmocka_unit_test(the_last_deletion_says_who_and_why),
-		cmocka_unit_test(a_tombstone_without_a_bead_deletes_whoever_had_the_id),
-		cmocka_unit_test(an_edge_lives_as_was_written_last),
-		cmocka_unit_test(edges_of_other_ends_or_kinds_are_united),
-		cmocka_unit_test(the_other_id_is_a_function_of_the_lineage),
-		cmocka_unit_test(of_two_beads_of_one_id_the_earlier_keeps_it),
-		cmocka_unit_test(of_three_beads_of_one_id_two_leave),
-		cmocka_unit_test(a_later_edit_under_the_old_id_lands_on_the_new_one),
-		cmocka_unit_test(the_ids_of_copies_are_functions_of_the_lineage),
-		cmocka_unit_test(who_leaves_may_have_to_leave_again),
-		cmocka_unit_test(who_is_said_to_have_left_leaves),
-		cmocka_unit_test(edges_go_with_the_bead_that_leaves),
+		cmocka_unit_test(unknown_fields_survive),
+		cmocka_unit_test(marks_of_the_last_write_are_left_out),
+		cmocka_unit_test(all_notes_are_kept),
+		cmocka_unit_test(a_deletion_covers_writes_that_are_not_later),
+		cmocka_unit_test(the_last_deletion_gives_actor_and_reason),
+		cmocka_unit_test(a_tombstone_without_a_bead_deletes_every_bead_of_the_id),
+		cmocka_unit_test(the_last_write_of_an_edge_wins),
+		cmocka_unit_test(edges_with_other_ends_or_kinds_are_all_kept),
+		cmocka_unit_test(the_new_id_depends_on_the_lineage_alone),
+		cmocka_unit_test(of_two_beads_with_one_id_the_earlier_keeps_it),
+		cmocka_unit_test(of_three_beads_with_one_id_two_move),
+		cmocka_unit_test(a_later_edit_of_the_old_id_reaches_the_moved_bead),
+		cmocka_unit_test(the_ids_of_copies_depend_on_the_lineage_alone),
+		cmocka_unit_test(a_moved_bead_may_have_to_move_again),
+		cmocka_unit_test(a_bead_that_moved_in_another_clone_moves_here),
+		cmocka_unit_test(edges_move_with_their_bead),
 		cmocka_unit_test(the_join_is_commutative_associative_and_idempotent),
 		cmocka_unit_test(a_snapshot_that_is_read_is_written_the_same),
 	};

@@ -35,7 +35,7 @@ static struct request decoded(struct call *c, const char *json, enum err want)
 	return r;
 }
 
-static void what_is_missing_has_the_fields_own_error(void **state)
+static void a_missing_field_has_the_error_of_its_row(void **state)
 {
 	struct call c = { 0 };
 
@@ -45,7 +45,7 @@ static void what_is_missing_has_the_fields_own_error(void **state)
 	call_release(&c);
 }
 
-static void a_preset_stands_for_what_is_not_given(void **state)
+static void a_missing_field_gets_its_preset(void **state)
 {
 	struct call c = { 0 };
 	const struct body *preset = decoded(&c, "{\"data\":\"x\"}", ERR_OK).body;
@@ -79,7 +79,7 @@ static void refuses_what_the_rows_do_not_allow(void **state)
 	call_release(&c);
 }
 
-/* Texts of which each field of an operation takes at least one. */
+/* Each field of an operation accepts at least one of these texts. */
 static const char *const samples[] = { "amber-otter",
 				       "7",
 				       "30m",
@@ -165,8 +165,8 @@ static void the_shape_of_a_reply_is_read_from_its_text(void **state)
 int request_group(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_missing_has_the_fields_own_error),
-		cmocka_unit_test(a_preset_stands_for_what_is_not_given),
+		cmocka_unit_test(a_missing_field_has_the_error_of_its_row),
+		cmocka_unit_test(a_missing_field_gets_its_preset),
 		cmocka_unit_test(refuses_what_the_rows_do_not_allow),
 		cmocka_unit_test(the_parameters_of_every_operation_survive_being_handed_over),
 		cmocka_unit_test(the_shape_of_a_reply_is_read_from_its_text),
