@@ -176,8 +176,7 @@ static enum err restamp_copy(struct restamp *r, struct restamped *one)
 		from.edit.mark.at = stamp_end;
 	from.edit.force = true; /* despite another agent's claim: the copy takes the bead's place */
 	return edit_delete(&from.edit, r->change,
-			   arena_fmt(&c->mem,
-				     "its stamp was in the future; it is now " STR_FMT " now",
+			   arena_fmt(&c->mem, "its stamp was in the future; its copy is " STR_FMT,
 				     STR_ARG(one->copy)));
 }
 
