@@ -214,6 +214,24 @@ static enum err exclusive_ask_again(struct exclusive_sync *x, struct attempt *a,
 	return ERR_OK;
 }
 
+/* The remote said that it refused the push, and may have carried it out all the same. */
+static enum err exclusive_refused(struct exclusive_sync *x, struct attempt *a)
+{
+	struct sync *s = x->s;
+	struct call refused = call_save(s->c);
+	bool has;
+
+	if (!sync_look_back(s, a->commit, &has)) {
+		if (has) {
+			x->won = a;
+			return ERR_OK;
+		}
+		x->mine = a->next;
+	}
+	call_restore(s->c, &refused);
+	return s->c->code;
+}
+
 static enum err exclusive_push(struct exclusive_sync *x, struct attempt *a, bool *lost)
 {
 	struct sync *s = x->s;
@@ -235,6 +253,8 @@ static enum err exclusive_push(struct exclusive_sync *x, struct attempt *a, bool
 	e = remote_push(c, &s->remote, pushed_ref, s->ref, a->commit, s->there, &moved);
 	if (e == ERR_SYNC_FAILED)
 		return exclusive_ask_again(x, a, lost);
+	if (e == ERR_REMOTE_REJECTED)
+		return exclusive_refused(x, a);
 	if (e || !moved) { /* refused, or another clone was faster */
 		x->mine = a->next;
 		*lost = !e;

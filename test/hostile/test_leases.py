@@ -69,6 +69,17 @@ def test_a_remote_that_undoes_what_it_accepts_gives_nothing_to_anybody(pair):
     assert refused(a, bead)["code"] == "RESERVATION_CONFLICT"
 
 
+def test_a_remote_that_reports_a_refusal_of_what_it_has_stored(pair):
+    """The command looks at the remote before it says that nothing was claimed."""
+    remote, a, b, bead = pair
+    hook(remote, "update", 'git update-ref "$1" "$3"; exit 1\n')
+    assert a.json("claim", bead, "--exclusive", env={"BD_ACTOR": "agent-a"})[0]["assignee"] == "agent-a"
+    hook(remote, "update", "exit 1\n")
+    other = b.create("y")
+    error = b.fails("claim", other, "--exclusive", env={"BD_ACTOR": "agent-b"})
+    assert error["code"] == "remote_rejected" and error["hint"].startswith("Nothing was claimed. "), error
+
+
 def test_a_release_removes_the_lease_though_another_machine_has_the_same_scope_and_epoch(pair):
     """The remote showed each of them a file without the other's lease."""
     remote, a, b, bead = pair
