@@ -10,6 +10,14 @@
 /* Memory that a sync may use beyond the files it reads, in bytes. */
 static const int64_t BESIDE_FILES = INT64_C(512) << 20;
 
+bool commits_is_store_file(struct str name)
+{
+	for (int i = 0; i < SNAPSHOT_FILES; i++)
+		if (str_is(name, snapshot_name((enum snapshot_file)i)))
+			return true;
+	return str_is(name, FOREIGN_NOTES);
+}
+
 enum err commits_open(struct call *c, struct str gitdir, struct repo **out)
 {
 	static const char *known[SNAPSHOT_FILES + 1];

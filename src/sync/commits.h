@@ -8,6 +8,9 @@ struct repo;
 /* Opens a repository. Files larger than the setting `sync.max_file` are not read. */
 enum err commits_open(struct call *c, struct str gitdir, struct repo **out);
 
+/* Is this the name of a file of a store, in any format? */
+bool commits_is_store_file(struct str name);
+
 /*
  * Reads the canonical files of a commit; they stay valid until repo_forget(). Files that another
  * program wrote are converted to this program's format.

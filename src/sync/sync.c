@@ -333,13 +333,54 @@ static bool made_from_journal(struct sync *s)
 	return made;
 }
 
+/* The first path of a commit that is none of the store's files; absent: there is none. */
+static enum err sync_find_beside(struct sync *s, struct str commit, struct str *out)
+{
+	enum { LOOKED_AT = SNAPSHOT_FILES + 2 }; /* the store's files, and one more */
+	struct str *path;
+	size_t count = 0;
+	bool more;
+	enum err e =
+		commit.p ? repo_list_files(s->c, s->repo, commit, LOOKED_AT, &path, &count, &more) :
+			   ERR_OK;
+
+	*out = STR_NONE;
+	for (size_t i = 0; !e && i < count && !out->p; i++)
+		if (!commits_is_store_file(path[i]))
+			*out = path[i];
+	return e;
+}
+
+/*
+ * The branch of the other program has only the files of its store. A branch with other files is one
+ * that people work on: a sync would publish their commits, and move the branch.
+ */
+static enum err sync_check_adopted(struct sync *s)
+{
+	struct str path, branch = str_skip(s->ref, sizeof "refs/heads/" - 1);
+	enum err e;
+
+	if (!s->adopts)
+		return ERR_OK;
+	if ((e = sync_find_beside(s, s->there, &path)) ||
+	    (!path.p && (e = sync_find_beside(s, s->here, &path))) || !path.p)
+		return e;
+	if ((e = config_put(s->c, s->b.home, CONFIG_SYNC_REF, STR_NONE)))
+		return e;
+	call_fail(s->c, ERR_INVALID_INPUT,
+		  "the branch '" STR_FMT "' has beads, but also other files, such as '" STR_FMT "'",
+		  STR_ARG(branch), STR_ARG(path));
+	return call_step(s->c, "Keep the beads of this project elsewhere: bd init --ref "
+			       "refs/beads/store");
+}
+
 enum err sync_pull(struct sync *s)
 {
 	enum err e;
 
 	s->attempts++;
 	s->remote.refused = STR_NONE;
-	if ((e = sync_fetch(s)) || (e = sync_seal(s)) ||
+	if ((e = sync_fetch(s)) || (e = sync_check_adopted(s)) || (e = sync_seal(s)) ||
 	    (e = repo_ref(s->c, s->repo, s->ref, &s->here)) ||
 	    (e = sync_take_in(s, sync_parent(s))) || (e = sync_take_in(s, s->there)) ||
 	    (e = sync_take_in(s, s->seen)) || (e = note_seen(s)))
@@ -402,6 +443,7 @@ static enum err find_ref(struct sync *s)
 	if (!here.p && !there.p)
 		return ERR_OK;
 	s->ref = str_of(other);
+	s->adopts = true;
 	e = sync_check_branch(s);
 	return e ? e : config_put(c, s->b.home, CONFIG_SYNC_REF, s->ref);
 }

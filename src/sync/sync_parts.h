@@ -37,6 +37,7 @@ struct sync {
 	bool published;
 	struct lost_claim *lost; /* claims lost to changes that this sync fetched */
 	bool repairs;            /* this is a repair: damaged histories are expected */
+	bool adopts;             /* find_ref() has chosen the ref of the other program */
 	int64_t file_most;       /* maximum size of a file in bytes */
 };
 

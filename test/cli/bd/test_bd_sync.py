@@ -518,6 +518,18 @@ def test_no_branch_is_moved_that_is_checked_out(remote, tmp_path, where):
     assert repo.json("sync")["ref"] == "refs/beads/store" and local(repo, OTHER) == before
 
 
+def test_a_branch_with_other_files_is_not_adopted(remote):
+    """People work on it: a sync published their commits, and moved the branch."""
+    remote.put({**first_format(), "main.c": "int main(void) { return 0; }\n"}, OTHER)
+    repo = remote.clone("a", init=False)
+    head = remote.head(OTHER)
+    error = is_error(repo.bd("init", "--json"), "invalid_argument", 1)
+    assert error["message"] == "the branch 'beads/store' has beads, but also other files, such as 'main.c'"
+    assert repo.json(*command_of(error["hint"], "bd init").split()[1:])["result"] == "created"
+    repo.create("mine")
+    assert repo.json("sync")["ref"] == "refs/beads/store" and remote.head(OTHER) == head
+
+
 @pytest.mark.parametrize("bead, lineage", [("bd-zz", [T, 0]), ("bd-a", [T, 5]), ("bd-d", [T, 0])],
                          ids=["unknown", "of another", "deleted"])
 def test_a_note_of_a_missing_bead_is_ignored(remote, bead, lineage):
