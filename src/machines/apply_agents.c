@@ -74,19 +74,15 @@ static enum err apply_registration(struct applying *k, const struct registration
 	return e == ERR_INVALID_INPUT ? call_forgive(k->c) : e;
 }
 
-/*
- * The agent that was given this name, and those that were registered with it. If several
- * registrations of one machine have the same name now, the earliest one counts.
- */
+/* The agent that has this name now, and those that were registered with it and renamed. */
 static enum err apply_registrations(struct applying *k, struct str name)
 {
 	void **at = map_find(&k->agents.names, name);
-	struct registration *given = registrations_renamed(&k->agents, name);
-	enum err e = given ? apply_registration(k, given) : ERR_OK;
+	struct registration *now = registrations_of_record(&k->agents, name);
+	enum err e = now ? apply_registration(k, now) : ERR_OK;
 
 	for (struct registration *one = at ? *at : NULL; !e && one; one = one->next)
-		if (!registration_is_renamed(one) ||
-		    registrations_renamed(&k->agents, one->shown) == one)
+		if (one != now && registrations_of_record(&k->agents, one->shown) == one)
 			e = apply_registration(k, one);
 	return e;
 }

@@ -51,6 +51,11 @@ struct registration *registrations_renamed(const struct registrations *r, struct
 	return registrations_at(&r->renamed, name);
 }
 
+struct registration *registrations_of_record(const struct registrations *r, struct str name)
+{
+	return registrations_at(&r->records, name);
+}
+
 /* The machine may know the agent by its first name, or by the one that it was given later. */
 struct registration *registrations_find(const struct registrations *r, struct str machine,
 					struct str name, int64_t created_ms)
@@ -279,6 +284,15 @@ static void registrations_change(struct registrations *r, struct fact *changes)
 	}
 }
 
+/* Several registrations of one machine may have the same name now. */
+static void registrations_index_record(struct registrations *r, struct registration *one)
+{
+	void **at = map_put(&r->records, one->shown);
+
+	if (!*at || registration_cmp(&one, at) < 0)
+		*at = one;
+}
+
 static void registrations_settle(struct call *c, struct registrations *r, struct fact *changes)
 {
 	registrations_name_all(c, r);
@@ -286,6 +300,7 @@ static void registrations_settle(struct call *c, struct registrations *r, struct
 	for (size_t i = 0; i < r->names.count; i++)
 		for (struct registration *one = r->names.entry[i].value; one; one = one->next) {
 			one->last = *registration_last(c, one);
+			registrations_index_record(r, one);
 			registrations_index(
 				&r->own, registration_of_machine(r, one->machine, one->name), one);
 		}
@@ -331,7 +346,7 @@ enum err registrations_read(struct call *c, struct machine_db *db, struct regist
 	struct registrations_reading r = { .c = c, .out = out };
 	enum err e;
 
-	*out = (struct registrations){ none, none, none, none, none, none, none };
+	*out = (struct registrations){ none, none, none, none, none, none, none, none };
 	e = fact_row_visit_each(c, db, &filter, registrations_see, &r);
 	registrations_settle(c, out, r.changes);
 	return e;

@@ -36,6 +36,7 @@ struct registrations {
 	struct map renamed; /* renamed registrations, by new name */
 	struct map given;   /* by alias: a registration of the machine that it belongs to */
 	struct map own;     /* by machine and name: the earliest one of that machine */
+	struct map records; /* by the name it has now: the earliest one, whose fields count */
 };
 
 enum err registrations_read(struct call *c, struct machine_db *db, struct registrations *out);
@@ -46,6 +47,9 @@ enum err registrations_read(struct call *c, struct machine_db *db, struct regist
  */
 struct registration *registrations_find(const struct registrations *r, struct str machine,
 					struct str name, int64_t created_ms);
+
+/* Of the registrations that have this name now, the one whose fields count; NULL: there is none. */
+struct registration *registrations_of_record(const struct registrations *r, struct str name);
 
 /* The agent that was given this name; NULL: none was. */
 struct registration *registrations_renamed(const struct registrations *r, struct str name);
