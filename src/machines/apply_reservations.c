@@ -225,9 +225,13 @@ static void holdings_contest(struct applying *k, struct holding_set *h)
 
 /* --- telling the later one --- */
 
+/*
+ * An agent is told once of each machine that reserved earlier: a machine that makes and releases an
+ * early reservation again and again must not fill this machine's log and mailboxes.
+ */
 static struct str incursion_mark(struct applying *k, const struct holding *one)
 {
-	struct str zero = { "", 1 }, pieces[] = { one->r.id, zero, one->by->r.id };
+	struct str zero = { "", 1 }, pieces[] = { one->r.id, zero, one->by->machine };
 
 	return str_head(sha256_pieces(&k->c->mem, pieces, 3), 16);
 }

@@ -109,6 +109,20 @@ def test_many_registrations_of_one_name(pair):
         "agent-a", f"agent-a-{a.id[:4]}", f"agent-a-{b.id[:4]}", "agent-b"])
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_an_agent_has_the_same_fields_whether_facts_arrive_at_once_or_not(pair, at_once):
+    """A name that a machine's agent has, and another one of that machine was given later: the earlier registration counts."""
+    a, b = pair
+    new = f"agent-a-{b.id[:4]}"
+    for fact, at in ((("agent.registered", {"agent": new, "display": "t3", "role": "ui", "created": NOW - 5}), 2),
+                     (("agent.registered", {"agent": "agent-a", "display": "t1", "role": "ui", "created": NOW + DAY, "machine": b.id}), NOW + 1000)):
+        plant(b, [fact], at=(at, 0))
+        if not at_once:
+            a.exchange()
+    a.exchange()
+    assert [x["display_name"] for x in a.agent("list") if x["agent_id"] == new] == ["t3"]
+
+
 @pytest.mark.parametrize("words", [{"role": ""}, {"role": "a\nb"}, {"role": None}, {"display": " "}])
 def test_words_that_no_command_accepts_do_not_stop_the_rename_of_an_agent(pair, words):
     """A change of another machine gave them to the agent, whose name an earlier registration then took."""
@@ -290,6 +304,12 @@ def test_many_contested_reservations_take_memory_in_proportion_to_their_number(p
     assert len(a.agent("events", "--type", "INCURSION", "--limit", "500")) == 60
     mail = a.agent("inbox", "--agent", "agent-a", "--limit", "500")
     assert len([m for m in mail if m["subject"].startswith("Reservation contested: src/x")]) == 60
+    size = (a.path / ".beadboard/agent/events.jsonl").stat().st_size
+    for number in range(3):  # made and released again and again, it costs nothing more
+        plant(b, [("reservation.released", {"id": minted("res", 9 * MANY + number), "when": NOW}), reservation(9 * MANY + number + 1, "/")])
+        a.exchange()
+    assert (a.path / ".beadboard/agent/events.jsonl").stat().st_size == size
+    assert len(a.agent("inbox", "--agent", "agent-a", "--limit", "500")) == len(mail)
 
 
 def test_reservations_with_many_values_take_memory_in_proportion_to_their_text(pair):
