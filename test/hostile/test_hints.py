@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from conftest import Project, environment, git
-from hints import SHELLS, command_of
+from hints import SHELLS, command_of, commands_in
 from machines import machine
 from remotes import bare
 from test_agent_identity import agent, register
@@ -236,6 +236,19 @@ def test_the_scope_in_the_command_of_a_hint_is_the_reserved_one(tmp_path, scope,
     words = subprocess.run([shell, "-c", "printf '%s\\0' " + command], cwd=tmp_path, capture_output=True, check=True)
     assert scope.encode() in words.stdout.split(b"\0")
     assert not list(tmp_path.rglob("PWN"))
+
+
+# --- files that came with the repository ---
+
+
+def test_no_hint_runs_what_a_damaged_database_of_the_repository_says(plain_repo):
+    """'sqlite3 FILE .recover' prints the schema of the file, which can be commands for the sqlite3 that reads it."""
+    path = plain_repo.path / ".beads/beads.db"
+    path.parent.mkdir()
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4096)
+    plain_repo.bd("init").ok()
+    hint = plain_repo.fails("import")["hint"]
+    assert "sqlite3" not in hint and commands_in(hint) == [], hint
 
 
 # --- remotes ---

@@ -137,17 +137,22 @@ static enum err rows_read(struct call *c, struct db *db, struct db_rows *t, stru
 				   stmt_end(c, st);
 }
 
-/* 'abacus doctor' repairs only files of Abacus. */
+/*
+ * 'abacus doctor' repairs only files of Abacus. The file may have come with a repository, so no other
+ * program is named that would repair it: what 'sqlite3 FILE .recover' prints is SQL that the file
+ * chooses, and running that can start any program.
+ */
 static enum err rows_damaged(struct call *c, struct str path)
 {
-	struct str made = spawn_word(&c->mem, path_unused(&c->mem, path, "recovered"));
+	struct str lines = path_join(&c->mem, path_parent(path), STR("issues.jsonl"));
 
-	return call_step(
-		c,
-		"Nothing was changed. Let the program that wrote the database export its "
-		"issues, and import that file; or recover the readable rows: sqlite3 " STR_FMT
-		" .recover | sqlite3 " STR_FMT " && bd import " STR_FMT,
-		STR_ARG(spawn_word(&c->mem, path)), STR_ARG(made), STR_ARG(made));
+	if (!path_is_link(&c->mem, lines) && file_size(&c->mem, lines) > 0)
+		return call_step(c,
+				 "Nothing was changed. Import the issues in the file beside it: bd "
+				 "import " STR_FMT,
+				 STR_ARG(spawn_word(&c->mem, lines)));
+	return call_step(c, "Nothing was changed. Let the program that wrote the database export "
+			    "its issues, and import that file.");
 }
 
 enum err db_rows_read(struct call *c, struct str path, struct db_rows *tables, size_t count)
