@@ -1604,6 +1604,43 @@ def test_a_worktree_is_not_made_of_a_tree_in_which_a_link_has_the_name_of_a_fold
                                                     and ".git" not in file.parts] == []
 
 
+def committed(repo, files):
+    for name, text in files.items():
+        (repo.path / name).parent.mkdir(exist_ok=True)
+        (repo.path / name).write_text(text)
+    git(repo.path, "add", "-A")
+    git(repo.path, "commit", "-q", "-m", "x")
+
+
+CHAIN = "[attr]m0 a\n" + "".join(f"[attr]m{i} m{i - 1} a{i}\n" for i in range(1, 3000))
+WIDE = "[attr]m " + " ".join(f"a{i}" for i in range(400)) + "\n"
+RULES = "".join(f"f{i} m\n" for i in range(20_000))
+
+
+@pytest.mark.parametrize("files", [
+    {".gitattributes": CHAIN},
+    {".gitattributes": "\ufeff" + WIDE + RULES},
+    {".gitattributes": WIDE, "sub/.gitattributes": RULES},
+    {".gitattributes": WIDE, **{f"sub{i}/.gitattributes": RULES[:10_000] for i in range(10)}},
+    {".GitAttributes": "*.txt text\n" * 400_000},
+], ids=["macros of macros", "uses", "in a folder", "in equal folders", "rules"])
+def test_a_worktree_is_not_made_of_a_commit_whose_attributes_take_much_memory(repo, files):
+    """libgit2 copies a macro into each line that uses it; Git does not, so the repository is cloned without harm."""
+    committed(repo, files)
+    done = repo.run("work", repo.create("One"), "--worktree", "--as", "amber-otter", program="abacus")
+    assert done.code == 1 and "the attributes of the commit would take too much memory: its .gitattributes have" in done.err
+    assert "git worktree add" in done.err and not (repo.path / ".git/worktrees").exists()
+
+
+def test_a_worktree_is_made_of_a_commit_with_many_attributes(repo):
+    macros = "".join(f"[attr]kind{i} -diff -merge text\n" for i in range(20))
+    committed(repo, {".gitattributes": macros + "*.txt text eol=crlf\n" * 10_000, "sub/.gitattributes": "*.png kind1\n" * 1000,
+                     "a.txt": "one\n"})
+    bead = repo.create("One")
+    repo.run("work", bead, "--worktree", "--as", "amber-otter", program="abacus").ok()
+    assert (repo.path.parent / f"proj-{bead}/a.txt").read_bytes() == b"one\r\n"
+
+
 def test_a_worktree_is_made_of_a_tree_with_links_and_names_that_differ_in_case(repo):
     for file in ("Docs/a", "docs/b", "README", "readme", "sub/c"):
         (repo.path / file).parent.mkdir(exist_ok=True)

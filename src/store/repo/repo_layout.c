@@ -1,7 +1,8 @@
 /*
  * Checks whether a tree can be checked out with libgit2, which follows the links that it has made:
  * where a link and a folder have the same name, it writes the links of that folder through the
- * first one, to any place. Git itself does not, so a clone of such a tree succeeds.
+ * first one, to any place. Git itself does not, so a clone of such a tree succeeds. libgit2 also
+ * takes much more memory for attributes than Git.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -12,10 +13,26 @@
 #include "store/repo/repo_fsck.h"
 #include "store/repo/repo_parts.h"
 
+/*
+ * libgit2 reads each .gitattributes on the way to a file, and copies what a macro stands for into
+ * each line that uses it, also into the lines of other macros. So the memory is the product of
+ * their sizes, which is limited; Git itself needs memory in proportion to the files.
+ */
+enum {
+	LAYOUT_ATTRIBUTES_MOST = 32 << 20, /* bytes, times the words in macros and LAYOUT_WORD */
+	LAYOUT_WORD = 8, /* words of a macro that cost as much as a rule without */
+};
+
 struct repo_layout {
 	struct call *c;
 	struct repo *repo;
-	struct map trees; /* those already checked; value: NULL if there is no link below */
+	struct map trees; /* those already checked; value: struct repo_layout_tree */
+};
+
+/* What is in a folder or below. */
+struct repo_layout_tree {
+	bool links;
+	size_t attributes; /* bytes of all .gitattributes; at most REPO_SIZE_MOST */
 };
 
 /* A folder, and the way to it. */
@@ -81,15 +98,24 @@ static enum err repo_layout_read(struct repo_layout *l, const git_oid *oid,
 		       ERR_OK;
 }
 
+/* What is in a folder; NULL: it was not checked yet. */
+static const struct repo_layout_tree *repo_layout_known(const struct repo_layout *l,
+							const git_oid *oid)
+{
+	void **at = map_find(&l->trees, repo_oid_key(oid));
+
+	return at ? *at : NULL;
+}
+
 /* The kind of an entry; a folder must have been checked before. */
 static unsigned repo_layout_kind(const struct repo_layout *l, const git_tree_entry *entry)
 {
-	void **at;
+	const struct repo_layout_tree *tree;
 
 	if (git_tree_entry_type(entry) != GIT_OBJECT_TREE)
 		return S_ISLNK(git_tree_entry_filemode_raw(entry)) ? LAYOUT_LINKS : LAYOUT_FILE;
-	at = map_find(&l->trees, repo_oid_key(git_tree_entry_id(entry)));
-	return LAYOUT_FOLDER | (at && *at ? LAYOUT_LINKS : 0);
+	tree = repo_layout_known(l, git_tree_entry_id(entry));
+	return LAYOUT_FOLDER | (tree && tree->links ? LAYOUT_LINKS : 0);
 }
 
 static int repo_layout_cmp(const void *a, const void *b)
@@ -136,33 +162,126 @@ static enum err repo_layout_check_names(struct repo_layout *l, const struct repo
 	return e;
 }
 
-/* `links`: is there a link in the folder, or below? */
-static enum err repo_layout_walk(struct repo_layout *l, const git_oid *oid,
-				 struct repo_layout_folder f, bool *links)
+/* --- attributes --- */
+
+static bool repo_layout_is_attributes(const git_tree_entry *entry)
 {
-	void **known = map_find(&l->trees, repo_oid_key(oid));
+	return git_tree_entry_type(entry) == GIT_OBJECT_BLOB &&
+	       !S_ISLNK(git_tree_entry_filemode_raw(entry)) &&
+	       !strcasecmp(git_tree_entry_name(entry), ".gitattributes");
+}
+
+/* The size of an object; one that is missing stops the checkout itself. */
+static size_t repo_layout_size(const struct repo_layout *l, const git_oid *oid)
+{
+	git_object_t type;
+	size_t size = 0;
+
+	return git_odb_read_header(&size, &type, l->repo->odb, oid) ? 0 : size;
+}
+
+static size_t repo_layout_words(struct str text)
+{
+	size_t n = 0;
+	bool inside = false;
+
+	for (size_t i = 0; i < text.n; i++) {
+		bool blank = memchr(" \t\v\f\r", text.p[i], 5);
+
+		n += !blank && !inside;
+		inside = !blank;
+	}
+	return n;
+}
+
+/*
+ * The words in the lines that define macros, which count only in the root. "[attr]" begins such a
+ * line, perhaps after white space, a byte order mark or a quote.
+ */
+static size_t repo_layout_macros(const struct repo_layout *l, const git_tree *root)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < git_tree_entrycount(root); i++) {
+		const git_tree_entry *entry = git_tree_entry_byindex(root, i);
+		git_odb_object *object = NULL;
+		struct str rest, line;
+
+		if (!repo_layout_is_attributes(entry) ||
+		    git_odb_read(&object, l->repo->odb, git_tree_entry_id(entry)))
+			continue;
+		rest = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
+		while (rest.n && str_next(&rest, '\n', &line))
+			if (str_has(line, STR("[attr]")))
+				n += repo_layout_words(line);
+		git_odb_object_free(object);
+	}
+	return n;
+}
+
+static enum err repo_layout_check_attributes(struct repo_layout *l, const git_tree *root,
+					     size_t bytes)
+{
+	size_t macros = 0;
+
+	if (bytes <= LAYOUT_ATTRIBUTES_MOST / LAYOUT_WORD)
+		macros = repo_layout_macros(l, root);
+	if (bytes <= LAYOUT_ATTRIBUTES_MOST / (LAYOUT_WORD + macros))
+		return ERR_OK;
+	call_fail(
+		l->c, ERR_UNSAFE_PATH,
+		"the attributes of the commit would take too much memory: its .gitattributes have "
+		"%zu KiB, and %zu words in lines with [attr]",
+		bytes >> 10, macros);
+	return call_step(l->c, "Git needs less memory for them: git worktree add FOLDER");
+}
+
+/* --- the walk --- */
+
+static enum err repo_layout_walk(struct repo_layout *l, const git_oid *oid,
+				 struct repo_layout_folder f, struct repo_layout_tree *out);
+
+static enum err repo_layout_enter(struct repo_layout *l, const struct repo_layout_folder *f,
+				  const git_tree_entry *entry, struct repo_layout_tree *out)
+{
+	const char *name = git_tree_entry_name(entry);
+	const git_oid *oid = git_tree_entry_id(entry);
+	struct repo_layout_folder inner = { f, name, f->depth + 1, f->bytes };
+	struct repo_layout_tree below = { 0 };
+	enum err e = ERR_OK;
+
+	if (strchr(name, '/'))
+		return repo_layout_refuse(l, f, "has a name that contains a slash");
+	if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
+		e = repo_layout_walk(l, oid, inner, &below);
+	else
+		below.links = repo_layout_kind(l, entry) & LAYOUT_LINKS;
+	if (repo_layout_is_attributes(entry))
+		below.attributes = repo_layout_size(l, oid);
+	out->links = out->links || below.links;
+	out->attributes = repo_size_add(out->attributes, below.attributes);
+	return e;
+}
+
+static enum err repo_layout_walk(struct repo_layout *l, const git_oid *oid,
+				 struct repo_layout_folder f, struct repo_layout_tree *out)
+{
+	const struct repo_layout_tree *known = repo_layout_known(l, oid);
+	struct repo_layout_tree *made;
 	git_tree *tree = NULL;
 	enum err e = ERR_OK;
 
-	*links = known && *known;
+	*out = known ? *known : (struct repo_layout_tree){ 0 };
 	if (known || (e = repo_layout_read(l, oid, &f, &tree)))
 		return e;
-	for (size_t i = 0; !e && i < git_tree_entrycount(tree); i++) {
-		const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
-		const char *name = git_tree_entry_name(entry);
-		struct repo_layout_folder inner = { &f, name, f.depth + 1, f.bytes };
-		bool below = repo_layout_kind(l, entry) & LAYOUT_LINKS;
-
-		if (strchr(name, '/'))
-			e = repo_layout_refuse(l, &f, "has a name that contains a slash");
-		else if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
-			e = repo_layout_walk(l, git_tree_entry_id(entry), inner, &below);
-		*links = *links || below;
-	}
-	if (!e && *links)
+	for (size_t i = 0; !e && i < git_tree_entrycount(tree); i++)
+		e = repo_layout_enter(l, &f, git_tree_entry_byindex(tree, i), out);
+	if (!e && out->links)
 		e = repo_layout_check_names(l, &f, tree);
 	git_tree_free(tree);
-	*map_put(&l->trees, arena_copy(l->trees.mem, repo_oid_key(oid))) = *links ? l : NULL;
+	made = arena_new(l->trees.mem, struct repo_layout_tree);
+	*made = *out;
+	*map_put(&l->trees, arena_copy(l->trees.mem, repo_oid_key(oid))) = made;
 	return e;
 }
 
@@ -171,15 +290,17 @@ enum err repo_layout_check(struct call *c, struct repo *r, const git_reference *
 	struct arena mem = { 0 };
 	struct repo_layout l = { c, r, { .mem = &mem } };
 	struct repo_layout_folder root = { .name = "." };
-	git_object *commit = NULL;
-	bool links;
-	enum err e = git_reference_peel(&commit, branch, GIT_OBJECT_COMMIT) ?
-			     repo_fail(c, ERR_DAMAGED, "read the branch",
-				       str_of(git_reference_shorthand(branch))) :
-			     repo_layout_walk(&l, git_commit_tree_id((git_commit *)commit), root,
-					      &links);
+	struct repo_layout_tree all;
+	git_object *tree = NULL;
+	enum err e;
 
-	git_object_free(commit);
+	if (git_reference_peel(&tree, branch, GIT_OBJECT_TREE))
+		return repo_fail(c, ERR_DAMAGED, "read the branch",
+				 str_of(git_reference_shorthand(branch)));
+	e = repo_layout_walk(&l, git_object_id(tree), root, &all);
+	if (!e)
+		e = repo_layout_check_attributes(&l, (git_tree *)tree, all.attributes);
+	git_object_free(tree);
 	arena_release(&mem);
 	return e;
 }

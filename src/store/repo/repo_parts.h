@@ -63,8 +63,8 @@ struct str repo_objects(struct call *c, struct repo *r);
 
 /*
  * Refuses a branch that libgit2 could not check out without writing through one of its links: trees
- * that break the rules of Git, and names that are equal where case is ignored. Each tree is read
- * once.
+ * that break the rules of Git, and names that are equal where case is ignored; or without a lot of
+ * memory for its attributes. Each tree is read once.
  */
 enum err repo_layout_check(struct call *c, struct repo *r, const git_reference *branch);
 
