@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from hints import run_command
 from test_bd_import import issue
 
 
@@ -88,6 +89,28 @@ def test_a_file_with_unreadable_lines_is_not_changed(mirror):
     flush(mirror)
     assert titles(mirror) == ["more", "ours"]
     assert not [check for check in mirror.json("doctor")["checks"] if check["code"] == "mirror"]
+
+
+@pytest.mark.parametrize("name, kind", [(".beads", "link"), (".beads", "file"), (".beads/issues.jsonl", "link"),
+                                        (".beads/metadata.json", "link"), (".beads/metadata.json", "folder")])
+def test_the_doctor_moves_away_what_is_in_the_place_of_the_file(mirror, name, kind):
+    """A pull can bring each of them."""
+    mirror.create("one")
+    flush(mirror)
+    path = mirror.path / name
+    path.rename(mirror.path / "before")
+    if kind == "link":
+        path.symlink_to(mirror.path / "before")
+    else:
+        path.mkdir() if kind == "folder" else path.touch()
+    mirror.create("two")
+    flush(mirror)
+    check = [check for check in mirror.json("doctor")["checks"] if check["code"] == "mirror"]
+    assert str(path) in check[0]["message"], check
+    run_command(mirror, check[0]["fix"]).ok()
+    assert titles(mirror) == ["one", "two"] and not path.is_symlink()
+    assert not [check for check in mirror.json("doctor")["checks"] if check["code"] == "mirror"]
+    assert len(list(path.parent.glob(path.name.split(".json")[0] + "*theirs*"))) == 1
 
 
 def test_what_the_file_still_has_is_not_taken_for_a_change_of_others(mirror):

@@ -96,6 +96,23 @@ struct str mirror_problem(struct call *c, const struct beads *b)
 	return mirror_enabled(c, b) ? mirror_state(c, b, "problem") : STR_NONE;
 }
 
+struct str mirror_in_way(struct call *c, const struct beads *b)
+{
+	static const char *const names[] = { "issues.jsonl", "metadata.json" };
+	struct arena *mem = &c->mem;
+	struct str dir = path_join(mem, mirror_tree(b), STR(".beads"));
+
+	if (path_is_link(mem, dir) || (file_exists(mem, dir) && !file_is_dir(mem, dir)))
+		return dir;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct str path = path_join(mem, dir, str_of(names[i]));
+
+		if (path_is_link(mem, path) || file_is_dir(mem, path))
+			return path;
+	}
+	return STR_NONE;
+}
+
 static enum err mirror_put_state(struct call *c, const struct beads *b, struct str hash,
 				 struct str problem)
 {

@@ -23,6 +23,12 @@ enum err mirror_wait(struct call *c, const struct beads *b);
 /* Why the files could not be written; absent: they were, or the mirror is off. */
 struct str mirror_problem(struct call *c, const struct beads *b);
 
+/*
+ * What is in the place of the folder .beads or of a file in it: a link, or a file or folder instead
+ * of the other one, as a pull can bring it. Absent: the mirror can write both files.
+ */
+struct str mirror_in_way(struct call *c, const struct beads *b);
+
 /* The lines of the file that are not beads: memories. */
 struct buf;
 struct import_report;

@@ -266,14 +266,22 @@ static void check_other_trackers(struct doctor *d, struct beads *b)
 
 static void check_mirror(struct doctor *d, const struct beads *b)
 {
-	struct str problem = mirror_problem(d->c, b);
+	struct arena *mem = &d->c->mem;
+	struct str problem = mirror_problem(d->c, b), path, to;
+	const char *fix = "bd import --dry-run";
 
-	if (problem.p)
-		bead_doctor_tell(d, "mirror", "warning",
-				 arena_fmt(&d->c->mem,
-					   ".beads/issues.jsonl is not up to date: " STR_FMT,
-					   STR_ARG(problem)),
-				 "bd import --dry-run");
+	if (!problem.p)
+		return;
+	if ((path = mirror_in_way(d->c, b)).p) {
+		to = path_unused(mem, path, "theirs");
+		fix = arena_fmt(mem, "mv " STR_FMT " " STR_FMT " && bd sync --flush-only",
+				STR_ARG(spawn_word(mem, path)), STR_ARG(spawn_word(mem, to)))
+			      .p;
+	}
+	bead_doctor_tell(
+		d, "mirror", "warning",
+		arena_fmt(mem, ".beads/issues.jsonl is not up to date: " STR_FMT, STR_ARG(problem)),
+		fix);
 }
 
 struct body {
