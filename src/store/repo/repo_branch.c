@@ -4,6 +4,7 @@
 
 #include "base/system/file.h"
 #include "base/system/path.h"
+#include "base/system/spawn.h"
 #include "store/repo/repo_parts.h"
 
 /* The commit of HEAD; false: there is none yet. */
@@ -24,6 +25,48 @@ static int repo_branch_make(struct call *c, struct repo *r, const struct repo_br
 
 	*made = code == GIT_ENOTFOUND;
 	return *made ? git_branch_create(out, r->git, name, head, 0) : code;
+}
+
+/*
+ * Git keeps branches in files, so there is no branch "work/a" beside a branch "work" or "work/a/b".
+ * The branch that is in the way of this one; or absent.
+ */
+static struct str repo_branch_in_way(struct call *c, struct repo *r, struct str name)
+{
+	git_branch_iterator *all = NULL;
+	git_reference *ref;
+	git_branch_t type;
+	struct str found = STR_NONE;
+
+	if (git_branch_iterator_new(&all, r->git, GIT_BRANCH_LOCAL))
+		return found;
+	while (!found.p && !git_branch_next(&ref, &type, all)) {
+		struct str other = str_of(git_reference_shorthand(ref));
+
+		if (!str_eq(other, name) && (path_within(other, name) || path_within(name, other)))
+			found = arena_copy(&c->mem, other);
+		git_reference_free(ref);
+	}
+	git_branch_iterator_free(all);
+	return found;
+}
+
+static enum err repo_branch_refuse(struct call *c, struct repo *r, const struct repo_branch *branch)
+{
+	enum err e = repo_fail(c, ERR_INVALID_INPUT, "make the branch", branch->name);
+	struct str other = repo_branch_in_way(c, r, branch->name);
+
+	if (!other.p)
+		return e;
+	call_fail(c, ERR_ALREADY_EXISTS,
+		  "cannot make the branch '" STR_FMT "': a branch '" STR_FMT "' is in the way",
+		  STR_ARG(branch->name), STR_ARG(other));
+	return call_step(
+		c, "%s: git branch -m " STR_FMT " " STR_FMT,
+		branch->path.p ? "Rename that branch" :
+				 "Work without a branch (--no-branch), or rename that one",
+		STR_ARG(spawn_word(&c->mem, other)),
+		STR_ARG(spawn_word(&c->mem, arena_fmt(&c->mem, "old-" STR_FMT, STR_ARG(other)))));
 }
 
 static int repo_branch_checkout(struct repo *r, struct repo_branch *branch, git_commit *head,
@@ -158,7 +201,7 @@ enum err repo_branch(struct call *c, struct repo *r, struct repo_branch *branch)
 		return ERR_OK;
 	}
 	if (repo_branch_make(c, r, branch, head, &ref, &made))
-		e = repo_fail(c, ERR_INVALID_INPUT, "make the branch", branch->name);
+		e = repo_branch_refuse(c, r, branch);
 	else if (branch->path.p)
 		e = repo_branch_worktree(c, r, branch, ref);
 	else if (branch->checkout && repo_branch_checkout(r, branch, head, ref))

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from conftest import environment, git, git_tree
+from hints import command_of, run_command
 
 AMBER, BIRCH = {"ABACUS_AGENT": "amber-otter"}, {"ABACUS_AGENT": "birch-finch"}
 
@@ -241,3 +242,21 @@ def test_a_worktree_of_a_branch_that_is_checked_out_names_the_command_that_helps
     assert f"error: the branch 'work/{bead}' is checked out already" in error and error.strip().endswith(": git switch -")
     git(repo.path, "switch", "-q", "-")
     assert work(repo, bead, "--worktree").ok().json["worktree"].endswith(f"-{bead}")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("other, options", [("work", []), ("work", ["--worktree"]), ("work/{}/more", [])])
+def test_a_branch_in_the_way_is_named_with_the_command_that_renames_it(repo, other, options, packed):
+    bead = create(repo, "One")
+    other = other.format(bead)
+    git(repo.path, "switch", "-q", "-c", other)
+    if packed:
+        git(repo.path, "pack-refs", "--all")
+    error = repo.run("work", bead, *options, program="abacus", env=AMBER).err
+    assert f"error: cannot make the branch 'work/{bead}': a branch '{other}' is in the way" in error
+    assert ("--no-branch" in error) == (not options)
+    assert work(repo, bead, "--no-branch").ok().json["branch"] is None
+    work(repo, "stop").ok()
+    run_command(repo, command_of(error.strip(), "git branch -m ")).ok()
+    assert work(repo, bead, *options).ok().json["branch"] == f"work/{bead}"
+    assert git(repo.path, "rev-parse", "--verify", f"old-{other}")
