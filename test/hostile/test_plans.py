@@ -49,3 +49,24 @@ def test_a_plan_with_many_stories_and_parallel_tasks_is_accepted(world):
     done = cheap(world, "bd create -f plan.md --dry-run")
     assert done.code == 0 and len(done.json) == 1 + 2 * 100 + 1 + 100
     assert [len(bead["blocked_by"]) for bead in done.json[-100:]] == [100] * 100
+
+
+def refused(world, plan, line, what):
+    (world.path / "plan.md").write_text(plan)
+    done = cheap(world, "bd create -f plan.md --dry-run")
+    error = done.json["error"]
+    assert (done.code, error["code"]) == (1, "invalid_argument")
+    assert error["message"] == f"plan.md:{line}: a plan has at most {what}, and with this line it has more"
+
+
+@pytest.mark.parametrize("plan", ["# E\n" + "## a\n" * 100_000, "# E\n" + "- [ ] T1 [US1] a\n" * 100_000], ids=["plan", "tasks"])
+def test_a_plan_with_too_many_beads_is_refused_with_the_line(world, plan):
+    refused(world, plan, 5001, "5000 beads")
+
+
+@pytest.mark.parametrize("line, needs", [
+    (4, "needs: " + "a," * 300_000), (20_005, "needs:\n" + "- a\n" * 300_000), (4, "### Dependencies\n" + "a," * 300_000),
+    (4, "### Dependencies\n" + "- a\n" * 300_000)
+], ids=["names", "list", "section", "list of a section"])
+def test_a_plan_with_too_many_dependencies_is_refused_with_the_line(world, line, needs):
+    refused(world, f"## a\n\n## b\n{needs}\n", line, "20000 dependencies")

@@ -60,12 +60,26 @@ struct plan_bead *plan_add(struct call *c, struct bead_plan *plan, size_t line, 
 	return b;
 }
 
-void plan_need(struct call *c, struct plan_bead *b, struct str kind, struct str name, size_t line)
+void plan_need(struct call *c, struct bead_plan *plan, struct plan_bead *b, struct plan_need need)
 {
-	struct plan_need *need = arena_new(&c->mem, struct plan_need);
+	struct plan_need *made = arena_new(&c->mem, struct plan_need);
 
-	*need = (struct plan_need){ .kind = kind, .name = name, .line = line, .next = b->needs };
-	b->needs = need;
+	*made = need;
+	made->next = b->needs;
+	b->needs = made;
+	plan->needs++;
+}
+
+enum err plan_check_size(struct call *c, const struct bead_plan *plan)
+{
+	bool beads = plan->count > PLAN_BEADS_MOST;
+
+	if (!beads && plan->needs <= PLAN_NEEDS_MOST)
+		return ERR_OK;
+	call_fail(c, ERR_INVALID_INPUT, "a plan has at most %d %s, and with this line it has more",
+		  beads ? PLAN_BEADS_MOST : PLAN_NEEDS_MOST, beads ? "beads" : "dependencies");
+	return call_step(c, "Split the file, and create the beads of each part with 'bd create "
+			    "-f'.");
 }
 
 enum err plan_located(struct call *c, size_t line, enum err e)
@@ -179,8 +193,11 @@ static enum err plan_add_dependency(struct plan_reader *r, struct str text)
 				 "blocks, parent, related, discovered_from",
 				 STR_ARG(word));
 	}
-	plan_need(r->c, r->bead, str_of(names_word(&edge_kinds, kind)), name, r->line);
-	return ERR_OK;
+	plan_need(r->c, r->plan, r->bead,
+		  (struct plan_need){ .kind = str_of(names_word(&edge_kinds, kind)),
+				      .name = name,
+				      .line = r->line });
+	return plan_check_size(r->c, r->plan);
 }
 
 static enum err plan_refuse(struct plan_reader *r, const char *what, struct str value,
@@ -351,7 +368,8 @@ static enum err plan_read_field(struct plan_reader *r, int field, struct str val
 	if (field == FIELD_NEEDS && !value.n)
 		r->listing = true;
 	else if (field == FIELD_NEEDS)
-		plan_need(r->c, r->bead, STR_NONE, value, r->line);
+		plan_need(r->c, r->plan, r->bead,
+			  (struct plan_need){ .name = value, .line = r->line });
 	else
 		e = plan_located(r->c, r->line, plan_set_part(r, field, value));
 	return e;
@@ -367,8 +385,10 @@ static enum err plan_read_body(struct plan_reader *r, const struct plan_lines *l
 	r->line = l->number;
 	if (!l->fenced && r->listing && text.n > 2 && !plan_checkbox(text, &value, &done) &&
 	    memchr("-*+", text.p[0], 3) && text.p[1] == ' ') {
-		plan_need(r->c, r->bead, str_of(names_word(&edge_kinds, EDGE_BLOCKS)),
-			  str_trim(str_skip(text, 2)), l->number);
+		plan_need(r->c, r->plan, r->bead,
+			  (struct plan_need){ .kind = str_of(names_word(&edge_kinds, EDGE_BLOCKS)),
+					      .name = str_trim(str_skip(text, 2)),
+					      .line = l->number });
 		return ERR_OK;
 	}
 	r->listing = false;
@@ -420,7 +440,8 @@ enum err plan_parse(struct call *c, struct str text, struct bead_plan *out)
 	if (plan_is_tasks(text))
 		return plan_parse_tasks(c, text, out);
 	while (!e && plan_next_line(&l))
-		e = plan_read_line(&r, &l);
+		if (!(e = plan_read_line(&r, &l)))
+			e = plan_located(c, l.number, plan_check_size(c, out));
 	if (!e)
 		e = plan_end_bead(&r);
 	if (!e && !r.tasks) {

@@ -33,10 +33,13 @@ struct plan_need {
 	struct plan_need *next;
 };
 
+/* A bead of a plan takes about 20 KB of memory until it is stored, and a dependency 2 KB. */
+enum { PLAN_BEADS_MOST = 5000, PLAN_NEEDS_MOST = 20000 };
+
 struct bead_plan {
 	struct plan_bead *first, **last;
-	size_t count;
-	size_t done; /* checked items of a task list, which are left out */
+	size_t count, needs; /* of beads and of their dependencies */
+	size_t done;         /* checked items of a task list, which are left out */
 };
 
 /* INVALID_INPUT, with the file and the line. */

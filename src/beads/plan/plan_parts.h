@@ -22,7 +22,10 @@ size_t plan_heading(struct str line, struct str *text);
 bool plan_checkbox(struct str line, struct str *text, bool *done);
 
 struct plan_bead *plan_add(struct call *c, struct bead_plan *plan, size_t line, struct str title);
-void plan_need(struct call *c, struct plan_bead *b, struct str kind, struct str name, size_t line);
+void plan_need(struct call *c, struct bead_plan *plan, struct plan_bead *b, struct plan_need need);
+
+/* Refuses a plan with too many beads or dependencies. */
+enum err plan_check_size(struct call *c, const struct bead_plan *plan);
 
 /* In lower case, for names that are compared without it. */
 struct str plan_lower(struct call *c, struct str text);

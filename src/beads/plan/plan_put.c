@@ -76,29 +76,30 @@ static enum err plan_resolve(struct plan_names *n, struct plan_need *need)
 }
 
 /* "needs: A, B" names two beads, unless there is a bead with that very title. */
-static void plan_split(struct plan_names *n, struct plan_bead *b)
+static enum err plan_split(struct plan_names *n, struct bead_plan *plan, struct plan_bead *b)
 {
 	struct plan_need *all = b->needs, *next;
+	enum err e = ERR_OK;
 
 	b->needs = NULL;
-	for (; all; all = next) {
+	for (; !e && all; all = next) {
+		bool names = !all->kind.p && !plan_find_here(n, all->name);
 		struct str rest = all->name, name;
 
 		next = all->next;
-		if (all->kind.p) {
-			all->next = b->needs;
-			b->needs = all;
-			continue;
+		if (!all->kind.p)
+			all->kind = str_of(names_word(&edge_kinds, EDGE_BLOCKS));
+		plan->needs--;
+		if (!names)
+			plan_need(n->c, plan, b, *all);
+		while (names && !e && str_next(&rest, ',', &name)) {
+			if (!(all->name = str_trim(name)).n)
+				continue;
+			plan_need(n->c, plan, b, *all);
+			e = plan_located(n->c, all->line, plan_check_size(n->c, plan));
 		}
-		all->kind = str_of(names_word(&edge_kinds, EDGE_BLOCKS));
-		if (plan_find_here(n, all->name)) {
-			plan_need(n->c, b, all->kind, all->name, all->line);
-			continue;
-		}
-		while (str_next(&rest, ',', &name))
-			if (str_trim(name).n)
-				plan_need(n->c, b, all->kind, str_trim(name), all->line);
 	}
+	return e;
 }
 
 static bool plan_is_above(const struct plan_bead *above, const struct plan_bead *b)
@@ -129,7 +130,8 @@ static enum err plan_resolve_all(struct plan_names *n, struct bead_plan *plan)
 	enum err e = ERR_OK;
 
 	for (struct plan_bead *b = plan->first; b; b = b->next) {
-		plan_split(n, b);
+		if ((e = plan_split(n, plan, b)))
+			return e;
 		for (struct plan_need *need = b->needs; need; need = need->next)
 			if ((e = plan_resolve(n, need)) || (e = plan_check_need(n, b, need)))
 				return plan_located(n->c, need->line, e);

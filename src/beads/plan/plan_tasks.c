@@ -126,12 +126,13 @@ static bool plan_is_story(const struct plan_bead *phase)
 	return phase->draft.label_count;
 }
 
-static void plan_link(struct call *c, struct plan_bead *from, struct plan_bead *to)
+static void plan_link(struct plan_tasks *t, struct plan_bead *from, struct plan_bead *to)
 {
-	if (!from || !to)
-		return;
-	plan_need(c, from, str_of(names_word(&edge_kinds, EDGE_BLOCKS)), STR_NONE, from->line);
-	from->needs->bead = to;
+	if (from && to)
+		plan_need(t->c, t->plan, from,
+			  (struct plan_need){ .kind = str_of(names_word(&edge_kinds, EDGE_BLOCKS)),
+					      .line = from->line,
+					      .bead = to });
 }
 
 /* The phase is known to be of a story only at its end, by the labels of its tasks. */
@@ -157,7 +158,7 @@ static void plan_end_phase(struct plan_tasks *t)
 static enum err plan_link_phases(struct plan_tasks *t, struct plan_bead *task)
 {
 	if (task->draft.label_count || !t->stories) {
-		plan_link(t->c, task, t->base);
+		plan_link(t, task, t->base);
 		return ERR_OK;
 	}
 	if ((t->waits += t->stories) > WAITS_MOST) {
@@ -170,7 +171,7 @@ static enum err plan_link_phases(struct plan_tasks *t, struct plan_bead *task)
 		return plan_located(t->c, task->line, t->c->code);
 	}
 	for (size_t i = 0; i < t->stories; i++)
-		plan_link(t->c, task, t->story[i]);
+		plan_link(t, task, t->story[i]);
 	return ERR_OK;
 }
 
@@ -181,15 +182,15 @@ static enum err plan_link_task(struct plan_tasks *t, struct plan_bead *task, boo
 	if (!t->barrier && (beside || !t->side) && (e = plan_link_phases(t, task)))
 		return e;
 	if (beside) {
-		plan_link(t->c, task, t->barrier);
+		plan_link(t, task, t->barrier);
 		t->side = t->side ? t->side : task;
 		return ERR_OK;
 	}
 	if (t->side)
 		for (struct plan_bead *b = t->side; b && b != task; b = b->next)
-			plan_link(t->c, task, b);
+			plan_link(t, task, b);
 	else
-		plan_link(t->c, task, t->barrier);
+		plan_link(t, task, t->barrier);
 	t->barrier = task;
 	t->side = NULL;
 	return ERR_OK;
@@ -338,7 +339,8 @@ enum err plan_parse_tasks(struct call *c, struct str text, struct bead_plan *out
 	enum err e = ERR_OK;
 
 	while (!e && plan_next_line(&l))
-		e = plan_read_tasks_line(&t, &l);
+		if (!(e = plan_read_tasks_line(&t, &l)))
+			e = plan_located(c, l.number, plan_check_size(c, out));
 	if (e)
 		return e;
 	plan_end_phase(&t);
