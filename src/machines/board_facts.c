@@ -215,19 +215,21 @@ static bool board_name_fits(struct str name)
 static enum err post_find(struct applying *k, struct board *b, struct str global, int64_t *id,
 			  bool *waits)
 {
-	struct str rest = global, machine;
-	int64_t number;
+	struct str rest = global, machine, other, name;
+	int64_t number, theirs;
 	struct message *m = NULL;
-	enum err e = ERR_OK;
+	enum err e;
 
 	*id = 0;
 	*waits = false;
 	if (!str_next(&rest, ':', &machine) || !number_int(rest, &number) || number < 1)
 		return ERR_OK;
-	if (str_eq(machine, k->m->me.self.id))
-		*id = number;
-	else
+	if (str_eq(machine, k->m->me.self.id)) {
+		e = shared_row_origin(k->c, b->db, post_kind, number, &other, &theirs, &name);
+		*id = other.p ? 0 : number; /* another machine's post may have that id here */
+	} else {
 		e = shared_row_find(k->c, b->db, post_kind, machine, number, id);
+	}
 	*waits = !*id;
 	if (e || !*id || (e = message_find(k->c, b, *id, &m)) || m)
 		return e;

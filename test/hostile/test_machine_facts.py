@@ -109,6 +109,17 @@ def test_many_registrations_of_one_name(pair):
         "agent-a", f"agent-a-{a.id[:4]}", f"agent-a-{b.id[:4]}", "agent-b"])
 
 
+def test_a_reply_to_a_post_that_was_never_made_answers_no_other_post(pair):
+    """On the machine that it names, another machine's post has that number."""
+    a, b = pair
+    plant(b, [post(1, content="theirs")])
+    a.exchange()
+    number = next(m["id"] for m in a.bb("log") if m["content"] == "theirs")
+    plant(b, [post(2, content="a reply", reply=f"{a.id}:{number}")])
+    a.exchange()
+    assert [m["content"] for m in a.bb("log")] == ["theirs"]
+
+
 @pytest.mark.parametrize("at_once", [False, True])
 def test_an_agent_has_the_same_fields_whether_facts_arrive_at_once_or_not(pair, at_once):
     """A name that a machine's agent has, and another one of that machine was given later: the earlier registration counts."""
