@@ -1,9 +1,10 @@
 # The whole build. `make` builds, `make check` tests, `make install` installs.
 #
-# Knobs: V=1 (show the commands), CC, CFLAGS, LDFLAGS, PREFIX, OUT (the build folder), WERROR=1 (warnings
-# are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically), PIE=1 (for packages: let
-# the system choose the address of `abacus` at every start), FAULTS=1 (tests can make the program die at any step that changes the disk),
-# OBJECTS (the folder of the object files, if they are shared with another build).
+# Knobs: V=1 (show the commands), CC, CFLAGS, LDFLAGS, PREFIX, OUT (the build folder), WERROR=1
+# (warnings are errors), SANITIZE=1 (ASan and UBSan), STATIC=0 (link the C library dynamically),
+# PIE=1 (for packages: let the system choose the address of `abacus` at every start), FAULTS=1
+# (tests can make the program die at any step that changes the disk), OBJECTS (the folder of the
+# object files, if they are shared with another build).
 
 PREFIX ?= $(HOME)/.local
 OUT    ?= build
@@ -42,7 +43,8 @@ STATIC  = 0
 else
 HARDEN += -D_FORTIFY_SOURCE=2
 endif
-# For `make sanitized` alone: whether clang's libFuzzer drives the fuzz targets, or test/fuzz/driver.c.
+# For `make sanitized` alone: whether clang's libFuzzer drives the fuzz targets, or
+# test/fuzz/driver.c.
 ifeq ($(FUZZ_ENGINE),libfuzzer)
 HARDEN += -fsanitize=fuzzer-no-link
 FUZZ_LINK = -fsanitize=fuzzer
@@ -50,12 +52,13 @@ else
 FUZZ_LINK = test/fuzz/driver.c
 endif
 
-# Static linking cuts the start-up time, which is most of what a command costs, by a third. Not every
-# system has the static libraries for it.
+# Static linking cuts the start-up time, which is most of what a command costs, by a third. Not
+# every system has the static libraries for it.
 ifeq ($(STATIC),1)
-# A program at a fixed address needs no relocation: commands take a tenth less time. So each build links
-# `abacus` at an address of its own, which nobody who only knows the source can know (below that of
-# valgrind). All copies of a package have the same address, so packages should be built with PIE=1.
+# A program at a fixed address needs no relocation: commands take a tenth less time. So each build
+# links `abacus` at an address of its own, which nobody who only knows the source can know (below
+# that of valgrind). All copies of a package have the same address, so packages should be built with
+# PIE=1.
 ADDRESS := $(shell od -An -N2 -tu2 /dev/urandom | awk '{ printf "0x%x0000", 4096 + $$1 % 8192 }')
 LINK += $(if $(filter 1,$(PIE)),-static-pie -Wl$(comma)-z$(comma)pack-relative-relocs,\
 	-static -no-pie -Wl$(comma)-Ttext-segment=$(ADDRESS)) \
@@ -74,8 +77,9 @@ ALL_CFLAGS = -std=c17 -D_DEFAULT_SOURCE -D_DARWIN_C_SOURCE -DABACUS_VERSION='"$(
 	     $(CFLAGS) $(WARN) $(HARDEN) -Isrc -Itest -include src/base/banned.h \
 	     $(shell $(PKG) --cflags sqlite3 libsodium libgit2 libmicrohttpd md4c) -MMD -MP
 
-# A source file's folder decides which program it is linked into. Code that needs libgit2, libmicrohttpd
-# or md4c is in programs of its own, because loading those libraries would slow down the start of every command.
+# A source file's folder decides which program it is linked into. Code that needs libgit2,
+# libmicrohttpd or md4c is in programs of its own, because loading those libraries would slow down
+# the start of every command.
 SYNC    = $(wildcard src/store/repo/*.c src/sync/*.c)
 SERVE   = $(wildcard src/serve/*.c)
 MAIN    = $(wildcard src/*.c)
@@ -132,8 +136,8 @@ $(OUT)/units: $(UNIT) $(OBJ)
 	$(Q)$(CC) $(CFLAGS) $(DYNAMIC_LINK) -o $@ $^ \
 		$(shell $(PKG) --libs cmocka sqlite3 libsodium) -lm
 
-# Small test programs are linked with an archive, from which the linker takes only what they use and do not
-# define themselves.
+# Small test programs are linked with an archive, from which the linker takes only what they use and
+# do not define themselves.
 $(OUT)/abacus.a: $(OBJ)
 	@rm -f $@
 	$(Q)$(AR) rc $@ $^
@@ -154,12 +158,13 @@ units: $(OUT)/units
 model-tools: $(MODEL)
 bench-tools: $(MEASURE)
 
-# Programs that tests can kill at every step that changes the disk. They share the object files with `all`.
+# Programs that tests can kill at every step that changes the disk. They share the object files with
+# `all`.
 faulty:
 	@$(MAKE) FAULTS=1 OBJECTS=$(OUT) OUT=$(OUT)/faulty all
 
-# Sanitized programs, unit tests and fuzz targets, in $(OUT)/asan. They are instrumented for libFuzzer if
-# FUZZ_CC supports it (Debian: libclang-rt-14-dev; Apple's clang does not).
+# Sanitized programs, unit tests and fuzz targets, in $(OUT)/asan. They are instrumented for
+# libFuzzer if FUZZ_CC supports it (Debian: libclang-rt-14-dev; Apple's clang does not).
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 
@@ -206,7 +211,8 @@ HOURS = 2
 soak: all
 	@$(PYTHON) test/bench/soak.py $(OUT) $(HOURS)
 
-# The same commands of other trackers, of those that are installed, in one run with ours. PEERS: options.
+# The same commands of other trackers, of those that are installed, in one run with ours. PEERS:
+# options.
 bench-peers: all bench-tools
 	@$(PYTHON) test/bench/peers.py $(OUT) $(PEERS)
 
@@ -214,12 +220,13 @@ bench-peers: all bench-tools
 bench-collide: all bench-tools
 	@$(PYTHON) test/bench/collide.py $(OUT)
 
-# What every command costs in instructions, time and memory, at 1,000, 10,000 and 100,000 beads; takes
-# half an hour.
+# What every command costs in instructions, time and memory, at 1,000, 10,000 and 100,000 beads;
+# takes half an hour.
 bench-instructions: all bench-tools
 	@$(PYTHON) test/bench/instructions.py $(OUT)
 
-# The counts that ./check compares with; a change that makes a command dearer on purpose updates them.
+# The counts that ./check compares with; a change that makes a command dearer on purpose updates
+# them.
 bench-baseline: all
 	@$(PYTHON) test/bench/instructions.py $(OUT) --baseline test/bench/baseline.json
 
@@ -231,7 +238,8 @@ doc: all
 screens: all
 	$(Q)tools/screens
 
-# Takes the screenshots of the documentation. Without names, shots.py takes every view at every width. Look at them before you commit them.
+# Takes the screenshots of the documentation. Without names, shots.py takes every view at every
+# width. Look at them before you commit them.
 shots: all
 	$(PYTHON) test/web/shots.py doc/page now bead board files graph charts 1260 light
 	$(PYTHON) test/web/shots.py doc/page now 390 dark
@@ -281,5 +289,6 @@ clean:
 	rm -rf $(OUT)
 
 -include $(OBJ:.o=.d) $(SYNC_OBJ:.o=.d) $(SERVE_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT:.o=.d)
-.PHONY: screens soak bench-peers bench-collide all units faulty sanitized fuzz-programs fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests bench-instructions bench-baseline doc \
-	shots portable install uninstall clean
+.PHONY: screens soak bench-peers bench-collide all units faulty sanitized fuzz-programs \
+	fuzz model-tools bench-tools check lint lint-format house fmt bench bench-requests \
+	bench-instructions bench-baseline doc shots portable install uninstall clean
