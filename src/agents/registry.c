@@ -303,10 +303,25 @@ static enum err check_words(struct call *c, struct str display, struct str role)
 			 registry_is_line(role) ? "display name" : "role");
 }
 
+/* Has an earlier try of this request registered or changed the agent? It may have changed since. */
+static enum err registry_is_done(struct call *c, struct agent_files *f, const struct registered *a,
+				 struct str mark, bool *out)
+{
+	struct str text;
+	enum err e = ERR_OK;
+
+	*out = a && mark.p && str_eq(a->request, mark);
+	if (!a || !mark.p || *out || (e = agent_file_read(c, f, history_file, &text)))
+		return e;
+	*out = str_has(text, arena_fmt(&c->mem, "\"request\":\"" STR_FMT "\"", STR_ARG(mark)));
+	return ERR_OK;
+}
+
 enum err registry_add(struct call *c, struct agent_files *f, struct str id, struct str display,
 		      struct str role, bool update, struct registered **out)
 {
 	struct str mark = receipts_mark(c, c->actor);
+	bool done;
 	enum err e;
 
 	if (recipient_parse(id, &(struct str){ 0 }) == RECIPIENT_ALL) {
@@ -316,9 +331,10 @@ enum err registry_add(struct call *c, struct agent_files *f, struct str id, stru
 		return call_step(c, "Choose another id.");
 	}
 	if ((e = check_id(c, id)) || (e = check_words(c, display, role)) ||
-	    (e = agent_files_begin(c, f)) || (e = registry_look_up(c, f, id, out)))
+	    (e = agent_files_begin(c, f)) || (e = registry_look_up(c, f, id, out)) ||
+	    (e = registry_is_done(c, f, *out, mark, &done)))
 		return e;
-	if (*out && mark.p && str_eq((*out)->request, mark))
+	if (done)
 		return registry_acted(c, f, *out);
 	if (*out && !update) {
 		call_fail(c, ERR_DUPLICATE_AGENT_ID, "there is an agent '" STR_FMT "' already",

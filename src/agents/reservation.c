@@ -256,6 +256,31 @@ enum err reservation_look(struct call *c, struct agent_files *f, const struct re
 	return ERR_OK;
 }
 
+/*
+ * The reservation that an earlier try of this request has made (RESERVATION_ACTIVE) or released;
+ * NULL: none.
+ */
+static enum err reservation_find_done(struct call *c, struct agent_files *f, struct str mark,
+				      enum reservation_state state, struct reservation **out)
+{
+	struct reservation *r = arena_new(&c->mem, struct reservation);
+	struct str text, line;
+	enum err e = mark.p ? book_read_record(c, f, &text) : ERR_OK;
+
+	*out = NULL;
+	if (e || !mark.p || !str_has(text, mark))
+		return e;
+	while (text.n && str_next(&text, '\n', &line)) {
+		if (!str_has(line, mark) || !reservation_parse(c, line, STR_NONE, r) ||
+		    r->state != state || !str_eq(r->request, mark))
+			continue;
+		r->text = STR_NONE;
+		*out = r;
+		break;
+	}
+	return ERR_OK;
+}
+
 enum err reservation_make(struct call *c, struct agent_files *f, const struct reserve_ask *ask,
 			  struct reservation **out, struct incursion **incursions)
 {
@@ -264,14 +289,18 @@ enum err reservation_make(struct call *c, struct agent_files *f, const struct re
 	struct agent_append events;
 	struct book_change change = { 0 };
 	struct book b;
-	struct str key;
+	struct str key, mark = receipts_mark(c, ask->agent);
 	bool found, others, held;
 	enum err e;
 
 	if ((e = reservation_check_bead(c, ask->bead)) ||
 	    (e = reservation_key(c, f, ask->scope, &key)) ||
-	    (e = registry_find(c, f, ask->agent, &a)) || (e = book_open(c, f, false, &b)))
+	    (e = registry_find(c, f, ask->agent, &a)) || (e = book_open(c, f, false, &b)) ||
+	    (e = reservation_find_done(c, f, mark, RESERVATION_ACTIVE, out)))
 		return e;
+	*incursions = NULL;
+	if (*out)
+		return registry_acted(c, f, a);
 	found = book_find(c, &b, key, &there);
 	others = found && !str_eq(there.agent, ask->agent);
 	held = found && !others && there.expires_ms > c->now_ms;
@@ -281,6 +310,7 @@ enum err reservation_make(struct call *c, struct agent_files *f, const struct re
 	*out = reservation_renewed(c, ask, key, b.epoch + 1, found && !others ? &there : NULL);
 	if (ask->epoch)
 		(*out)->epoch = ask->epoch;
+	(*out)->request = mark;
 	change.now = *out;
 	if (others) {
 		reservation_expire(&there);
@@ -309,7 +339,7 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 
 		*old = *r;
 		reservation_expire(old);
-		r->text = r->via = r->machine = STR_NONE;
+		r->text = r->via = r->machine = r->request = STR_NONE;
 		r->state = RESERVATION_ACTIVE;
 		r->id = id_mint(&c->mem, "res", c->now_ms);
 		r->agent = to;
@@ -324,28 +354,6 @@ enum err reservation_adopt(struct call *c, struct agent_files *f, struct str fro
 
 /* --- releasing --- */
 
-/* The reservation that an earlier try of this request has released; NULL: none. */
-static enum err reservation_find_released(struct call *c, struct agent_files *f, struct str mark,
-					  struct reservation **out)
-{
-	struct reservation *r = arena_new(&c->mem, struct reservation);
-	struct str text, line;
-	enum err e = book_read_record(c, f, &text);
-
-	*out = NULL;
-	if (e || !str_has(text, mark))
-		return e;
-	while (text.n && str_next(&text, '\n', &line)) {
-		if (!str_has(line, mark) || !reservation_parse(c, line, STR_NONE, r) ||
-		    r->state != RESERVATION_RELEASED || !str_eq(r->request, mark))
-			continue;
-		r->text = STR_NONE;
-		*out = r;
-		break;
-	}
-	return ERR_OK;
-}
-
 enum err reservation_release(struct call *c, struct agent_files *f, struct str agent,
 			     struct str scope, int64_t epoch, struct reservation **out)
 {
@@ -356,9 +364,9 @@ enum err reservation_release(struct call *c, struct agent_files *f, struct str a
 	enum err e;
 
 	if ((e = reservation_key(c, f, scope, &key)) || (e = registry_find(c, f, agent, &a)) ||
-	    (mark.p && (e = reservation_find_released(c, f, mark, out))))
+	    (e = reservation_find_done(c, f, mark, RESERVATION_RELEASED, out)))
 		return e;
-	if (mark.p && *out)
+	if (*out)
 		return registry_acted(c, f, a);
 	if ((e = book_open(c, f, false, &b)))
 		return e;

@@ -27,7 +27,8 @@ struct reservation {
 	struct str key; /* the scope as it is compared */
 	enum reservation_state state;
 	int64_t created_ms, expires_ms, released_ms, epoch;
-	struct str request; /* receipts_mark() of the release; or absent */
+	struct str
+		request; /* receipts_mark() of what made the line: reserve or release; or absent */
 	struct str machine; /* the name of the machine that it was made on; absent: this one */
 	struct str via;     /* the id of the machine that its line came from; or absent */
 	struct str text;    /* its line in the file; absent if it is new or has changed */

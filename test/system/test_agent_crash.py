@@ -33,6 +33,8 @@ COMMANDS = {
     "register once": ["register", "--name", "new-one", "--role", "ui", "--request-id", "once"],
     "init once": ["init", "--non-interactive", "--request-id", "once"],
     "init named once": ["init", "--register", "new-one", "--request-id", "once"],
+    "reserve once": ["reserve", "--agent", "blue-fox", "--scope", "doc", "--bead", "bd-1", "--request-id", "once"],
+    "renew once": ["reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-2", "--request-id", "once"],
     "release once": ["release", "--agent", "amber-otter", "--scope", "src", "--request-id", "once"],
 }
 
@@ -168,6 +170,28 @@ def test_a_repeated_release_does_not_release_a_newer_reservation(agents):
     agents.agent("reserve", "--agent", "amber-otter", "--scope", "src", "--bead", "bd-2")
     assert agents.bb(*agents.command("release once")).ok().json["data"] == first
     assert [r["bead_id"] for r in agents.agent("status")["reservations"]] == ["bd-2"]
+
+
+@pytest.mark.parametrize("name, scope", [("reserve once", "doc"), ("renew once", "src")])
+def test_a_repeated_reservation_does_not_reserve_again(agents, name, scope):
+    """Its receipt was lost in a crash; the agent has released the scope since."""
+    first = agents.bb(*agents.command(name)).ok().json["data"]
+    for file in (agents.home / "agent").glob("receipts.db*"):
+        file.unlink()
+    agents.agent("release", "--agent", first["agent_id"], "--scope", scope)
+    again = agents.bb(*agents.command(name)).ok().json["data"]
+    assert (again["reservation_id"], again["epoch"], again["expires_at"]) == (first["reservation_id"], first["epoch"], first["expires_at"])
+    assert scope not in [r["scope"] for r in agents.agent("status")["reservations"]]
+
+
+def test_a_repeated_registration_does_not_undo_a_later_one(agents):
+    """Its receipt was lost in a crash; the agent was changed again since."""
+    once = ["agent", "register", "--name", "amber-otter", "--role", "graph", "--force-update", "--request-id", "once", "--json"]
+    agents.bb(*once).ok()
+    for file in (agents.home / "agent").glob("receipts.db*"):
+        file.unlink()
+    agents.agent("register", "--name", "amber-otter", "--role", "later", "--force-update")
+    assert agents.bb(*once).ok().json["data"]["role"] == "later"
 
 
 def test_a_first_register_killed_at_every_step(tmp_path, faulty):  # noqa: F811
