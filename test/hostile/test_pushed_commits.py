@@ -556,6 +556,33 @@ def test_files_beside_the_store_that_are_too_large_together_are_refused_and_repa
         is_repaired(world)
 
 
+def kept(**keys):
+    return {"imported": {"keys": {key: json.dumps(value) for key, value in keys.items()}}}
+
+
+@pytest.mark.parametrize("members", [
+    kept(status="tombstone", deleted_at="2026-01-01T00:00:00Z", deleted_by="anna"), kept(_type="memory", key="deploy", value="Run x"),
+    kept(status="closed"), kept(title="another"), kept(labels=["x"]), kept(created_at="2001-01-01T00:00:00Z"), kept(id="bd-b002"),
+    {"imported": {"comments": {"ID": json.dumps({"author": "zoe", "text": "never said"})}}},
+    {"comments": {"a": "b"}, "issue_type": "bug", "deleted_at": "2026-01-01T00:00:00Z", "dependencies": []},
+], ids=["tombstone", "memory", "closed", "title", "labels", "time", "id", "comment", "keys of the export"])
+def test_an_export_gives_the_bead_whatever_was_pushed_as_imported_text(world, members):
+    """Importing the own export changes nothing, and no key occurs twice."""
+    note = world.anna.show(world.first)["notes"][0]["id"]
+    world.push_bead(lambda line: line.pop("_v", None) and None or line.update(
+        json.loads(json.dumps(members).replace("ID", note)), _at=[line["_at"][0] + 1000, 0], _by="mallory"))
+    sync(world.anna)
+    before = world.anna.json("list", "--all"), world.anna.json("deleted"), world.anna.json("show", world.first)
+    world.anna.bd("export", "-o", "e.jsonl").ok()
+    for line in (world.anna.path / "e.jsonl").read_text().splitlines():
+        keys = []
+        json.loads(line, object_pairs_hook=lambda pairs: keys.append([key for key, _ in pairs]) or dict(pairs))
+        assert all(len(set(some)) == len(some) for some in keys), line
+    report = world.anna.json("import", "e.jsonl")
+    assert (report["created"], report["updated"], report["memories"], report["refused"], report["tombstones"]) == (0, 0, 0, 0, 0), report
+    assert (world.anna.json("list", "--all"), world.anna.json("deleted"), world.anna.json("show", world.first)) == before
+
+
 def test_folders_of_an_absurd_size_are_refused_without_a_size_that_would_be_too_small(world):
     """Each of them has the next one twice, so the sum is 2 to the power of their number."""
     def tree_of(rows):

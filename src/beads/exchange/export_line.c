@@ -5,6 +5,7 @@
 #include "base/moment.h"
 #include "base/text/json.h"
 #include "base/text/value.h"
+#include "beads/exchange/intake.h"
 #include "beads/exchange/upstream.h"
 
 /* One line while it is written. */
@@ -269,7 +270,8 @@ static void outlet_put_extras(struct outlet *o)
 	for (size_t i = 0; i < b->extras; i++) {
 		int64_t count;
 
-		if (names_has(&internal_members, b->extra[i].key))
+		if (names_has(&internal_members, b->extra[i].key) ||
+		    upstream_key_known(b->extra[i].key))
 			continue;
 		if (outlet_count(o, &b->extra[i], &count)) {
 			json_key(&o->out, b->extra[i].key);
@@ -330,10 +332,11 @@ static void outlet_put_all(struct outlet *o)
 	outlet_put_texts(o);
 }
 
-struct str export_line(struct arena *mem, const struct export_issue *issue)
+/* `imported` is the text that was kept of the file, as far as it is to be used; or NULL. */
+static struct str export_line_with(struct arena *mem, const struct export_issue *issue,
+				   const struct extra *imported)
 {
 	struct outlet o = { .mem = mem, .issue = issue, .bead = issue->bead, .out = json_new(mem) };
-	const struct extra *imported = outlet_extra(issue->bead, UPSTREAM_KEPT);
 	const struct value *v = imported ? value_read(mem, imported->value) : NULL;
 
 	o.keys = value_find(v, "keys");
@@ -351,4 +354,38 @@ struct str export_line(struct arena *mem, const struct export_issue *issue)
 	}
 	json_end(&o.out);
 	return json_text(&o.out);
+}
+
+/*
+ * Does an import of the line give this bead again? Other clones may have written the text that was
+ * kept, and it could make the bead a deleted one, or a memory. Dependencies are not compared,
+ * because those that the store cannot have are kept as text.
+ */
+static bool export_line_agrees(struct arena *mem, const struct export_issue *issue, struct str line)
+{
+	struct import_findings ignored = { .mem = mem, .tail = &ignored.first };
+	struct import_rename none = { 0 };
+	struct intake in = {
+		.mem = mem, .now_ms = MOMENT_LAST, .rename = &none, .findings = &ignored
+	};
+	struct export_issue there = { .bead = &in.bead },
+			    here = { .bead = issue->bead, .row = issue->row };
+	const struct value *v = value_read(mem, line);
+
+	if (!v || str_is(value_str(v, "_type"), "memory"))
+		return false;
+	intake_read(&in, line, v);
+	intake_end(&in);
+	there.row = in.bead.deleted.by.p ? NULL : issue->row;
+	return str_eq(export_line_with(mem, &there, NULL), export_line_with(mem, &here, NULL));
+}
+
+struct str export_line(struct arena *mem, const struct export_issue *issue)
+{
+	const struct extra *imported = outlet_extra(issue->bead, UPSTREAM_KEPT);
+	struct str line = export_line_with(mem, issue, imported);
+
+	return !imported || export_line_agrees(mem, issue, line) ?
+		       line :
+		       export_line_with(mem, issue, NULL);
 }
