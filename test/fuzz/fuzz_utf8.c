@@ -3,6 +3,8 @@
 #include "base/text/utf8.h"
 #include "fuzz.h"
 
+enum { EMOJI = 0xfe0f }; /* makes the narrow character before it wide */
+
 /* Unicode, table 3-7: the well-formed byte sequences. */
 static const unsigned char well_formed[][8] = {
 	/* first byte, second byte, third, fourth: from, to */
@@ -82,15 +84,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena mem = { 0 };
 	struct str text = fuzz_text(data, size < 256 ? size : 256);
-	size_t width = 0, n;
-	bool valid = true;
+	size_t width = 0, more, n;
+	bool valid = true, narrow = false;
 
 	for (struct str rest = text; rest.n; rest = str_skip(rest, n ? n : 1)) {
-		uint32_t cp;
+		uint32_t cp = 0;
 
 		n = utf8_decode(rest, &cp);
 		rule(n == by_the_table(rest), "the decoder agrees with the table");
-		width += utf8_width(str_head(rest, n ? n : 1));
+		more = cp == EMOJI ? narrow : utf8_width(str_head(rest, n ? n : 1));
+		narrow = cp != EMOJI && more == 1;
+		width += more;
 		valid = valid && n;
 	}
 	rule(utf8_valid(text) == valid, "a text is valid if its parts are");

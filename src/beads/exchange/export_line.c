@@ -356,6 +356,16 @@ static struct str export_line_with(struct arena *mem, const struct export_issue 
 	return json_text(&o.out);
 }
 
+/* The latest time in the bead: when it was imported, a time that was kept as text because it was in
+ * the future was later than this. */
+static int64_t export_line_latest(const struct bead *b)
+{
+	struct mark top = mark_max(mark_max(bead_top(b), b->created), b->deleted);
+	int64_t closed = b->member[MEMBER_CLOSED_AT].p ? bead_stamp(b, MEMBER_CLOSED_AT).ms : 0;
+
+	return closed > top.at.ms ? closed : top.at.ms;
+}
+
 /*
  * Does an import of the line give this bead again? Other clones may have written the text that was
  * kept, and it could make the bead a deleted one, or a memory. Dependencies are not compared,
@@ -365,9 +375,10 @@ static bool export_line_agrees(struct arena *mem, const struct export_issue *iss
 {
 	struct import_findings ignored = { .mem = mem, .tail = &ignored.first };
 	struct import_rename none = { 0 };
-	struct intake in = {
-		.mem = mem, .now_ms = MOMENT_LAST, .rename = &none, .findings = &ignored
-	};
+	struct intake in = { .mem = mem,
+			     .now_ms = export_line_latest(issue->bead),
+			     .rename = &none,
+			     .findings = &ignored };
 	struct export_issue there = { .bead = &in.bead },
 			    here = { .bead = issue->bead, .row = issue->row };
 	const struct value *v = value_read(mem, line);
