@@ -1,7 +1,9 @@
 """A file of a store that is far too large costs little memory, and counts as damage."""
 
 import json
+import re
 import resource
+import subprocess
 
 import pytest
 from stores import made, world  # noqa: F401  (fixtures)
@@ -195,13 +197,15 @@ def host_file(world, name, text):
 
 @pytest.mark.parametrize("name, line", HOSTS)
 def test_a_file_of_a_host_that_is_too_large_is_not_changed_and_reported(world, name, line):
-    text = b"{" + b" " * SETTINGS_MOST + b"}" if name.endswith("json") else b"\n" * (SETTINGS_MOST + 1)
+    text = b"{\033[2J" + b" " * SETTINGS_MOST + b"}" if name.endswith("json") else b"\033" + b"\n" * (SETTINGS_MOST + 1)
     file = host_file(world, name, text)
     done = run(world, world, line)
     said = (done.out + done.err).decode()
     assert done.code == 1 and (SANITIZED or done.memory < 64 * MB), done.memory // MB
     assert f"{name}' has {len(text)} bytes" in said and f"at most {SETTINGS_MOST} are allowed" in said, said
     assert "Nothing was changed" in said and file.read_bytes() == text
+    shown = subprocess.run(["sh", "-c", re.search(r"head -c 1000 \S+ \| cat -v", said)[0]], cwd=world.path, capture_output=True, check=True).stdout
+    assert b"^[" in shown and b"\033" not in shown
 
 
 @pytest.mark.parametrize("name, line", HOSTS)

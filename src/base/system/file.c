@@ -211,7 +211,7 @@ enum err file_refuse_settings(struct call *c, struct str path, int64_t size)
 		  STR_ARG(path), (long long)size, FILE_SETTINGS_MOST);
 	return call_step(c,
 			 "Nothing was changed. Make it smaller, or move it away, and run the "
-			 "command again. To look at it: head -c 1000 " STR_FMT,
+			 "command again. To look at it: head -c 1000 " STR_FMT " | cat -v",
 			 STR_ARG(spawn_word(&c->mem, path)));
 }
 
