@@ -44,6 +44,16 @@ static struct str move_away(struct call *c, struct str path)
 			 STR_ARG(spawn_word(&c->mem, to)));
 }
 
+static enum err refuse_file(struct call *c, struct str path)
+{
+	struct str command = move_away(c, path);
+
+	call_fail(c, ERR_UNSAFE_PATH,
+		  "'" STR_FMT "' is not a folder; this program keeps its files in one there",
+		  STR_ARG(path));
+	return call_step(c, "Move it away, then run the command again: " STR_FMT, STR_ARG(command));
+}
+
 static void folder_note_name(void *arg, struct str name)
 {
 	bool *some = arg;
@@ -126,10 +136,10 @@ static enum err folder_look(struct call *c, struct str path, enum folder_use use
 	}
 	if (S_ISLNK(st.st_mode))
 		return refuse_link(c, path);
-	if (!S_ISDIR(st.st_mode))
-		return ERR_OK;
 	if ((e = folder_check_owner(c, path, st.st_uid)))
 		return e;
+	if (!S_ISDIR(st.st_mode))
+		return refuse_file(c, path);
 	if (st.st_mode & 022)
 		return refuse_writable(c, path);
 	if (folder_has_git(c, path))
@@ -144,6 +154,32 @@ enum err folder_check(struct call *c, struct str path, enum folder_use use)
 	bool private = true;
 
 	return folder_look(c, path, use, &private);
+}
+
+/* A folder whose folders are checked. */
+struct folder_inside {
+	struct call *c;
+	struct str path;
+	enum err e;
+};
+
+static void folder_check_one(void *arg, struct str name)
+{
+	struct folder_inside *in = arg;
+	struct str path = path_join(&in->c->mem, in->path, name);
+
+	if (!in->e && !str_is(name, ".") && !str_is(name, "..") &&
+	    !str_has(name, STR(".theirs-")) && file_is_dir(&in->c->mem, path))
+		in->e = folder_check(in->c, path, FOLDER_READ);
+}
+
+/* What the command of a refusal moved away is never used. */
+enum err folder_check_inside(struct call *c, struct str path)
+{
+	struct folder_inside in = { c, path, ERR_OK };
+	enum err e = file_each(c, path, folder_check_one, &in);
+
+	return in.e ? in.e : e;
 }
 
 enum err folder_check_git(struct call *c, struct str gitdir)

@@ -15,9 +15,12 @@ enum folder_use {
 	FOLDER_WRITE, /* removes other users' read permissions */
 };
 
-/* Refuses a symbolic link, a folder of another user (DUBIOUS_OWNERSHIP), and a folder that other
- * users may write to. */
+/* Refuses a symbolic link, a file, a folder of another user (DUBIOUS_OWNERSHIP), and a folder that
+ * other users may write to. */
 enum err folder_check(struct call *c, struct str path, enum folder_use use);
+
+/* Checks the folders in a folder, which need not exist. */
+enum err folder_check_inside(struct call *c, struct str path);
 
 /*
  * Like folder_check(), for a folder in a worktree and the named folders below it; also refuses them

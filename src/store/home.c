@@ -58,7 +58,9 @@ enum err home_check(struct call *c, struct str home)
 {
 	enum err e = folder_check(c, home, FOLDER_READ);
 
-	return e || !home_in_workspace(home) ? e : folder_check_tracked(c, home);
+	if (e || !home_in_workspace(home) || (e = folder_check_tracked(c, home)))
+		return e;
+	return folder_check_inside(c, home); /* one of them may have been a submodule */
 }
 
 enum err home_lock(struct call *c, struct str common, struct lock *out)

@@ -114,9 +114,10 @@ enum err service_find(struct call *c, struct service_place *out)
 	struct str home;
 	enum err e = service_project(c, &root, &repo);
 
-	if (!e && repo.common.p)
-		home = home_find(c, repo.common);
-	else if (e || (e = user_folder_data(c, STR_NONE, &home)))
+	if (e)
+		return e;
+	home = repo.common.p ? home_find(c, repo.common) : STR_NONE;
+	if ((e = home.p ? home_check(c, home) : user_folder_data(c, STR_NONE, &home)))
 		return e;
 	service_name(c, home, root, &repo, out);
 	return ERR_OK;
@@ -131,7 +132,7 @@ enum err service_place(struct call *c, struct service_place *out)
 	if ((e = service_project(c, &root, &repo)) ||
 	    (e = repo.common.p ? home_make(c, repo.common, HOME_ANY, &home) :
 				 user_folder_data(c, STR_NONE, &home)) ||
-	    (e = file_make_dir(c, home, 0700)))
+	    (repo.common.p && (e = home_check(c, home))) || (e = file_make_dir(c, home, 0700)))
 		return e;
 	service_name(c, home, root, &repo, out);
 	place_page(c, out);
