@@ -22,6 +22,8 @@
 #include "hosts/sandbox.h"
 #include "hosts/tool_guard.h"
 #include "machines/lease_notes.h"
+#include "store/agent_files.h"
+#include "store/place.h"
 
 enum {
 	PROMPT_MOST = 500,
@@ -483,6 +485,26 @@ static struct str with_rule(struct call *c, struct str text)
 	return arena_fmt(&c->mem, "%s" STR_FMT, QUOTE_RULE, STR_ARG(text));
 }
 
+/* The tool guard checks nothing in a folder that was refused, and lets every tool run. */
+static struct str with_refusal(struct call *c, enum moment_kind kind, struct str text)
+{
+	struct str root;
+	enum err e;
+
+	if (kind != BEGINS && kind != PROMPTS)
+		return text;
+	e = place_find(c, STR(".beadboard"), &root);
+	if (!e && root.p)
+		e = agent_files_check(c, root);
+	call_forgive(c);
+	if (e != ERR_UNSAFE_PATH && e != ERR_DUBIOUS_OWNERSHIP)
+		return text;
+	return arena_fmt(&c->mem,
+			 STR_FMT "The project's folder .beadboard was refused, so you get no mail, "
+				 "and no reservation is checked. To see why: bb agent status\n",
+			 STR_ARG(text));
+}
+
 enum host_id handler_host(enum host_id named, const char *copilot_cli)
 {
 	return named == HOST_VSCODE && copilot_cli && *copilot_cli ? HOST_COPILOT : named;
@@ -527,6 +549,7 @@ void handler_run(struct call *c, const struct handler_ask *ask, struct handler_a
 		h.listed = host_tasks_about(in) && host_tasks_on(c);
 		out->text = with_rule(c, handler_act(c, &k, &h));
 		call_forgive(c);
+		out->text = with_refusal(c, kind_of(h.event), out->text);
 		if (kind_of(h.event) != ENDS)
 			renew_claims(c, &k);
 		call_forgive(c);

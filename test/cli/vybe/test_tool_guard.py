@@ -52,6 +52,22 @@ def test_every_host_gets_a_refusal_with_owner_end_and_next_step(reserved, host):
     assert asks(reserved, "Write", host=host, file_path=str(reserved.path / "src/other.c")) is None
 
 
+def test_a_session_is_told_that_the_agents_folder_was_refused(reserved):
+    def told(event, **given):
+        answer = handle(reserved, host="claude", agent="cobalt-harbor", hook_event_name=event, session_id="s1",
+                        cwd=str(reserved.path), **given)
+        return "no reservation is checked" in answer
+
+    begin, prompt = ("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": "go on"})
+    assert not told(begin[0], **begin[1]) and not told(prompt[0], **prompt[1])
+    (reserved.path / ".beadboard/x").write_text("x")
+    git(reserved.path, "add", "-f", ".beadboard/x")
+    assert told(begin[0], **begin[1]) and told(prompt[0], **prompt[1])
+    assert asks(reserved, "Write", file_path=str(reserved.path / "src/lex/a.c")) is None
+    git(reserved.path, "rm", "-qf", ".beadboard/x")
+    assert not told(prompt[0], **prompt[1])
+
+
 def test_the_owner_may_write_and_reading_is_never_refused(reserved):
     path = str(reserved.path / "src/lex/a.c")
     assert asks(reserved, "Edit", agent="amber-otter", file_path=path) is None
