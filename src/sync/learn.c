@@ -1,12 +1,13 @@
 #include "sync/learn.h"
 
 #include "base/text/json.h"
+#include "base/text/utf8.h"
 #include "beads/beads.h"
 #include "beads/model/bead.h"
 #include "store/commit_db.h"
 #include "store/repo/repo.h"
 
-enum { COMMITS_MOST = 20000, NAMES_MOST = 50, SUMMARY_MOST = 200 };
+enum { COMMITS_MOST = 20000, NAMES_MOST = 50, WORDS_MOST = 200, BYTES_MOST = 1000 };
 
 struct learner {
 	struct call *c;
@@ -69,12 +70,18 @@ static void learn_words(struct learn_names *names, struct str prefix, struct str
 	}
 }
 
+/* An author or a subject, which can be as long as the commit: at most WORDS_MOST columns of it. */
+static struct str learn_head(struct str text)
+{
+	return utf8_head(str_head(text, BYTES_MOST), WORDS_MOST);
+}
+
 static enum err learn_commit(void *arg, const struct repo_change *change)
 {
 	struct learner *l = arg;
 	struct learn_names names = { .count = 0 };
 	struct commit_row row = { .name = change->name,
-				  .author = change->author,
+				  .author = learn_head(change->author),
 				  .time_ms = change->time_ms,
 				  .files = change->files,
 				  .file_count = change->file_count };
@@ -82,7 +89,7 @@ static enum err learn_commit(void *arg, const struct repo_change *change)
 
 	while (str_next(&rest, '\n', &line)) {
 		if (!row.summary.p && line.n)
-			row.summary = str_head(line, SUMMARY_MOST);
+			row.summary = learn_head(line);
 		learn_trailer(&names, line);
 	}
 	learn_words(&names, l->prefix, change->message);

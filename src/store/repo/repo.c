@@ -191,18 +191,14 @@ static enum err repo_lookup(struct call *c, struct repo *r, struct str name, git
 
 enum err repo_commit(struct call *c, struct repo *r, struct str name, struct commit *out)
 {
-	const git_signature *author;
 	git_commit *commit = NULL;
 	enum err e = repo_lookup(c, r, name, &commit);
 
 	if (e)
 		return e;
-	author = git_commit_author(commit);
 	*out = (struct commit){
 		.name = name,
 		.tree = repo_hex(&c->mem, git_commit_tree_id(commit)),
-		.author = arena_copy(&c->mem, str_of(author->name)),
-		.summary = arena_copy(&c->mem, str_of(git_commit_summary(commit))),
 		.time_ms = (int64_t)git_commit_time(commit) * 1000,
 	};
 	if (git_commit_parentcount(commit))

@@ -80,7 +80,6 @@ enum err repo_refs_below(struct call *c, struct repo *r, struct str prefix, stru
 struct commit {
 	struct str name, parent; /* the first parent */
 	struct str tree;
-	struct str author, summary;
 	int64_t time_ms;
 };
 

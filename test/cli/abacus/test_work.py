@@ -202,6 +202,15 @@ def commit(path, message, env, *args):
     return git(path, "log", "-1", "--format=%B").rstrip("\n")
 
 
+def test_a_long_author_and_subject_of_a_commit_are_shown_in_part(repo, tmp_path):
+    bead = create(repo, "One")
+    (tmp_path / "message").write_text(f"{'ö' * 1_000_000}\n\nBead: {bead}")
+    git(repo.path, "-c", f"user.name={'ä' * 60_000}", "commit", "-q", "--allow-empty", "-F", str(tmp_path / "message"))
+    repo.bd("touches", bead, env=AMBER).ok()
+    [one] = repo.show(bead)["commits"]
+    assert one["author"] == "ä" * 200 and one["summary"] == "ö" * 200
+
+
 def test_commits_get_a_trailer_while_the_setting_is_on(repo):
     bead = create(repo, "One")
     repo.bd("config", "set", "commit.trailer", "true", env=AMBER).ok()
