@@ -109,7 +109,7 @@ $(OUT)/bin/abacus: $(OBJ) $(MAIN_OBJ)
 $(OUT)/libexec/abacus-sync: $(OBJ) $(SYNC_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(DYNAMIC_LINK) -o $@ $^ \
-		$(shell $(PKG) --libs libgit2 sqlite3 libsodium) -lm
+		$(shell $(PKG) --libs libgit2 sqlite3 libsodium) -lz -lm
 
 $(OUT)/libexec/abacus-serve: $(OBJ) $(SERVE_OBJ)
 	@mkdir -p $(@D)

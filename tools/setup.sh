@@ -43,7 +43,7 @@ install_brew() {
 need_build_tools() {
 	if have apt-get; then
 		install_debian gcc libc6-dev make pkg-config libsqlite3-dev libsodium-dev libgit2-dev \
-			libmicrohttpd-dev libmd4c-dev
+			zlib1g-dev libmicrohttpd-dev libmd4c-dev
 	elif have brew; then
 		install_brew make pkg-config sqlite libsodium libgit2 libmicrohttpd md4c
 		PKG_CONFIG_PATH="$(brew --prefix sqlite)/lib/pkgconfig:${PKG_CONFIG_PATH:-}"

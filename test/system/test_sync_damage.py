@@ -4,12 +4,14 @@ import os
 import shutil
 import subprocess
 import time
+import zlib
 
 import pytest
 
 from bead_harness import drop_cache
 from beads import canonical
 from conftest import Repo, environment, git
+from hints import command_of, run_command
 from remotes import (FILES, NO_GIT, REF, at, backups, bare, clone, commit, history, is_sync_error, point, published,
                      same_everywhere, summed, sync, titles)
 
@@ -547,6 +549,63 @@ def test_packed_refs(world):
         git(path, "gc", "-q", "--prune=now")
     world.anna.create("new")
     world.healed("new")
+
+
+# --- files of objects that a power failure cut off ---
+
+
+def file_of(gitdir, spec):
+    """The file of a loose object, which is writable from now on."""
+    name = git(gitdir, "rev-parse", spec).strip()
+    file = gitdir / "objects" / name[:2] / name[2:]
+    file.chmod(0o600)
+    return file
+
+
+@pytest.mark.parametrize("spec", ["", "^{tree}", ":state.jsonl", ":meta.json"])
+@pytest.mark.parametrize("left", [0, 2, 40, -4])
+def test_an_object_that_was_cut_off_here_is_fetched_again(world, spec, left):
+    """libgit2 alone would never return. The remote is not at fault, so its ref is not set back."""
+    file = file_of(world.anna.path / ".git", REF + spec)
+    file.write_bytes(file.read_bytes()[:left])
+    before = at(world.remote)
+    for command in (["sync"], ["repair"], ["repair", "--apply"]):
+        result = world.anna.bd(*command, timeout=20)
+        assert result.code == 3 and "its file is cut off" in result.err and at(world.remote) == before, result.err
+    run_command(world.anna, command_of(result.err, "mv"))
+    git(world.anna.path, "fetch", "-q", "--refetch", "origin", REF)
+    world.anna.create("new")
+    world.healed("new")
+
+
+@pytest.mark.parametrize("what", ["garbage", "more", "a folder", "a FIFO"])
+def test_an_object_that_is_not_one_is_refused(world, what):
+    file = file_of(world.anna.path / ".git", f"{REF}:state.jsonl")
+    if what == "garbage":
+        file.write_bytes(b"\0" * 200)
+    elif what == "more":
+        file.write_bytes(zlib.compress(zlib.decompress(file.read_bytes()) + b"x"))
+    else:
+        file.unlink()
+        file.mkdir() if what == "a folder" else os.mkfifo(file)
+    result = world.anna.bd("sync", timeout=20)
+    assert result.code == 3 and f"{file}', which has an object of Git, is damaged" in result.err, result.err
+    run_command(world.anna, command_of(result.err, "mv"))
+    git(world.anna.path, "fetch", "-q", "--refetch", "origin", REF)
+    world.healed()
+
+
+@pytest.mark.parametrize("spec", ["", "^{tree}", ":state.jsonl"])
+def test_an_object_that_was_cut_off_at_the_remote_is_reported_at_once(world, spec):
+    tip = at(world.remote)
+    world.anna.create("new")
+    sync(world.anna)
+    file = file_of(world.remote, REF + spec)
+    file.write_bytes(file.read_bytes()[:40])
+    error = world.ben.bd("sync", timeout=20)
+    assert error.code == 4 and "cannot be read" in error.err, error.err
+    assert at(world.anna.path / ".git") != tip
+    assert titles(world.ben) == ["a1", "a2", "a3", "b1"]
 
 
 # --- the journal is cut short or gone, and the cache lost: the ref still has what was published ---

@@ -71,10 +71,14 @@ static enum err repo_fail_internal(struct call *c, const char *what, struct str 
  * Fails because an object cannot be read. An I/O error is not reported as damage: the object itself
  * may be intact.
  */
-static enum err fail_to_read(struct call *c, const char *what, struct str of)
+static enum err fail_to_read(struct call *c, struct repo *r, const char *what, struct str of)
 {
+	enum err e;
+
 	if (repo_disk_error())
 		return repo_fail_internal(c, what, of);
+	if ((e = repo_check_loose(c, r)))
+		return e;
 	repo_fail(c, ERR_DAMAGED, what, of);
 	return call_step(c, "Run 'bd sync': the remote may have the lost data. 'bd repair' shows "
 			    "other damage.");
@@ -91,6 +95,7 @@ static void repo_trust_owners(void)
 enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
 {
 	struct repo *r = arena_new(&c->mem, struct repo);
+	struct str objects;
 
 	git_libgit2_init();
 	repo_trust_owners();
@@ -105,6 +110,9 @@ enum err repo_open(struct call *c, struct str gitdir, struct repo **out)
 				    NULL) ||
 	    git_repository_odb(&r->odb, r->git))
 		return repo_fail_internal(c, "open the repository", gitdir);
+	objects = repo_objects(c, r);
+	if (repo_loose_add(c, r, r->odb, &objects, 1))
+		return repo_fail_internal(c, "read the objects of", gitdir);
 	return ERR_OK;
 }
 
@@ -185,7 +193,7 @@ static enum err repo_lookup(struct call *c, struct repo *r, struct str name, git
 	if (!repo_oid_of(name, &oid))
 		return call_fail(c, ERR_INVALID_INPUT, "'" STR_FMT "' is not a commit",
 				 STR_ARG(name));
-	return git_commit_lookup(out, r->git, &oid) ? fail_to_read(c, "read the commit", name) :
+	return git_commit_lookup(out, r->git, &oid) ? fail_to_read(c, r, "read the commit", name) :
 						      ERR_OK;
 }
 
@@ -298,7 +306,7 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid, co
 	size_t size;
 
 	if (git_odb_read_header(&size, &type, r->odb, oid))
-		return fail_to_read(c, "read", str_of(name));
+		return fail_to_read(c, r, "read", str_of(name));
 	if (size > (size_t)r->file_most) {
 		call_fail(c, ERR_REMOTE_DAMAGED,
 			  "%s of commit %.10s has %zu bytes; at most %lld are read", name, commit.p,
@@ -309,7 +317,7 @@ static enum err read_blob(struct call *c, struct repo *r, const git_oid *oid, co
 				 STR_ARG(number_size(&c->mem, (int64_t)size)));
 	}
 	if (git_odb_read(&object, r->odb, oid))
-		return fail_to_read(c, "read", str_of(name));
+		return fail_to_read(c, r, "read", str_of(name));
 	repo_hold(r, object);
 	*text = (struct str){ git_odb_object_data(object), git_odb_object_size(object) };
 	if (!text->p)
@@ -329,7 +337,7 @@ enum err repo_file(struct call *c, struct repo *r, struct str commit, const char
 	if (e)
 		return e;
 	if (git_commit_tree(&tree, found))
-		e = fail_to_read(c, "read the tree of", commit);
+		e = fail_to_read(c, r, "read the tree of", commit);
 	entry = e ? NULL : git_tree_entry_byname(tree, name);
 	if (entry && git_tree_entry_type(entry) == GIT_OBJECT_BLOB) {
 		*blob = repo_hex(&c->mem, git_tree_entry_id(entry));

@@ -528,6 +528,8 @@ enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str k
 		repo_check_check_line(&k, &oid);
 		e = k.failed;
 	}
+	if (!e && fault->why.p)
+		e = repo_check_loose(c, r);
 	repo_check_end(&k);
 	return e;
 }

@@ -92,11 +92,14 @@ static enum err repo_fetch_check_commit(struct call *c, struct remote *m, struct
 					struct str name)
 {
 	const char *kind = repo_kind(m->repo, name);
+	enum err e;
 
+	if (kind && repo_is_commit(m->repo, name))
+		return ERR_OK;
+	if ((e = repo_check_loose(c, m->repo)))
+		return e;
 	if (!kind)
 		return repo_fail(c, ERR_SYNC_FAILED, "read the commit", name);
-	if (repo_is_commit(m->repo, name))
-		return ERR_OK;
 	if (str_is(str_of(kind), "commit"))
 		return remote_refuse_broken(c, m, ref, name, unreadable_commit(c, m, name));
 	return remote_refuse_broken(c, m, ref, name,

@@ -66,6 +66,7 @@ enum err remote_open_folder(struct call *c, const struct remote *m, struct str p
 		return e;
 	if (repo_open(c, gitdir, out))
 		return remote_unreachable(c, m, 0, "reach");
+	(*out)->elsewhere = true;
 	/* `.git` may be a file that names another folder */
 	real = path_real(&c->mem, str_of(git_repository_path(repo_git(*out))));
 	if (real.p && (e = repo_folder_check_owner(c, real)))

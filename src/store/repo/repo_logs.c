@@ -38,7 +38,7 @@ static enum err logs_check(struct call *c, struct str folder)
 }
 
 /* Unlike git_odb_open(), without objects of the folders that `info/alternates` names. */
-static int logs_objects(struct call *c, struct str folder, git_odb **out)
+static int logs_objects(struct call *c, struct repo *r, struct str folder, git_odb **out)
 {
 	enum { LEVEL_DEFAULT = -1, FIRST = 2, SECOND = 1 };
 	const char *path = arena_cstr(&c->mem, folder);
@@ -49,7 +49,7 @@ static int logs_objects(struct call *c, struct str folder, git_odb **out)
 		code = git_odb_add_backend(*out, loose, FIRST);
 	if (!code && !(code = git_odb_backend_pack(&packs, path)))
 		code = git_odb_add_backend(*out, packs, SECOND);
-	return code;
+	return code ? code : repo_loose_add(c, r, *out, &folder, 1);
 }
 
 enum err logs_open(struct call *c, struct str gitdir, struct str folder, struct repo **out)
@@ -62,7 +62,7 @@ enum err logs_open(struct call *c, struct str gitdir, struct str folder, struct 
 	    (e = file_make_dir(c, path_join(&c->mem, folder, STR("pack")), 0700)) ||
 	    (e = repo_open(c, gitdir, out)))
 		return e;
-	if (logs_objects(c, folder, &apart) || git_repository_set_odb((*out)->git, apart)) {
+	if (logs_objects(c, *out, folder, &apart) || git_repository_set_odb((*out)->git, apart)) {
 		git_odb_free(apart);
 		repo_close(*out);
 		*out = NULL;
@@ -402,7 +402,7 @@ enum err logs_tidy(struct call *c, struct repo *r, struct str folder, const stru
 	if ((e = file_remove_tree(c, fresh)) ||
 	    (e = file_make_dir(c, path_join(&c->mem, fresh, STR("pack")), 0700)))
 		return e;
-	code = logs_objects(c, fresh, &to);
+	code = logs_objects(c, r, fresh, &to);
 	for (size_t i = 0; !code && i < count; i++)
 		if (repo_has(r, commits[i]))
 			code = repo_copy_objects(r->git, to, commits[i], NULL, 0, 0, &all);

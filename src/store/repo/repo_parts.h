@@ -53,6 +53,8 @@ struct repo {
 	struct str haves[REPO_HAVES]; /* commits that existed before the fetch; or absent */
 	struct map left_out; /* files and folders that a fetch did not copy; value: size_t */
 	size_t beside;       /* bytes of files beside the store that a fetch from a folder found */
+	struct str damaged;  /* the file of a loose object that cannot be read; or absent */
+	bool elsewhere;      /* a remote that is a folder */
 };
 
 struct str repo_hex(struct arena *mem, const git_oid *oid);
@@ -60,6 +62,14 @@ bool repo_oid_of(struct str name, git_oid *out); /* false: not a whole object id
 
 /* Git's objects folder. */
 struct str repo_objects(struct call *c, struct repo *r);
+
+/* Makes libgit2 read the loose objects in these folders, and in those that their file
+ * `info/alternates` names, with repo_loose.c. */
+int repo_loose_add(struct call *c, struct repo *r, git_odb *odb, const struct str *objects,
+		   size_t count);
+
+/* DAMAGED, if a loose object that was read in this clone is damaged. No remote is at fault then. */
+enum err repo_check_loose(struct call *c, const struct repo *r);
 
 /*
  * Refuses a branch that libgit2 could not check out without writing through one of its links: trees

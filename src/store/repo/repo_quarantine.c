@@ -34,7 +34,7 @@ void repo_sweep_fetched(struct call *c, struct repo *r)
 
 enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])
 {
-	struct str folder = repo_quarantine_folder(c, r);
+	struct str folder = repo_quarantine_folder(c, r), own = repo_objects(c, r);
 	git_odb *apart = NULL;
 	enum err e;
 
@@ -45,7 +45,8 @@ enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str 
 	    (e = file_make_dir(c, path_join(&c->mem, folder, STR("pack")), 0700)))
 		return e;
 	if (git_odb_open(&apart, arena_cstr(&c->mem, folder)) ||
-	    git_odb_add_disk_alternate(apart, arena_cstr(&c->mem, repo_objects(c, r))) ||
+	    git_odb_add_disk_alternate(apart, arena_cstr(&c->mem, own)) ||
+	    repo_loose_add(c, r, apart, (struct str[]){ folder, own }, 2) ||
 	    git_repository_set_odb(r->git, apart)) {
 		git_odb_free(apart);
 		return repo_quarantine_fail(c, r, "use the folder");

@@ -71,6 +71,7 @@ static enum err repo_refs_check_commit(struct call *c, struct repo *r, struct st
 				       struct str *fault)
 {
 	const char *kind = repo_kind(r, name);
+	enum err e;
 
 	/*
 	 * libgit2 also reports an object that it failed to open as missing, so a failure is retried
@@ -81,9 +82,11 @@ static enum err repo_refs_check_commit(struct call *c, struct repo *r, struct st
 		kind = repo_kind(r, name);
 	if (!kind && disk_failed())
 		return repo_fail(c, ERR_INTERNAL_ERROR, "read the commit", name);
+	if (!kind && (e = repo_check_loose(c, r)))
+		return e;
 	if (!kind)
-		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which does not exist",
-				   STR_ARG(name));
+		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which %s", STR_ARG(name),
+				   r->damaged.p ? "cannot be read" : "does not exist");
 	else if (!str_is(str_of(kind), "commit"))
 		*fault = arena_fmt(&c->mem, "is at the %s " STR_FMT ", and not at a commit", kind,
 				   STR_ARG(name));
