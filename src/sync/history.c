@@ -194,11 +194,11 @@ static enum err history_look(struct past *p, size_t i)
 
 	if (v->known)
 		return ERR_OK;
-	v->known = true;
 	if (!(e = history_line_of(p, p->commits.name[i], FILE_STATE, &v->line)) && !v->line.p)
 		e = history_line_of(p, p->commits.name[i], FILE_TOMBSTONES, &v->tombstone);
 	if (e)
 		p->broken = i + 1;
+	v->known = !e;
 	return e;
 }
 
@@ -261,8 +261,10 @@ static enum err forget_after_removal(struct past *p)
 	struct str seen = { 0 };
 	enum err e = history_look(p, last);
 
+	if (e == ERR_DAMAGED)
+		return call_forgive(p->c); /* search_all() reports it */
 	if (e || p->at[last].line.p || p->at[last].tombstone.p)
-		return ERR_OK; /* search_all() reports a damaged commit */
+		return e;
 	for (size_t i = last; !e && i-- > 0;) {
 		struct str text, blob;
 
