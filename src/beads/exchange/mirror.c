@@ -1,5 +1,7 @@
 #include "beads/exchange/mirror.h"
 
+#include <sys/stat.h>
+
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/moment.h"
@@ -12,6 +14,8 @@
 #include "beads/exchange/export.h"
 #include "beads/exchange/import.h"
 #include "beads/git_process.h"
+#include "store/exposed.h"
+#include "store/owner.h"
 
 enum {
 	QUIET_MS = 100,     /* quiet time after the last change */
@@ -237,14 +241,24 @@ static enum err mirror_export(struct mirror *m, struct str *text)
 	return e;
 }
 
-/* A repository may have a link in place of the folder: nothing is written through it. */
+/*
+ * A repository may have a link in place of the folder: nothing is written through it. In a folder
+ * of another user, that user decides what is read and replaced.
+ */
 static enum err mirror_prepare(struct mirror *m)
 {
+	struct stat st;
+	enum err e;
+
 	m->dir = path_join(&m->c->mem, mirror_tree(m->b), STR(".beads"));
 	m->path = path_join(&m->c->mem, m->dir, STR("issues.jsonl"));
 	if (path_is_link(&m->c->mem, m->dir))
 		return call_fail(m->c, ERR_UNSAFE_PATH, "'" STR_FMT "' is a symbolic link",
 				 STR_ARG(m->dir));
+	if (!lstat(arena_cstr(&m->c->mem, m->dir), &st) &&
+	    (e = owner_is_user(st.st_uid) ? exposed_check_folder(m->c, m->dir, &st) :
+					    owner_refuse_inside(m->c, m->dir, st.st_uid)))
+		return e;
 	return file_own_read(m->c, m->path, &m->now);
 }
 
