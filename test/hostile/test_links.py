@@ -13,6 +13,7 @@ from conftest import BIN, Project, Repo, environment, git, git_tree
 from harness import needs_strace, wait_until
 from hints import pasted
 from race import run_with_each_change
+from remotes import bare
 from test_agent_identity import agent, register
 
 MAIL = ["send", "--from", "amber-otter", "--to", "cobalt-harbor", "--bead", "b-1", "--category", "INFO",
@@ -1975,3 +1976,37 @@ def test_a_tree_is_removed_without_following_a_link_that_replaces_a_folder_at_an
         assert is_untouched(mine)
         moments += 1
     assert moments >= 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+@pytest.mark.parametrize("how", ["another user", "every user"])
+def test_the_mirror_is_not_written_to_a_folder_that_others_may_change(repo, how):
+    repo.bd("config", "set", "mirror.beads", "true").ok()
+    file = repo.path / ".beads" / "issues.jsonl"
+    wait_until(file.exists, "the file is made")
+    repo.bd("hooks", "run", "post-merge").ok()
+    before = file.read_bytes()
+    if how == "another user":
+        os.chown(file.parent, NOBODY, NOBODY)
+    else:
+        file.parent.chmod(0o777)
+    repo.create("private")
+    repo.bd("hooks", "run", "post-merge").ok()
+    assert file.read_bytes() == before
+    problem, = [check for check in repo.json("doctor")["checks"] if check["code"] == "mirror"]
+    assert str(file.parent) in problem["message"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_a_folder_remote_is_not_reached_through_a_link_of_another_user(repo, tmp_path):
+    private = bare(tmp_path / "private.git")
+    link = tmp_path / "shared"
+    link.symlink_to(tmp_path)
+    git(repo.path, "remote", "add", "origin", str(link / "private.git"))
+    repo.create("one")
+    os.lchown(link, NOBODY, NOBODY)
+    result = repo.bd("sync", timeout=20)
+    assert result.code != 0 and str(link) in result.err and "safe.directory" in result.err, result.err
+    assert not git(private, "for-each-ref")
+    os.lchown(link, os.geteuid(), os.getegid())
+    repo.bd("sync").ok()

@@ -4,14 +4,17 @@
  */
 #include "store/repo/repo_remote.h"
 
+#include <sys/stat.h>
+
 #include "base/number.h"
 #include "base/system/path.h"
 #include "base/system/spawn.h"
 #include "base/text/url.h"
+#include "store/owner.h"
 #include "store/repo/repo_remote_parts.h"
 
-/* The local folder that an address names; absent if the address is of another kind. */
-static struct str repo_remote_folder(struct call *c, struct repo *r, struct str url)
+/* The path that an address names; absent if the address is of another kind. */
+static struct str repo_remote_path(struct call *c, struct repo *r, struct str url)
 {
 	const char *root = git_repository_commondir(repo_git(r));
 	struct str dir;
@@ -19,12 +22,30 @@ static struct str repo_remote_folder(struct call *c, struct repo *r, struct str 
 	if (str_starts(url, STR("file://localhost/")))
 		url = arena_fmt(&c->mem, "file://" STR_FMT, STR_ARG(str_skip(url, 16)));
 	if (str_starts(url, STR("file://")))
-		return path_real(&c->mem, url_decode(&c->mem, str_skip(url, 7)));
+		return url_decode(&c->mem, str_skip(url, 7));
 	if (ssh_address(url) || strstr(arena_cstr(&c->mem, url), "://"))
 		return STR_NONE;
 	dir = git_repository_is_bare(repo_git(r)) ? str_of(root) :
 						    path_parent(path_real(&c->mem, str_of(root)));
-	return path_real(&c->mem, path_resolve(&c->mem, path_real(&c->mem, dir), url));
+	return path_resolve(&c->mem, path_real(&c->mem, dir), url);
+}
+
+/* The local folder of an address, without links; absent: none. A link of another user is refused,
+ * because it could lead to any repository of the user. */
+static enum err repo_remote_folder(struct call *c, struct repo *r, struct str url, struct str *out)
+{
+	struct str path = repo_remote_path(c, r, url);
+
+	*out = path.p ? path_real(&c->mem, path) : STR_NONE;
+	for (struct str at = path; out->p && at.n > 1; at = path_parent(at)) {
+		struct stat st;
+
+		if (!lstat(arena_cstr(&c->mem, at), &st) && S_ISLNK(st.st_mode) &&
+		    !owner_is_user(st.st_uid) && !owner_is_system(st.st_uid) &&
+		    !owner_listed_safe(c, path))
+			return owner_refuse(c, at, st.st_uid, path);
+	}
+	return ERR_OK;
 }
 
 static bool repo_remote_is_mirror(struct call *c, struct repo *r, struct str name)
@@ -45,6 +66,7 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	git_remote *remote = NULL;
 	const char *url;
 	int code = git_remote_lookup(&remote, repo_git(r), arena_cstr(&c->mem, name));
+	enum err e;
 
 	*out = (struct remote){ .repo = r, .name = name };
 	if (code == GIT_ENOTFOUND || code == GIT_EINVALIDSPEC)
@@ -58,8 +80,9 @@ enum err remote_open(struct call *c, struct repo *r, struct str name, struct rem
 	git_remote_free(remote);
 	out->url = url_shown(&c->mem, out->address);
 	out->mirror = repo_remote_is_mirror(c, r, name);
-	out->to = repo_remote_folder(c, r, out->push_address);
-	out->from = repo_remote_folder(c, r, out->address);
+	if ((e = repo_remote_folder(c, r, out->push_address, &out->to)) ||
+	    (e = repo_remote_folder(c, r, out->address, &out->from)))
+		return e;
 	if (out->from.p) /* an absolute path, independent of the current folder */
 		out->address = out->from;
 	return ERR_OK;
