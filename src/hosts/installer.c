@@ -77,9 +77,10 @@ enum err install_add(struct call *c, struct str path, const struct install_edit 
 	AUTO_OUTPUT file;
 	enum err e = output_open(c, path, OUTPUT_OWNERS, &file);
 
-	*out = (struct install_outcome){ 0 };
+	*out = (struct install_outcome){ .path = path };
 	if (e || (e = output_read(c, &file, &old)))
 		return e;
+	out->before = old;
 	if ((e = g->add(c, old, g->arg, &text)))
 		return install_left_alone(c, path, e);
 	return installer_replace(c, path, &file, old, text, out);
@@ -115,6 +116,8 @@ static enum err installer_drop(struct call *c, struct str path, struct output *f
 		return ERR_OK;
 	out->changed = true;
 	if (before.p && installer_was(c, g, before, now)) {
+		out->used = copy;
+		out->kept = before;
 		e = installer_write(c, file, before);
 		return e ? e : file_remove_durably(c, copy);
 	}
@@ -134,10 +137,36 @@ enum err install_drop(struct call *c, struct str path, const struct install_edit
 	AUTO_OUTPUT file;
 	enum err e = output_open(c, path, OUTPUT_OWNERS, &file);
 
-	*out = (struct install_outcome){ 0 };
+	*out = (struct install_outcome){ .path = path };
 	if (e || (e = output_read(c, &file, &now)) || !now.p)
 		return e;
+	out->before = now;
 	return installer_drop(c, path, &file, now, g, out);
+}
+
+static enum err installer_put_back(struct call *c, const struct install_outcome *done)
+{
+	AUTO_OUTPUT file;
+	enum err e = output_open(c, done->path, OUTPUT_MAKE, &file);
+
+	if (e)
+		return e;
+	return done->before.p ? installer_write(c, &file, done->before) : output_remove(c, &file);
+}
+
+void install_undo(struct call *c, const struct install_outcome *done)
+{
+	struct call failed;
+
+	if (!done->changed)
+		return;
+	failed = call_save(c);
+	installer_put_back(c, done);
+	if (done->backup.p)
+		file_remove(c, done->backup);
+	if (done->used.p)
+		file_own_replace(c, done->used, done->kept, 0600);
+	call_restore(c, &failed);
 }
 
 /* --- what an edit changes --- */

@@ -17,7 +17,10 @@ struct install_edit {
 
 struct install_outcome {
 	bool changed;
-	struct str backup; /* the path of the backup; or absent */
+	struct str backup;       /* the path of the backup that was made; or absent */
+	struct str path, before; /* the file, and its text before; absent: there was none */
+	struct str used,
+		kept; /* the backup that was restored and removed, and its text; or absent */
 };
 
 /*
@@ -35,6 +38,9 @@ enum err install_add(struct call *c, struct str path, const struct install_edit 
 		     struct install_outcome *out);
 enum err install_drop(struct call *c, struct str path, const struct install_edit *g,
 		      struct install_outcome *out);
+
+/* Restores what there was before the change, as far as that is possible. */
+void install_undo(struct call *c, const struct install_outcome *done);
 
 /*
  * What an edit changes, as lines with '-' and '+' between two unchanged ones; an absent text is an

@@ -51,8 +51,9 @@ static const struct prop props[] = {
 /* The result of the installation for one host. */
 struct outcome {
 	const char *result;
-	struct str path, backup, snippet, diff;
+	struct str path, snippet, diff;
 	struct sandbox_roots roots; /* to allow, or to forbid again */
+	struct install_outcome done;
 };
 
 struct ours {
@@ -115,7 +116,6 @@ static enum err board_install_act(struct call *c, const struct body *in, enum ho
 {
 	struct ours ours = { host, server, &o->roots };
 	struct install_edit edit = { board_install_add, board_install_drop, &ours };
-	struct install_outcome done;
 	enum err e;
 
 	if (in->all &&
@@ -125,10 +125,9 @@ static enum err board_install_act(struct call *c, const struct body *in, enum ho
 		return o->path.p ? board_install_add(c, STR_NONE, &ours, &o->snippet) : ERR_OK;
 	if (!o->path.p)
 		return board_install_no_file(c, host, in->user ? HOST_USER : HOST_PROJECT, server);
-	e = in->write ? install_add(c, o->path, &edit, &done) :
-			install_drop(c, o->path, &edit, &done);
-	o->result = !done.changed ? "unchanged" : in->write ? "added to" : "removed from";
-	o->backup = done.backup;
+	e = in->write ? install_add(c, o->path, &edit, &o->done) :
+			install_drop(c, o->path, &edit, &o->done);
+	o->result = !o->done.changed ? "unchanged" : in->write ? "added to" : "removed from";
 	return e;
 }
 
@@ -161,7 +160,8 @@ static enum err board_install_roots(struct call *c, const struct body *in, enum 
 }
 
 static enum err board_install_one(struct call *c, const struct body *in, const struct offer *offer,
-				  enum host_id host, struct str root, struct json *reply)
+				  enum host_id host, struct str root, struct json *reply,
+				  struct install_outcome *done)
 {
 	struct host_server server = { str_of(offer->name),
 				      spawn_command(&c->mem, str_of(offer->command)), in->agent,
@@ -170,6 +170,7 @@ static enum err board_install_one(struct call *c, const struct body *in, const s
 	struct outcome o = { .result = "add to" };
 	enum err e;
 
+	*done = o.done;
 	if (!server.command.p)
 		return not_on_path(c, offer->command);
 	o.path = host_file(c, host, scope, root);
@@ -180,11 +181,12 @@ static enum err board_install_one(struct call *c, const struct body *in, const s
 	if ((e = board_install_roots(c, in, host, root, &o.roots)) ||
 	    (e = board_install_act(c, in, host, &server, &o)))
 		return e;
+	*done = o.done;
 	json_object(reply);
 	json_put_str(reply, "host", str_of(names_word(&hosts, (int)host)));
 	json_put_str(reply, "path", o.path);
 	json_put_str(reply, "result", str_of(o.result));
-	json_put_str(reply, "backup", o.backup);
+	json_put_str(reply, "backup", o.done.backup);
 	json_put_str(reply, "command", host_command(c, host, scope, &server));
 	json_put_str(reply, "snippet", o.snippet);
 	if (in->all)
@@ -193,28 +195,11 @@ static enum err board_install_one(struct call *c, const struct body *in, const s
 	return ERR_OK;
 }
 
-/* Undoes what was done for the hosts before the one that failed. */
-static void board_install_undo(struct call *c, const struct body *in, const struct offer *offer,
-			       struct str root, int failed)
-{
-	struct call before = call_save(c);
-	struct body back = *in;
-
-	back.write = in->remove;
-	back.remove = in->write;
-	for (int host = 0; host < failed; host++) {
-		struct json none = json_new(&c->mem);
-
-		if (host_found(c, host, root))
-			board_install_one(c, &back, offer, host, root, &none);
-	}
-	call_restore(c, &before);
-}
-
 /* All or none: every file is tried before the first is written. */
 static enum err board_install_found(struct call *c, const struct body *in,
 				    const struct offer *offer, struct str root, struct json *reply)
 {
+	struct install_outcome done[HOST_COUNT] = { 0 };
 	struct body look = *in;
 	struct json tried = json_new(&c->mem);
 	enum err e = ERR_OK;
@@ -223,7 +208,7 @@ static enum err board_install_found(struct call *c, const struct body *in,
 	json_array(&tried);
 	for (int host = 0; !e && host < HOST_COUNT; host++)
 		if (host_found(c, host, root))
-			e = board_install_one(c, &look, offer, host, root, &tried);
+			e = board_install_one(c, &look, offer, host, root, &tried, &done[host]);
 	json_end(&tried);
 	if (e)
 		return e;
@@ -234,8 +219,9 @@ static enum err board_install_found(struct call *c, const struct body *in,
 	json_array(reply);
 	for (int host = 0; !e && host < HOST_COUNT; host++)
 		if (host_found(c, host, root) &&
-		    (e = board_install_one(c, in, offer, host, root, reply)))
-			board_install_undo(c, in, offer, root, host);
+		    (e = board_install_one(c, in, offer, host, root, reply, &done[host])))
+			for (int before = 0; before < host; before++)
+				install_undo(c, &done[before]);
 	json_end(reply);
 	return e;
 }
@@ -243,6 +229,7 @@ static enum err board_install_found(struct call *c, const struct body *in,
 static enum err board_install_install(struct call *c, const struct body *in,
 				      const struct offer *offer, struct json *reply)
 {
+	struct install_outcome done;
 	struct str root;
 	enum err e;
 
@@ -265,7 +252,7 @@ static enum err board_install_install(struct call *c, const struct body *in,
 	json_array(reply);
 	for (int host = 0; host < HOST_COUNT; host++)
 		if ((in->host < 0 || in->host == host) &&
-		    (e = board_install_one(c, in, offer, host, root, reply)))
+		    (e = board_install_one(c, in, offer, host, root, reply, &done)))
 			return e;
 	json_end(reply);
 	return ERR_OK;

@@ -147,18 +147,6 @@ static enum err vybe_hook_write(struct call *c, enum host_id host, struct str pr
 			 install_drop(c, h->path, &edit, &h->done);
 }
 
-/* Undoes what was done for the hosts before the one that failed. */
-static void vybe_hook_undo(struct call *c, struct str program, bool install,
-			   struct hook_change change[HOST_COUNT], int failed)
-{
-	struct call before = call_save(c);
-
-	for (int i = 0; i < failed; i++)
-		if (change[i].wanted && change[i].done.changed)
-			vybe_hook_write(c, (enum host_id)i, program, !install, &change[i]);
-	call_restore(c, &before);
-}
-
 /* All or none: every file is tried before the first is written. */
 static enum err vybe_hook_each(struct call *c, const struct body *in, bool install,
 			       struct hook_change change[HOST_COUNT])
@@ -180,7 +168,8 @@ static enum err vybe_hook_each(struct call *c, const struct body *in, bool insta
 	for (int i = 0; !e && i < HOST_COUNT; i++)
 		if (wanted[i] &&
 		    (e = vybe_hook_write(c, (enum host_id)i, program, install, &change[i])))
-			vybe_hook_undo(c, program, install, change, i);
+			for (int done = 0; done < i; done++)
+				install_undo(c, &change[done].done);
 	return e;
 }
 

@@ -165,6 +165,20 @@ def test_a_file_that_cannot_be_written_undoes_the_earlier_edits(hosts):
     assert (hosts.path / ".mcp.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("entry", ["ours", "older", "none"])
+def test_undoing_restores_the_entry_that_was_there(hosts, entry):
+    if entry == "ours":
+        abacus(hosts, "install", "claude", "--write").ok()
+    elif entry == "older":  # the edit replaces it
+        (hosts.path / ".mcp.json").write_text('{"mcpServers":{"abacus":{"command":"./tools/abacus","args":["mcp"]}}}')
+    (hosts.path / ".cursor").rmdir()
+    (hosts.path / ".cursor").write_text("a file in the place of the folder")
+    files = lambda: {p: p.read_bytes() for p in hosts.path.iterdir() if p.is_file()}
+    before = files()
+    assert abacus(hosts, "install", "--all", "--write").code != 0
+    assert files() == before
+
+
 def test_no_host_found_and_options_that_exclude_each_other(project, tmp_path):
     project.env.update(HOME=str(tmp_path), PATH=f"{BIN}:/usr/bin:/bin")
     assert abacus(project, "install", "--all").ok().json == []
