@@ -54,16 +54,20 @@ static struct str lost_records(struct call *c, struct str report)
 
 	json_array(&j);
 	VALUE_EACH(one, value_read(&c->mem, report)) {
+		struct str file = value_str(one, "file"), action = value_str(one, "action"),
+			   text = value_str(one, "text");
 		int64_t offset = 0;
 
-		if (str_is(value_str(one, "action"), "kept") ||
-		    str_is(value_str(one, "action"), "published"))
+		if (str_is(action, "kept") || str_is(action, "published"))
 			continue;
 		value_int(one, "offset", &offset);
-		json_str(&j, arena_fmt(&c->mem, STR_FMT ", byte %lld: " STR_FMT ": " STR_FMT,
-				       STR_ARG(value_str(one, "file")), (long long)offset,
-				       STR_ARG(value_str(one, "action")),
-				       STR_ARG(value_str(one, "text"))));
+		if (!file.p)
+			json_str(&j, value_str(one, "why"));
+		else
+			json_str(&j,
+				 arena_fmt(&c->mem, STR_FMT ", byte %lld: " STR_FMT "%s" STR_FMT,
+					   STR_ARG(file), (long long)offset, STR_ARG(action),
+					   text.n ? ": " : "", STR_ARG(text)));
 	}
 	json_end(&j);
 	return json_text(&j);
@@ -134,6 +138,13 @@ static void look_at_ref(struct call *c, struct mend *m, struct beads *b)
 	call_forgive(c);
 }
 
+/* A store whose journal was lost still has its cache. */
+static bool doctor_has_store(struct call *c, struct str home)
+{
+	return journal_exists(c, home) ||
+	       file_exists(&c->mem, path_join(&c->mem, home, STR("cache.db")));
+}
+
 static void look_at_beads(struct call *c, struct mend *m)
 {
 	enum { WAIT_MS = 30000 };
@@ -142,7 +153,7 @@ static void look_at_beads(struct call *c, struct mend *m)
 	enum err e = beads_home(c, &b);
 
 	m->store = "beads";
-	if (!e && journal_exists(c, b.home)) {
+	if (!e && doctor_has_store(c, b.home)) {
 		if (!(e = repair_journal(c, m->fix, WAIT_MS, &r)))
 			tell_journal(c, m, b.home, &r);
 		if (!e)

@@ -139,11 +139,11 @@ static void repair_put_journal(struct view *v, const struct value *journal)
 	view_line(v, "The journal is damaged:");
 	VALUE_EACH(one, records) {
 		struct str file = value_str(one, "file"), action = value_str(one, "action");
+		struct str word = str_is(action, "set_aside") ? STR("set aside") : action;
 
 		if (file.p)
-			view_line(v, "  " STR_FMT ", byte %" PRId64 ": %s: " STR_FMT, STR_ARG(file),
-				  value_count(one, "offset"),
-				  str_is(action, "set_aside") ? "set aside" : action.p,
+			view_line(v, "  " STR_FMT ", byte %" PRId64 ": " STR_FMT ": " STR_FMT,
+				  STR_ARG(file), value_count(one, "offset"), STR_ARG(word),
 				  STR_ARG(value_str(one, "why")));
 		else
 			view_say(v, one, "  {text}: {why}");

@@ -338,6 +338,18 @@ def test_a_damaged_journal(repo):
     doctor(repo)
 
 
+def test_a_missing_journal(repo):
+    repo.create("one")
+    (repo.home / "journal.1").unlink()
+    one, = [f for f in doctor(repo, code=1) if f["status"] == "error"]
+    assert one["file"].endswith("journal.*") and one["fix"] == "abacus doctor --fix"
+    assert one["lost"] == ["journal.1, byte 0: missing",
+                           "the record with the id prefix is lost; the prefix was taken from the beads"]
+    assert "  journal.1, byte 0: missing: the file is missing\n" in repo.bd("repair").ok().out
+    assert [f["status"] for f in doctor(repo, "--fix") if f["store"] == "beads"][:1] == ["fixed"]
+    repo.create("two")
+
+
 def test_invalid_settings_are_reported(repo):
     (repo.path / ".bb/config.toml").write_text("no toml\n")
     checks = doctor(repo, "--fix", code=1, env={"BB_AGENT_STALE_MINUTES": "abc"})
