@@ -716,3 +716,19 @@ def test_a_sync_on_a_full_disk_names_the_disk(tmp_path):
         assert error["hint"].startswith("Nothing was lost. Free some space"), error
         (tmp_path / "small" / "fill").unlink()
         assert sync(repo)["pushed"] == 1
+
+
+@needs_root
+def test_a_sync_to_a_folder_on_a_full_disk_asks_for_space_there(tmp_path):
+    small = tmp_path / "small"
+    with mounted(small, "-t", "tmpfs", "-o", "size=1m", "tmpfs"):
+        repo = clone(tmp_path / "here", bare(small / "hub.git"))
+        repo.create("one")
+        sync(repo)
+        fill(small / "fill")
+        repo.create("two", "-d", "x" * 50_000)
+        error = is_error(repo.bd("sync", "--json"), "remote_rejected", 4)
+        assert "No space left on device" in error["message"], error
+        assert f"Free some space on the disk of '{small / 'hub.git'}'" in error["hint"], error
+        (small / "fill").unlink()
+        assert sync(repo)["pushed"] == 1

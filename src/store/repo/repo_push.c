@@ -2,6 +2,7 @@
  * Pushes our ref: to a folder, where libgit2 would overwrite the ref without a check, or over the
  * network.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/system/fault.h"
@@ -125,6 +126,19 @@ static enum err move_there(struct call *c, struct repo *there, struct str ref, s
 	return e;
 }
 
+static enum err repo_push_fail_to_write(struct call *c, const struct remote *m)
+{
+	int disk = repo_disk_error();
+	enum err e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
+
+	if (disk != ENOSPC && disk != EDQUOT)
+		return e;
+	return call_step(c,
+			 "Nothing was lost: your changes are on this disk. Free some space on the "
+			 "disk of '" STR_FMT "', then run 'bd sync' again.",
+			 STR_ARG(m->url));
+}
+
 static enum err push_to_folder(struct call *c, struct remote *m, struct str ref, struct str commit,
 			       struct str old, bool *moved)
 {
@@ -145,7 +159,7 @@ static enum err push_to_folder(struct call *c, struct remote *m, struct str ref,
 	else if (remote_unreadable() && !repo_error_is(GIT_ERROR_ODB))
 		e = broken_here(c, m, ref);
 	else
-		e = repo_fail(c, ERR_REMOTE_REJECTED, "write to", m->url);
+		e = repo_push_fail_to_write(c, m);
 	repo_set_umask(m->repo);
 	repo_close(there);
 	return e;
