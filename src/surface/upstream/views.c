@@ -30,17 +30,17 @@ void compat_view_memories(struct view *v, const struct value *data)
 	if (!data->count)
 		view_line(v, "Nothing is remembered. Use 'bd remember TEXT'.");
 	VALUE_EACH(one, data)
-		view_line(v, STR_FMT ": " STR_FMT, STR_ARG(one->key), STR_ARG(one->text));
+		view_line(v, "  " STR_FMT ": " STR_FMT, STR_ARG(one->key), STR_ARG(one->text));
 }
 
 static void compat_view_twins(struct view *v, const struct value *group)
 {
 	const struct value *ids = value_find(group, "ids");
 
-	view_say(v, group, "{title}");
+	view_say(v, group, "  {title}");
 	VALUE_EACH(one, ids)
-		view_line(v, "  " STR_FMT, STR_ARG(one->text));
-	view_say(v, group, "  → {command}");
+		view_line(v, "    " STR_FMT, STR_ARG(one->text));
+	view_say(v, group, "    → {command}");
 }
 
 void compat_view_duplicates(struct view *v, const struct value *data)

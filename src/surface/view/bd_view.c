@@ -247,11 +247,12 @@ static void bead_put_links(struct view *v, const char *title, const struct value
 static void bead_put_notes(struct view *v, const struct value *comments)
 {
 	VALUE_EACH(note, comments) {
+		buf_put(&v->out, STR("  "));
 		view_paint(v, PAINT_BOLD, value_str(note, "author"));
 		buf_char(&v->out, ' ');
 		view_paint(v, PAINT_DIM, view_age(v, value_str(note, "created_at")));
 		buf_char(&v->out, '\n');
-		view_wrap(v, view_whole(value_find(note, "text")), 2);
+		view_wrap(v, view_whole(value_find(note, "text")), 4);
 	}
 }
 
@@ -402,5 +403,5 @@ void bd_view_labels(struct view *v, const struct value *data)
 	if (!data->count)
 		view_line(v, "No labels.");
 	VALUE_EACH(one, data)
-		view_line(v, STR_FMT, STR_ARG(one->text));
+		view_line(v, "  " STR_FMT, STR_ARG(one->text));
 }

@@ -224,7 +224,7 @@ def test_labels_for_people_and_programs(repo):
     a = repo.create("a", "-l", "y,x")
     repo.create("b", "-l", "x")
     assert repo.json("label", "list", a) == ["x", "y"]
-    assert repo.bd("label", "list", a).ok().out == "x\ny\n"
+    assert repo.bd("label", "list", a).ok().out == "  x\n  y\n"
     assert repo.json("label", "list-all") == [{"label": "x", "count": 2}, {"label": "y", "count": 1}]
     assert [line.split() for line in repo.bd("label", "list-all").ok().out.splitlines()] == [["2", "x"], ["1", "y"]]
     assert repo.json("label", "add", a, "z")[0]["labels"] == ["x", "y", "z"]
