@@ -12,29 +12,12 @@
 #include "store/folder.h"
 #include "store/repo/repo_remote_parts.h"
 
-struct logs_checking {
-	struct call *c;
-	struct str folder;
-	enum err e;
-};
-
-static void logs_check_one(void *arg, struct str name)
-{
-	struct logs_checking *k = arg;
-
-	if (!k->e)
-		k->e = folder_check(k->c, path_join(&k->c->mem, k->folder, name), FOLDER_READ);
-}
-
 /* A folder of objects that leads elsewhere would be written to, and its files removed. */
 static enum err logs_check(struct call *c, struct str folder)
 {
-	struct logs_checking k = { .c = c, .folder = folder };
 	enum err e = folder_check(c, folder, FOLDER_READ);
 
-	if (e || (e = file_each(c, folder, logs_check_one, &k)))
-		return e;
-	return k.e;
+	return e ? e : folder_check_inside(c, folder);
 }
 
 /* Unlike git_odb_open(), without objects of the folders that `info/alternates` names. */
