@@ -169,7 +169,8 @@ static void folder_check_one(void *arg, struct str name)
 	struct str path = path_join(&in->c->mem, in->path, name);
 
 	if (!in->e && !str_is(name, ".") && !str_is(name, "..") &&
-	    !str_has(name, STR(".theirs-")) && file_is_dir(&in->c->mem, path))
+	    !str_has(name, STR(".theirs-")) &&
+	    (file_is_dir(&in->c->mem, path) || path_is_link(&in->c->mem, path)))
 		in->e = folder_check(in->c, path, FOLDER_READ);
 }
 

@@ -19,7 +19,7 @@ enum folder_use {
  * other users may write to. */
 enum err folder_check(struct call *c, struct str path, enum folder_use use);
 
-/* Checks the folders in a folder, which need not exist. */
+/* Checks the folders and links in a folder, which need not exist. */
 enum err folder_check_inside(struct call *c, struct str path);
 
 /*
