@@ -84,8 +84,10 @@ static int loose_open(const struct loose *l, const git_oid *oid, struct loose_fi
 /* A file that was opened and is not a whole object is damaged, unless the disk failed. */
 static int loose_close(const struct loose *l, struct loose_file *f, int code)
 {
-	if (code && f->fd >= 0 && !repo_error_is(GIT_ERROR_OS))
+	if (code && f->fd >= 0 && !repo_error_is(GIT_ERROR_OS)) {
 		l->repo->damaged = arena_copy(l->mem, f->path);
+		l->repo->damage = arena_copy(l->mem, str_of(repo_error_text()));
+	}
 	if (f->fd >= 0)
 		close(f->fd);
 	inflateEnd(&f->z);
@@ -263,8 +265,8 @@ enum err repo_check_loose(struct call *c, const struct repo *r)
 	if (!r->damaged.p || r->elsewhere)
 		return ERR_OK;
 	aside = path_unused(&c->mem, r->damaged, "damaged");
-	call_fail(c, ERR_DAMAGED, "'" STR_FMT "', which has an object of Git, is damaged: %s",
-		  STR_ARG(r->damaged), repo_error_text());
+	call_fail(c, ERR_DAMAGED, "'" STR_FMT "', which has an object of Git, is damaged: " STR_FMT,
+		  STR_ARG(r->damaged), STR_ARG(r->damage));
 	return call_step(
 		c,
 		"Nothing was changed. Move it away with the command below, then get the object "

@@ -54,6 +54,7 @@ struct repo {
 	struct map left_out; /* files and folders that a fetch did not copy; value: size_t */
 	size_t beside;       /* bytes of files beside the store that a fetch from a folder found */
 	struct str damaged;  /* the file of a loose object that cannot be read; or absent */
+	struct str damage;   /* why */
 	bool elsewhere;      /* a remote that is a folder */
 };
 
