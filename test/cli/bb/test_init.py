@@ -151,7 +151,7 @@ def test_an_empty_database_file_is_not_a_board_and_init_makes_one(project):
 def test_a_file_where_the_folder_goes_is_an_error_and_stays(empty):
     (empty.path / ".bb").write_text("mine")
     error = empty.fails("init")
-    assert error["code"] in ("INTERNAL_ERROR", "INVALID_INPUT")
+    assert error["code"] == "UNSAFE_PATH"
     assert (empty.path / ".bb").read_text() == "mine"
 
 
