@@ -1668,6 +1668,29 @@ def test_a_worktree_is_not_made_of_a_commit_whose_attributes_take_much_memory(re
     assert "git worktree add" in done.err and not (repo.path / ".git/worktrees").exists()
 
 
+@pytest.mark.parametrize("text", ["[include]\n\tpath = {0}\n", "[ INCLUDEIF \"gitdir:/\"] path = {0}\n", None], ids=["include", "if", "link"])
+@pytest.mark.parametrize("name", [".gitmodules", ".GitModules"])
+def test_a_worktree_is_not_made_of_a_commit_whose_modules_are_in_other_files(repo, tmp_path, name, text):
+    """libgit2 would read those files, and wait for a FIFO; Git does not."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "text").write_text((text or "{0}").format(tmp_path / "fifo"))
+    blob = git(repo.path, "hash-object", "-w", str(tmp_path / "text")).strip()
+    tree = git_tree(repo.path, ("100644" if text else "120000", name, blob), ("160000", "module", "1" * 40))
+    git(repo.path, "update-ref", "HEAD", git(repo.path, "commit-tree", "-m", "x", tree).strip())
+    done = repo.run("work", repo.create("One"), "--worktree", "--as", "amber-otter", program="abacus", timeout=20)
+    assert done.code == 1 and f"the commit's '{name}'" in done.err, done.err
+    assert not (repo.path / ".git/worktrees").exists()
+
+
+def test_a_worktree_is_made_of_a_commit_with_a_submodule(repo):
+    committed(repo, {".gitmodules": '[submodule "module"]\n\tpath = module\n\turl = ../include\n', "a.txt": "one\n"})
+    git(repo.path, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    git(repo.path, "commit", "-q", "-m", "x")
+    bead = repo.create("One")
+    repo.run("work", bead, "--worktree", "--as", "amber-otter", program="abacus").ok()
+    assert (repo.path.parent / f"proj-{bead}/a.txt").exists()
+
+
 def test_a_worktree_is_made_of_a_commit_with_many_attributes(repo):
     macros = "".join(f"[attr]kind{i} -diff -merge text\n" for i in range(20))
     committed(repo, {".gitattributes": macros + "*.txt text eol=crlf\n" * 10_000, "sub/.gitattributes": "*.png kind1\n" * 1000,

@@ -2,7 +2,7 @@
  * Checks whether a tree can be checked out with libgit2, which follows the links that it has made:
  * where a link and a folder have the same name, it writes the links of that folder through the
  * first one, to any place. Git itself does not, so a clone of such a tree succeeds. libgit2 also
- * takes much more memory for attributes than Git.
+ * takes much more memory for attributes than Git, and reads files that .gitmodules includes.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -162,14 +162,66 @@ static enum err repo_layout_check_names(struct repo_layout *l, const struct repo
 	return e;
 }
 
-/* --- attributes --- */
+/* --- files that libgit2 reads --- */
 
-static bool repo_layout_is_attributes(const git_tree_entry *entry)
+static bool repo_layout_is_file(const git_tree_entry *entry, const char *name)
 {
 	return git_tree_entry_type(entry) == GIT_OBJECT_BLOB &&
 	       !S_ISLNK(git_tree_entry_filemode_raw(entry)) &&
-	       !strcasecmp(git_tree_entry_name(entry), ".gitattributes");
+	       !strcasecmp(git_tree_entry_name(entry), name);
 }
+
+static bool repo_layout_is_attributes(const git_tree_entry *entry)
+{
+	return repo_layout_is_file(entry, ".gitattributes");
+}
+
+/* "[include" in any case, with or without blanks. */
+static bool repo_layout_includes(struct str text)
+{
+	const struct str word = STR("include");
+
+	for (size_t i = 0; i < text.n; i++) {
+		struct str rest = str_skip(text, i + 1);
+
+		if (text.p[i] != '[')
+			continue;
+		while (rest.n && (rest.p[0] == ' ' || rest.p[0] == '\t'))
+			rest = str_skip(rest, 1);
+		if (rest.n >= word.n && !strncasecmp(rest.p, word.p, word.n))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * For each submodule, libgit2 reads .gitmodules as a file of settings: with all files that it
+ * includes, wherever they are. Git ignores such lines.
+ */
+static enum err repo_layout_check_modules(struct repo_layout *l, const git_tree *root)
+{
+	for (size_t i = 0; i < git_tree_entrycount(root); i++) {
+		const git_tree_entry *entry = git_tree_entry_byindex(root, i);
+		bool link = S_ISLNK(git_tree_entry_filemode_raw(entry));
+		git_odb_object *object = NULL;
+		bool includes;
+
+		if (strcasecmp(git_tree_entry_name(entry), ".gitmodules") ||
+		    git_odb_read(&object, l->repo->odb, git_tree_entry_id(entry)))
+			continue;
+		includes = repo_layout_includes(
+			(struct str){ git_odb_object_data(object), git_odb_object_size(object) });
+		git_odb_object_free(object);
+		if (!link && !includes)
+			continue;
+		call_fail(l->c, ERR_UNSAFE_PATH, "the commit's '%s' %s", git_tree_entry_name(entry),
+			  link ? "is a symbolic link" : "includes other files");
+		return call_step(l->c, "Git ignores that: git worktree add FOLDER");
+	}
+	return ERR_OK;
+}
+
+/* --- attributes --- */
 
 /* The size of an object; one that is missing stops the checkout itself. */
 static size_t repo_layout_size(const struct repo_layout *l, const git_oid *oid)
@@ -298,7 +350,7 @@ enum err repo_layout_check(struct call *c, struct repo *r, const git_reference *
 		return repo_fail(c, ERR_DAMAGED, "read the branch",
 				 str_of(git_reference_shorthand(branch)));
 	e = repo_layout_walk(&l, git_object_id(tree), root, &all);
-	if (!e)
+	if (!e && !(e = repo_layout_check_modules(&l, (git_tree *)tree)))
 		e = repo_layout_check_attributes(&l, (git_tree *)tree, all.attributes);
 	git_object_free(tree);
 	arena_release(&mem);
