@@ -23,6 +23,7 @@ struct repair {
 	struct str made;                     /* the commit to publish; or absent */
 	struct str reset; /* the commit that the remote's ref was reset to; or absent */
 	bool parted;      /* beads were split, so the journal has a new base */
+	bool again;       /* the history of the remote was fetched again */
 	bool ended;       /* a ref is unusable, and must be repaired before the other checks */
 };
 
@@ -45,6 +46,88 @@ static void report_whole(struct repair *r, struct str object, const char *where,
 	json_end(r->reply);
 	json_end(r->reply);
 }
+
+/* --- objects that are damaged in this clone --- */
+
+/*
+ * Is the history of a commit in this clone whole, and can the files of the commit itself be read?
+ * Those of older commits are many. `fault`: what is wrong, also if it is an error.
+ */
+static bool repair_is_whole(struct sync *s, struct str commit, struct repo_fault *fault)
+{
+	size_t held = repo_held(s->repo);
+	struct snapshot raw;
+	enum err e = repo_check(s->c, s->repo, commit, STR_NONE, fault);
+
+	if (!e && !fault->why.p &&
+	    (e = commit_read_raw(s->c, s->repo, commit, &raw)) != ERR_DAMAGED)
+		e = ERR_OK; /* something else than the objects */
+	if (e)
+		*fault = (struct repo_fault){ .commit = commit, .why = s->c->message };
+	call_forgive(s->c);
+	repo_forget_after(s->repo, held);
+	return !fault->why.p;
+}
+
+/*
+ * Fetches the whole history of the remote, whatever this clone has of it. If that history is sound,
+ * the fault is in this clone: the objects are taken over, and the fault is cleared.
+ */
+static enum err repair_fetch_again(struct repair *r, struct repo_fault *fault)
+{
+	struct sync *s = r->s;
+	struct call *c = s->c;
+	struct repo_fault still;
+	struct str commit;
+
+	if (r->again || !s->remote.url.p)
+		return ERR_OK;
+	r->again = true;
+	if (remote_fetch_whole(c, &s->remote, s->ref, &commit) || !commit.p ||
+	    !repair_is_whole(s, commit, &still)) {
+		call_forgive(c);
+		repo_quarantine_drop(s->repo);
+		r->again = false;
+		return ERR_OK;
+	}
+	report_whole(r, fault->commit, "here", fault->why);
+	fault->why = STR_NONE;
+	if (r->apply)
+		return repo_quarantine_admit(c, s->repo, commit);
+	repo_quarantine_drop(s->repo);
+	r->ended = true;
+	return ERR_OK;
+}
+
+/* The history was fetched again, and is still damaged here: libgit2 reads another copy of it. */
+static enum err repair_give_up(struct repair *r, const struct repo_fault *fault)
+{
+	call_fail(
+		r->s->c, ERR_DAMAGED,
+		"the remote has a history that this clone cannot read, although it has fetched it "
+		"again: " STR_FMT,
+		STR_ARG(fault->why));
+	return call_step(r->s->c, "Nothing was changed at the remote. This names the damaged "
+				  "files, which can be moved away then: git fsck --full");
+}
+
+/* Checks what was seen of the remote before anything reads it. */
+static enum err repair_seen(struct repair *r)
+{
+	struct sync *s = r->s;
+	struct repo_fault fault = { 0 };
+	struct str seen;
+
+	if (repo_ref(s->c, s->repo, s->tracking, &seen)) {
+		fault.why = s->c->message;
+		call_forgive(s->c);
+	} else if (!seen.p || repair_is_whole(s, seen, &fault)) {
+		return ERR_OK;
+	}
+	return repair_fetch_again(r, &fault);
+}
+
+/* --- histories --- */
 
 /* Checks the whole history, because this clone may have fetched the damage long ago. */
 static enum err check_history(struct repair *r, struct str commit, struct str known,
@@ -73,8 +156,14 @@ static enum err reset_remote(struct repair *r, struct str object)
 static enum err check_remote_history(struct repair *r)
 {
 	struct sync *s = r->s;
-	enum err e = check_history(r, s->there, STR_NONE, "remote", &r->there);
+	enum err e;
 
+	if (s->there.p && !repair_is_whole(s, s->there, &r->there) &&
+	    ((e = repair_fetch_again(r, &r->there)) || r->ended))
+		return e;
+	if (r->again && !repair_is_whole(s, s->there, &r->there))
+		return repair_give_up(r, &r->there);
+	e = check_history(r, s->there, STR_NONE, "remote", &r->there);
 	if (!e && !r->there.why.p)
 		return s->there.p ? repo_quarantine_admit(s->c, s->repo, s->there) : ERR_OK;
 	if (e || !str_eq(r->there.commit, s->there))
@@ -467,9 +556,10 @@ static enum err repair_all(struct repair *r)
 	bool history;
 	enum err e;
 
-	if ((e = repair_own_refs(r)) || r->ended || (e = repair_fetch(r)) || r->ended ||
-	    (e = repo_ref(s->c, s->repo, s->ref, &s->here)) || (e = check_histories(r)) ||
-	    r->ended || (e = sync_repair_check_lines(r, s->there, "remote")))
+	if ((e = repair_seen(r)) || r->ended || (e = repair_own_refs(r)) || r->ended ||
+	    (e = repair_fetch(r)) || r->ended || (e = repo_ref(s->c, s->repo, s->ref, &s->here)) ||
+	    (e = check_histories(r)) || r->ended ||
+	    (e = sync_repair_check_lines(r, s->there, "remote")))
 		return e;
 	if (usable_here(r) && (e = sync_repair_check_lines(r, s->here, "here")))
 		return e;
@@ -539,12 +629,13 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 	s.sealed = s.b.about.place;
 	json_object(reply);
 	json_put_array(reply, "commits");
-	if (!(e = repair_all(&r)))
-		e = repair_joins(&r);
+	if ((e = repair_all(&r)) || (e = repair_joins(&r)))
+		e = repo_set_aside_loose(c, s.repo);
 	json_end(reply);
 	json_put_int(reply, "damaged", r.damaged);
 	json_put_int(reply, "set_aside", r.aside);
 	json_put_bool(reply, "applied", apply && r.damaged);
+	json_put_bool(reply, "refetched", r.again);
 	json_put_str(reply, "commit", apply && r.parted ? s.base : r.made.p ? r.made : r.reset);
 	json_end(reply);
 	repo_close(s.repo);

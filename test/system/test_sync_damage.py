@@ -551,7 +551,7 @@ def test_packed_refs(world):
     world.healed("new")
 
 
-# --- files of objects that a power failure cut off ---
+# --- objects that were damaged here or at the remote ---
 
 
 def file_of(gitdir, spec):
@@ -562,24 +562,31 @@ def file_of(gitdir, spec):
     return file
 
 
-@pytest.mark.parametrize("spec", ["", "^{tree}", ":state.jsonl", ":meta.json"])
-@pytest.mark.parametrize("left", [0, 2, 40, -4])
-def test_an_object_that_was_cut_off_here_is_fetched_again(world, spec, left):
-    """libgit2 alone would never return. The remote is not at fault, so its ref is not set back."""
-    file = file_of(world.anna.path / ".git", REF + spec)
-    file.write_bytes(file.read_bytes()[:left])
+def is_fetched_again(world):
+    """The remote is not at fault, so its ref is not set back."""
     before = at(world.remote)
-    for command in (["sync"], ["repair"], ["repair", "--apply"]):
-        result = world.anna.bd(*command, timeout=20)
-        assert result.code == 3 and "its file is cut off" in result.err and at(world.remote) == before, result.err
-    run_command(world.anna, command_of(result.err, "mv"))
-    git(world.anna.path, "fetch", "-q", "--refetch", "origin", REF)
+    shown = world.anna.json("repair")
+    assert shown["refetched"] and not shown["applied"], shown
+    assert {one["where"] for one in shown["commits"]} == {"here"}
+    assert world.anna.json("repair", "--apply")["refetched"] and at(world.remote) == before
+    assert "No damage was found" in world.anna.bd("repair").ok().out
     world.anna.create("new")
     world.healed("new")
 
 
+@pytest.mark.parametrize("spec", ["", "^{tree}", ":state.jsonl", ":meta.json"])
+@pytest.mark.parametrize("left", [0, 2, 40, -4])
+def test_an_object_that_was_cut_off_here_is_fetched_again(world, spec, left):
+    """libgit2 alone would never return."""
+    file = file_of(world.anna.path / ".git", REF + spec)
+    file.write_bytes(file.read_bytes()[:left])
+    result = world.anna.bd("sync", timeout=20)
+    assert result.code == 3 and "its file is cut off" in result.err and "'bd repair --apply'" in result.err, result.err
+    is_fetched_again(world)
+
+
 @pytest.mark.parametrize("what", ["garbage", "more", "a folder", "a FIFO"])
-def test_an_object_that_is_not_one_is_refused(world, what):
+def test_an_object_that_is_not_one_is_fetched_again(world, what):
     file = file_of(world.anna.path / ".git", f"{REF}:state.jsonl")
     if what == "garbage":
         file.write_bytes(b"\0" * 200)
@@ -590,9 +597,46 @@ def test_an_object_that_is_not_one_is_refused(world, what):
         file.mkdir() if what == "a folder" else os.mkfifo(file)
     result = world.anna.bd("sync", timeout=20)
     assert result.code == 3 and f"{file}', which has an object of Git, is damaged" in result.err, result.err
-    run_command(world.anna, command_of(result.err, "mv"))
-    git(world.anna.path, "fetch", "-q", "--refetch", "origin", REF)
-    world.healed()
+    is_fetched_again(world)
+
+
+@pytest.mark.parametrize("spec", ["", "~1", "^{tree}", "~1^{tree}", "~1:state.jsonl"])
+def test_an_object_that_was_lost_here_is_fetched_again(world, spec):
+    git(world.anna.path, "fetch", "-q", "--refetch", "origin", REF)  # into a pack
+    for pack in (world.anna.path / ".git/objects/pack").glob("*.pack"):
+        pack.with_suffix(".idx").unlink()
+        with pack.rename(world.path / "pack").open("rb") as objects:
+            subprocess.run(["git", "unpack-objects", "-q"], cwd=world.anna.path, stdin=objects, check=True, env=environment())
+    file_of(world.anna.path / ".git", REF + spec).unlink()
+    is_fetched_again(world)
+
+
+@pytest.mark.parametrize("spec", ["", "~1", "~1^{tree}", ":state.jsonl"])
+def test_an_object_that_was_damaged_in_a_pack_is_fetched_again(world, spec):
+    gitdir = world.anna.path / ".git"
+    name = git(gitdir, "rev-parse", REF + spec).strip()
+    git(gitdir, "repack", "-adq")
+    [pack] = (gitdir / "objects/pack").glob("*.pack")
+    [where] = [line.split() for line in git(gitdir, "verify-pack", "-v", str(pack)).splitlines() if line.startswith(name)]
+    pack.chmod(0o600)
+    with pack.open("r+b") as out:
+        out.seek(int(where[4]) + 3)
+        out.write(bytes(int(where[3]) - 3))
+    os.utime(pack, (1, 1))
+    is_fetched_again(world)
+
+
+def test_a_damaged_object_that_no_remote_has_is_moved_away(tmp_path):
+    repo = clone(tmp_path / "here", None)
+    repo.create("one")
+    sync(repo)
+    file = file_of(repo.path / ".git", f"{REF}:state.jsonl")
+    file.write_bytes(file.read_bytes()[:10])
+    for command in (["sync"], ["repair", "--apply"]):
+        result = repo.bd(*command, timeout=20)
+        assert result.code == 3 and "its file is cut off" in result.err, result.err
+    run_command(repo, command_of(result.err, "mv"))
+    assert not file.exists() and list(file.parent.glob("*.damaged-*"))
 
 
 @pytest.mark.parametrize("spec", ["", "^{tree}", ":state.jsonl"])

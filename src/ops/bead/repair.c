@@ -51,7 +51,7 @@ static const struct prop journal_props[] = {
 
 static const struct prop props[] = {
 	{ "commits[]", commit_props },
-	{ "damaged:int set_aside:int applied:bool commit|null", NULL },
+	{ "damaged:int set_aside:int applied:bool refetched:bool? commit|null", NULL },
 	{ "stamps[]?", stamp_props },
 	{ "journal?", journal_props },
 	{ 0 },
@@ -155,6 +155,13 @@ static void put_both(struct call *c, struct json *reply, struct str commits,
 	json_end(reply);
 }
 
+/* The journal could not be checked, because the published commit that it continues is damaged. */
+static enum err repair_base(struct call *c, const struct body *in, struct str *commits)
+{
+	call_forgive(c);
+	return repair_commits(c, in, commits);
+}
+
 /* The journal is repaired first, because nothing can be published from a damaged one. Its repair
  * is reported even if the rest fails. */
 static enum err bead_repair_run(struct call *c, struct stores *s, const void *body,
@@ -168,9 +175,12 @@ static enum err bead_repair_run(struct call *c, struct stores *s, const void *bo
 	(void)s;
 	if (in->stamps)
 		return repair_stamps(c, in->apply, reply);
-	if ((e = repair_journal(c, in->apply, in->timeout, &journal)))
+	e = repair_journal(c, in->apply, in->timeout, &journal);
+	if (e == ERR_DAMAGED && !(e = repair_base(c, in, &commits)) && in->apply)
+		e = repair_journal(c, in->apply, in->timeout, &journal);
+	if (e)
 		return e;
-	if (!journal.damaged || journal.applied)
+	if (!commits.p && (!journal.damaged || journal.applied))
 		e = repair_commits(c, in, &commits);
 	if (!journal.damaged) {
 		if (!e)

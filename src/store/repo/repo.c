@@ -80,8 +80,8 @@ static enum err fail_to_read(struct call *c, struct repo *r, const char *what, s
 	if ((e = repo_check_loose(c, r)))
 		return e;
 	repo_fail(c, ERR_DAMAGED, what, of);
-	return call_step(c, "Run 'bd sync': the remote may have the lost data. 'bd repair' shows "
-			    "other damage.");
+	return call_step(c, "Run 'bd repair --apply': it gets from the remote what that has of the "
+			    "lost data.");
 }
 
 /* libgit2 before 1.5 has no such option. */

@@ -183,6 +183,9 @@ enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct 
 enum err repo_quarantine_admit(struct call *c, struct repo *r, struct str commit);
 void repo_quarantine_drop(struct repo *r); /* drops the whole quarantine */
 
+/* After a repair that failed because of a loose object: the next step is to move its file away. */
+enum err repo_set_aside_loose(struct call *c, const struct repo *r);
+
 /* Removes the quarantine of a process that was killed. Only one process may fetch at a time. */
 void repo_sweep_fetched(struct call *c, struct repo *r);
 

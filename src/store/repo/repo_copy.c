@@ -22,6 +22,7 @@ struct fetching {
 	struct repo_beside beside;
 	bool overfull; /* the files beside the store in this commit are too large together */
 	bool checked;  /* objects may be missing: 'git fetch --depth' leaves some out */
+	bool again;    /* also those that are there already */
 };
 
 static bool first_time(struct fetching *f, const git_oid *oid)
@@ -52,7 +53,7 @@ static int repo_copy_lost(const git_oid *oid)
  */
 static int repo_copy_take(struct fetching *f, const git_oid *oid, const char *name)
 {
-	if (git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH))
+	if (!f->again && git_odb_exists_ext(f->here, oid, GIT_ODB_LOOKUP_NO_REFRESH))
 		return 0;
 	if (git_odb_exists(f->there, oid))
 		return git_packbuilder_insert(f->pack, oid, name);
@@ -243,9 +244,9 @@ static void repo_copy_release(struct fetching *f)
 }
 
 int repo_copy_objects(git_repository *from, git_odb *to, struct str commit, const struct str *known,
-		      size_t count, size_t most, bool *all)
+		      size_t count, size_t most, bool again, bool *all)
 {
-	struct fetching f = { .from = from, .here = to, .checked = true };
+	struct fetching f = { .from = from, .here = to, .checked = true, .again = again };
 	int code = repo_copy_collect(&f, commit, known, count);
 
 	*all = !code && most && git_packbuilder_object_count(f.pack) == most;

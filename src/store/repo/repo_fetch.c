@@ -173,6 +173,23 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
 	return !e && commit->p ? repo_fetch_check_commit(c, m, ref, *commit) : e;
 }
 
+enum err remote_fetch_whole(struct call *c, struct remote *m, struct str ref, struct str *commit)
+{
+	const struct str none[REPO_HAVES] = { 0 };
+	struct repo *there;
+	enum err e = remote_look_at_folder(c, m, ref, false, commit, &there);
+
+	if (e || (e = repo_quarantine_begin_whole(c, m->repo)))
+		*commit = STR_NONE;
+	else if (!there)
+		e = fetch_by_wire(c, m, ref, none, commit);
+	else if (commit->p)
+		e = fetch_from_folder(c, m, there, ref, none, *commit);
+	if (there)
+		repo_close(there);
+	return e ? e : repo_quarantine_end_whole(c, m->repo);
+}
+
 enum err remote_look(struct call *c, struct remote *m, struct str ref, struct str *commit)
 {
 	struct talk t = { .c = c, .remote = m, .said.mem = &c->mem };

@@ -388,7 +388,7 @@ enum err logs_tidy(struct call *c, struct repo *r, struct str folder, const stru
 	code = logs_objects(c, r, fresh, &to);
 	for (size_t i = 0; !code && i < count; i++)
 		if (repo_has(r, commits[i]))
-			code = repo_copy_objects(r->git, to, commits[i], NULL, 0, 0, &all);
+			code = repo_copy_objects(r->git, to, commits[i], NULL, 0, 0, false, &all);
 	git_odb_free(to);
 	if (code)
 		return repo_fail(c, ERR_INTERNAL_ERROR, "write to", fresh);

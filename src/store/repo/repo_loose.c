@@ -260,18 +260,24 @@ int repo_loose_add(struct call *c, struct repo *r, git_odb *odb, const struct st
 
 enum err repo_check_loose(struct call *c, const struct repo *r)
 {
-	struct str aside;
-
 	if (!r->damaged.p || r->elsewhere)
 		return ERR_OK;
-	aside = path_unused(&c->mem, r->damaged, "damaged");
 	call_fail(c, ERR_DAMAGED, "'" STR_FMT "', which has an object of Git, is damaged: " STR_FMT,
 		  STR_ARG(r->damaged), STR_ARG(r->damage));
-	return call_step(
-		c,
-		"Nothing was changed. Move it away with the command below, then get the object "
-		"from the remote: 'git fetch --refetch REMOTE refs/beads/store'. If the remote "
-		"does not have it, 'bd repair --apply' goes on without it. The command: mv " STR_FMT
-		" " STR_FMT,
-		STR_ARG(spawn_word(&c->mem, r->damaged)), STR_ARG(spawn_word(&c->mem, aside)));
+	return call_step(c, "Nothing was changed. Run 'bd repair --apply' to get the object from "
+			    "the remote again.");
+}
+
+enum err repo_set_aside_loose(struct call *c, const struct repo *r)
+{
+	struct str aside;
+
+	if (c->code != ERR_DAMAGED || !r->damaged.p)
+		return c->code;
+	aside = path_unused(&c->mem, r->damaged, "damaged");
+	return call_step(c,
+			 "Nothing was changed. The remote does not have the object. Move it away, "
+			 "then run the command again: mv " STR_FMT " " STR_FMT,
+			 STR_ARG(spawn_word(&c->mem, r->damaged)),
+			 STR_ARG(spawn_word(&c->mem, aside)));
 }

@@ -49,6 +49,7 @@ struct repo {
 	git_odb_object **held; /* objects whose content is in use */
 	size_t held_count;
 	git_odb *own;                 /* the user's objects, while there is a quarantine; or NULL */
+	bool whole;                   /* the quarantine is for a whole history */
 	struct call *call;            /* the call that opened the quarantine */
 	struct str haves[REPO_HAVES]; /* commits that existed before the fetch; or absent */
 	struct map left_out; /* files and folders that a fetch did not copy; value: size_t */
@@ -115,6 +116,13 @@ size_t repo_size_add(size_t a, size_t b); /* at most REPO_SIZE_MOST */
 enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES]);
 
 /*
+ * The same for a whole history, of which every object is fetched and admitted, because those of the
+ * user may be damaged: these cannot be read until repo_quarantine_end_whole().
+ */
+enum err repo_quarantine_begin_whole(struct call *c, struct repo *r);
+enum err repo_quarantine_end_whole(struct call *c, struct repo *r);
+
+/*
  * Makes libgit2 see only refs at these commits, until repo_show_all(), which must always be called
  * afterwards.
  */
@@ -133,9 +141,9 @@ int repo_copy_from(struct repo *there, struct repo *here, struct str commit,
 /*
  * Like repo_copy_from(), between object databases, for a commit that has passed repo_check(). If
  * `most` objects are missing, which is all of them, nothing is written and `all` is set: the caller
- * can move the pack instead.
+ * can move the pack instead. `again`: objects that are there count as missing.
  */
 int repo_copy_objects(git_repository *from, git_odb *to, struct str commit, const struct str *known,
-		      size_t count, size_t most, bool *all);
+		      size_t count, size_t most, bool again, bool *all);
 
 #endif

@@ -32,21 +32,44 @@ void repo_sweep_fetched(struct call *c, struct repo *r)
 	call_restore(c, &before); /* the next fetch reports the error */
 }
 
-enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])
+/* The objects in the quarantine. They are read first: libgit2 gives those of a repository, which is
+ * an alternate here, the priority 2. */
+static int repo_quarantine_objects(struct call *c, struct repo *r, struct str folder, git_odb **out)
 {
-	struct str folder = repo_quarantine_folder(c, r), own = repo_objects(c, r);
+	enum { LEVEL_DEFAULT = -1, FIRST = 5, SECOND = 4 };
+	const char *path = arena_cstr(&c->mem, folder);
+	git_odb_backend *loose = NULL, *packs = NULL;
+	int code = git_odb_new(out);
+
+	if (!code && !(code = git_odb_backend_pack(&packs, path)))
+		code = git_odb_add_backend(*out, packs, FIRST);
+	if (!code && !(code = git_odb_backend_loose(&loose, path, LEVEL_DEFAULT, 0, 0, 0)))
+		code = git_odb_add_backend(*out, loose, SECOND);
+	return code ? code : repo_loose_add(c, r, *out, &folder, 1);
+}
+
+/* Makes the objects of the user's repository readable as well. */
+static int repo_quarantine_show_own(struct call *c, struct repo *r, git_odb *apart)
+{
+	struct str own = repo_objects(c, r);
+	int code = git_odb_add_disk_alternate(apart, arena_cstr(&c->mem, own));
+
+	return code ? code : repo_loose_add(c, r, apart, &own, 1);
+}
+
+static enum err repo_quarantine_open(struct call *c, struct repo *r,
+				     const struct str haves[REPO_HAVES], bool whole)
+{
+	struct str folder = repo_quarantine_folder(c, r);
 	git_odb *apart = NULL;
 	enum err e;
 
-	if (r->own)
-		return ERR_OK;
 	fault_point();
 	if ((e = file_remove_tree(c, folder)) ||
 	    (e = file_make_dir(c, path_join(&c->mem, folder, STR("pack")), 0700)))
 		return e;
-	if (git_odb_open(&apart, arena_cstr(&c->mem, folder)) ||
-	    git_odb_add_disk_alternate(apart, arena_cstr(&c->mem, own)) ||
-	    repo_loose_add(c, r, apart, (struct str[]){ folder, own }, 2) ||
+	if (repo_quarantine_objects(c, r, folder, &apart) ||
+	    (!whole && repo_quarantine_show_own(c, r, apart)) ||
 	    git_repository_set_odb(r->git, apart)) {
 		git_odb_free(apart);
 		return repo_quarantine_fail(c, r, "use the folder");
@@ -58,6 +81,29 @@ enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str 
 	r->own = r->odb;
 	r->odb = apart;
 	r->call = c;
+	r->whole = whole;
+	return ERR_OK;
+}
+
+enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES])
+{
+	return r->own ? ERR_OK : repo_quarantine_open(c, r, haves, false);
+}
+
+enum err repo_quarantine_begin_whole(struct call *c, struct repo *r)
+{
+	const struct str none[REPO_HAVES] = { 0 };
+
+	repo_quarantine_drop(r);
+	return repo_quarantine_open(c, r, none, true);
+}
+
+enum err repo_quarantine_end_whole(struct call *c, struct repo *r)
+{
+	/* what was fetched has to be known before a damaged object of the user is found */
+	if (git_odb_refresh(r->odb) || repo_quarantine_show_own(c, r, r->odb))
+		return repo_quarantine_fail(c, r, "read what is in");
+	r->damaged = STR_NONE;
 	return ERR_OK;
 }
 
@@ -76,7 +122,7 @@ void repo_quarantine_drop(struct repo *r)
 /* --- moving objects out of the quarantine --- */
 
 struct repo_quarantine_count {
-	git_odb *own;
+	git_odb *own; /* NULL: all objects count */
 	size_t new;
 };
 
@@ -85,7 +131,7 @@ static int repo_quarantine_count_one(const git_oid *oid, void *arg)
 	struct repo_quarantine_count *n = arg;
 
 	/* a pack also contains the bases of its deltas, which may be known */
-	n->new += !git_odb_exists_ext(n->own, oid, GIT_ODB_LOOKUP_NO_REFRESH);
+	n->new += !n->own || !git_odb_exists_ext(n->own, oid, GIT_ODB_LOOKUP_NO_REFRESH);
 	return 0;
 }
 
@@ -95,12 +141,12 @@ static void repo_quarantine_see(void *only_packs, struct str name)
 }
 
 /*
- * The number of objects in the quarantine that the user's repository lacks; 0: unknown, or there
- * are loose objects, which were written after the fetch.
+ * The number of objects in the quarantine that the user's repository lacks or, after the fetch of a
+ * whole history, of all; 0: unknown, or there are loose objects, which were written after the fetch.
  */
 static size_t repo_quarantine_new_objects(struct call *c, struct repo *r)
 {
-	struct repo_quarantine_count n = { .own = r->own };
+	struct repo_quarantine_count n = { .own = r->whole ? NULL : r->own };
 	struct str folder = repo_quarantine_folder(c, r);
 	git_odb_backend *packs = NULL;
 	git_odb *alone = NULL;
@@ -157,6 +203,24 @@ static enum err repo_quarantine_move_packs(struct call *c, struct repo *r)
 	return e ? e : file_sync_dir(c, path_join(&c->mem, m.to, pack));
 }
 
+/* Opens the objects again, because libgit2 goes on to read from the pack that it used last. */
+static int repo_quarantine_reopen(struct call *c, struct repo *r)
+{
+	struct str own = repo_objects(c, r);
+	git_odb *fresh = NULL;
+	int code = git_odb_open(&fresh, arena_cstr(&c->mem, own));
+
+	if (!code && !(code = repo_loose_add(c, r, fresh, &own, 1)))
+		code = git_repository_set_odb(r->git, fresh);
+	if (code) {
+		git_odb_free(fresh);
+		return code;
+	}
+	git_odb_free(r->odb);
+	r->odb = fresh;
+	return 0;
+}
+
 /*
  * The packs are moved as they are only if every object in them is needed: a server may have sent
  * unchecked objects, which no commit leads to. Otherwise the needed objects are copied.
@@ -171,12 +235,12 @@ enum err repo_quarantine_admit(struct call *c, struct repo *r, struct str commit
 		return ERR_OK;
 	git_error_clear();
 	new = repo_quarantine_new_objects(c, r);
-	if (repo_copy_objects(r->git, r->own, commit, r->haves, REPO_HAVES, new, &all))
+	if (repo_copy_objects(r->git, r->own, commit, r->haves, REPO_HAVES, new, r->whole, &all))
 		return repo_quarantine_fail(c, r, "take over what is in");
 	if (all)
 		e = repo_quarantine_move_packs(c, r);
 	repo_quarantine_drop(r);
-	if (!e && git_odb_refresh(r->odb))
+	if (!e && (r->whole ? repo_quarantine_reopen(c, r) : git_odb_refresh(r->odb)))
 		e = repo_quarantine_fail(c, r, "read what was in");
 	return e;
 }

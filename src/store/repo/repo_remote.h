@@ -52,6 +52,12 @@ enum err remote_look(struct call *c, struct remote *m, struct str ref, struct st
 enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct str known,
 		      struct str *commit);
 
+/*
+ * The same, with every object of the history, also those that are in this clone, because they may
+ * be damaged here.
+ */
+enum err remote_fetch_whole(struct call *c, struct remote *m, struct str ref, struct str *commit);
+
 /* REMOTE_DAMAGED: the history of the ref's commit cannot be used. */
 enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct str commit,
 		       const struct repo_fault *fault);

@@ -214,8 +214,14 @@ void bd_view_repair(struct view *v, const struct value *data)
 			  "; the readable part of the old state is kept under "
 			  "refs/beads/backup/. Now run 'bd sync'.",
 			  STR_ARG(str_head(value_str(data, "commit"), 10)));
+	else if (value_yes(data, "applied") && value_yes(data, "refetched"))
+		view_line(v, "The remote has all of it, so its history was fetched again. Now run "
+			     "'bd sync'.");
 	else if (value_yes(data, "applied"))
 		view_line(v, "Refs to it were removed. Now run 'bd sync'.");
+	else if (value_yes(data, "refetched"))
+		view_line(v, "Nothing was changed. The remote has all of it: 'bd repair --apply' "
+			     "fetches its history again.");
 	else
 		view_line(v, "Nothing was changed. 'bd repair --apply' repairs it, and keeps the "
 			     "readable part as a backup ref.");
