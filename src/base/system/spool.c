@@ -22,8 +22,7 @@ bool spool_add(struct spool *s, struct str text)
 	return false;
 }
 
-/* Reads up to n bytes at an offset before the end; 0: that failed. */
-static size_t spool_read_some(const struct spool *s, int64_t at, char *p, size_t n)
+size_t spool_read_some(const struct spool *s, int64_t at, char *p, size_t n)
 {
 	int64_t left = s->size - at;
 	ssize_t got;

@@ -23,6 +23,9 @@ bool spool_add(struct spool *s, struct str text);
 /* Writes all of the file to a descriptor. False: that failed, and errno says why. */
 bool spool_copy(const struct spool *s, int fd);
 
+/* Reads up to n bytes at an offset before the end; 0: that failed. */
+size_t spool_read_some(const struct spool *s, int64_t at, char *p, size_t n);
+
 /* Reads all of the file. */
 bool spool_read(const struct spool *s, char *out);
 

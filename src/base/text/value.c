@@ -442,12 +442,10 @@ unsigned value_depth(const struct value *v)
 	return deepest + 1;
 }
 
-const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,
-					struct value_error *error)
+/* Parses the value at the start of a text, and sets the offset after it. */
+static const struct value *value_parse_at(struct arena *mem, struct str text, size_t most,
+					  bool whole, struct value_error *error)
 {
-	if (!text.p)
-		text = STR("");
-
 	struct value few[FEW_VALUES], *v = NULL;
 	struct value_parser ps = {
 		.mem = mem,
@@ -459,7 +457,7 @@ const struct value *value_parse_bounded(struct arena *mem, struct str text, size
 	};
 	const char *p = value_parse_value(&ps, text.p, value_push(&ps));
 
-	if (p && (p = skip_space(&ps, p)) < ps.end)
+	if (p && (p = skip_space(&ps, p)) < ps.end && whole)
 		p = value_refuse(&ps, p, "text follows the value");
 	if (p) {
 		v = arena_grow(mem, NULL, 0, sizeof *v);
@@ -468,6 +466,23 @@ const struct value *value_parse_bounded(struct arena *mem, struct str text, size
 	*error = (struct value_error){ ps.why, (size_t)((p ? p : ps.where) - text.p) };
 	if (ps.stack != few)
 		free(ps.stack);
+	return v;
+}
+
+const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,
+					struct value_error *error)
+{
+	return value_parse_at(mem, text.p ? text : STR(""), most, true, error);
+}
+
+const struct value *value_parse_first(struct arena *mem, struct str *text)
+{
+	struct value_error error;
+	const struct value *v =
+		value_parse_at(mem, text->p ? *text : STR(""), SIZE_MAX, false, &error);
+
+	if (v)
+		*text = str_skip(*text, error.offset);
 	return v;
 }
 

@@ -60,6 +60,12 @@ static inline const struct value *value_read(struct arena *mem, struct str text)
 const struct value *value_parse_bounded(struct arena *mem, struct str text, size_t most,
 					struct value_error *error);
 
+/*
+ * Parses the value at the start of a text and removes it, with the blanks before and after it, from
+ * the text. NULL: there is none, or it is not complete.
+ */
+const struct value *value_parse_first(struct arena *mem, struct str *text);
+
 /* The nesting of arrays and objects: 0 for a string or a number. */
 unsigned value_depth(const struct value *v);
 
