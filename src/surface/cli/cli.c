@@ -25,6 +25,7 @@
 #include "surface/cli/settings.h"
 #include "surface/cli/vybe.h"
 #include "surface/service/handoff.h"
+#include "surface/view/long.h"
 #include "surface/view/view.h"
 
 static const char *cli_env(const char *name)
@@ -303,19 +304,21 @@ static enum err cli_render(struct call *c, struct view *v, const struct command 
 }
 
 /* Prints only the ids of the beads in the reply. */
+static void cli_put_id(struct view *v, const struct value *one)
+{
+	struct str id = value_str(one, "id");
+
+	if (id.p)
+		view_line(v, STR_FMT, STR_ARG(id));
+}
+
 static enum err render_ids(struct call *c, struct view *v, struct str reply)
 {
 	const struct value *data = view_parse(v, reply);
-	bool list = data && data->type == VALUE_ARRAY;
 
 	if (!data)
 		return cli_unreadable(c);
-	for (size_t i = 0; i < (list ? data->count : 1); i++) {
-		struct str id = value_str(list ? &data->item[i] : data, "id");
-
-		if (id.p)
-			view_line(v, STR_FMT, STR_ARG(id));
-	}
+	view_each(v, data, cli_put_id);
 	return ERR_OK;
 }
 
@@ -358,12 +361,15 @@ static struct str cli_reply_line(struct call *c, const struct args *a, struct st
 }
 
 /*
- * Whether a large reply may be kept in a file while it is made, because it is printed as it is: it
- * is JSON for a program, and nothing here reads it.
+ * Whether a large reply may be kept in a file while it is made, because nothing here reads it as a
+ * whole: it is JSON for a program, and printed as it is, or a view reads its items one by one.
  */
 static bool cli_spools(const struct call *c, const struct args *a)
 {
-	return wants_json(a) && !isatty(STDOUT_FILENO) && !c->request_id.p && !vybe_indents() &&
+	bool apt = wants_json(a) ? !isatty(STDOUT_FILENO) && !vybe_indents() :
+				   a->command->flags & COMMAND_LONG;
+
+	return apt && !c->request_id.p &&
 	       !(a->command->flags & (COMMAND_CHECKS | COMMAND_CONFIRM)) &&
 	       !(a->command->op->flags & OP_WRITE);
 }
@@ -384,11 +390,49 @@ static int print_spooled(struct call *c, const struct args *a, struct json *repl
 	return status;
 }
 
+static bool cli_prints_ids(const struct args *a)
+{
+	return a->globals.silent || (a->command->flags & COMMAND_IDS);
+}
+
+/* Is it a list, and its beginning in a file? */
+static bool cli_is_long_list(const struct json *reply)
+{
+	const struct spool *file = reply->out.spool;
+	char first = '\0';
+
+	return file && file->size && spool_read_some(file, 0, &first, 1) && first == '[';
+}
+
+/* Prints such a list for people. */
+static int print_long(struct call *c, const struct args *a, struct json *reply)
+{
+	struct view v = screen_view(c);
+	struct view_long l;
+	const struct value *data = view_begin_long(&v, &l, &reply->out);
+	int status;
+
+	v.asked = &a->request;
+	if (cli_prints_ids(a))
+		view_each(&v, data, cli_put_id);
+	else
+		a->command->view(&v, data);
+	if (l.items.damaged) {
+		cli_unreadable(c);
+		status = print_error(c, a, STR_NONE);
+	} else {
+		status = out_view(&v, 0);
+		print_warnings(c, a);
+	}
+	view_end_long(&v);
+	return status;
+}
+
 static int print_reply(struct call *c, const struct args *a, struct str reply)
 {
 	struct view v = screen_view(c);
 	int status = cli_verdict(c, a->command, reply);
-	bool ids = a->globals.silent || (a->command->flags & COMMAND_IDS);
+	bool ids = cli_prints_ids(a);
 
 	if ((a->globals.json || a->command->op == &op_bead_version) && cli_translates(c, a))
 		reply = a->face->render(c, &a->request, reply);
@@ -635,6 +679,8 @@ static int cli_run(struct call *c, struct args *a)
 		c->text = &text;
 	if (cli_request(c, a, &reply))
 		return print_error(c, a, STR_NONE);
+	if (cli_is_long_list(&reply) && !wants_json(a))
+		return print_long(c, a, &reply);
 	if (reply.out.spool && spool.size && !(a->globals.json && cli_translates(c, a)))
 		return print_spooled(c, a, &reply);
 	if (only_looked(c, a->command, json_text(&reply)))

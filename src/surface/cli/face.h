@@ -26,6 +26,7 @@ enum command_flags {
 	COMMAND_TEXT = 1 << 11,    /* the operation may write a text, which is printed unchanged */
 	COMMAND_LOOSE = 1 << 10,   /* unknown options and arguments are ignored */
 	COMMAND_JOINS = 1 << 12,   /* further arguments continue the last positional text */
+	COMMAND_LONG = 1 << 13,    /* the view reads a list with view_next(), however long it is */
 };
 
 struct command {

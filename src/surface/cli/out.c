@@ -8,7 +8,7 @@
 #include "base/system/file.h"
 #include "base/text/utf8.h"
 #include "surface/cli/screen.h"
-#include "surface/view/view.h"
+#include "surface/view/long.h"
 
 /* If a reply could not be written, the exit status says so, because the caller did not get it. */
 static int out_status(bool written, int status)
@@ -27,7 +27,10 @@ static int out_print(struct str text, int status)
 
 int out_view(struct view *v, int status)
 {
-	return out_print(view_text(v), status);
+	if (!v->long_reply)
+		return out_print(view_text(v), status);
+	view_flush(v);
+	return out_status(buf_write(&v->long_reply->text, STDOUT_FILENO), status);
 }
 
 /* A text that is safe to print; on a terminal, no line is wider than that. */

@@ -11,13 +11,11 @@ static enum paint list_priority_paint(int64_t priority)
 	return priority == 0 ? PAINT_RED : priority == 1 ? PAINT_YELLOW : PAINT_NONE;
 }
 
-static struct str list_holder(struct view *v, const struct value *bead)
+static struct str list_holder(struct view *v, const struct value *bead, struct str name)
 {
-	struct str end = value_str(bead, "assignee_expires"), name = value_str(bead, "assignee");
+	struct str end = value_str(bead, "assignee_expires");
 	int64_t ms;
 
-	if (!name.p)
-		return STR("-");
 	if (end.p && moment_parse(end, &ms) && ms <= v->now_ms)
 		return arena_fmt(v->out.mem, STR_FMT " (ended)", STR_ARG(name));
 	return name;
@@ -46,11 +44,12 @@ static enum list_state list_state(const struct value *bead)
 	return list_blockers(bead) ? STATE_BLOCKED : STATE_OPEN;
 }
 
-static void list_put_state(struct table *t, size_t column, const struct value *bead)
+static void list_put_state(struct table *t, size_t column, const struct value *bead,
+			   enum list_state state)
 {
 	struct str status = value_str(bead, "status");
 
-	if (list_state(bead) == STATE_BLOCKED)
+	if (state == STATE_BLOCKED)
 		table_cell(t, column, PAINT_RED, STR("blocked"));
 	else
 		table_cell(t, column, bd_view_status_paint(status), status);
@@ -76,40 +75,53 @@ static struct str list_tail(struct view *v, const struct value *bead)
 
 /* The columns of a list of beads. ASSIGNEE is left out if nobody is assigned, TYPE on a
  * screen that is too narrow for all of them. */
-enum list_column { LIST_ID, LIST_P, LIST_TYPE, LIST_STATUS, LIST_AGE, LIST_ASSIGNEE };
+enum list_column { LIST_ID, LIST_P, LIST_TYPE, LIST_STATUS, LIST_AGE, LIST_ASSIGNEE, LIST_TITLE };
 
-static struct table list_table(struct view *v, const struct value *data)
+/* The table of a list, and what is counted while its rows are made. */
+struct bead_list {
+	struct table table;
+	bool assigned;         /* is anybody assigned? */
+	int64_t state[STATES]; /* beads in each state */
+	int64_t left_out;      /* beads that --parallel leaves out */
+};
+
+static struct bead_list list_new(struct view *v)
 {
-	static const char *const all[] = { "ID",  "P",        "TYPE",  "STATUS",
-					   "AGE", "ASSIGNEE", "TITLE", NULL };
-	static const char *const unassigned[] = {
-		"ID", "P", "TYPE", "STATUS", "AGE", "TITLE", NULL
-	};
+	static const char *const heads[] = { "ID",  "P",        "TYPE",  "STATUS",
+					     "AGE", "ASSIGNEE", "TITLE", NULL };
+	struct bead_list list = { .table = table_new(v, heads) };
 
-	struct table t = table_new(v, unassigned);
-
-	VALUE_EACH(one, data)
-		if (value_str(one, "assignee").p)
-			t = table_new(v, all);
-	t.spare = LIST_TYPE;
-	return t;
+	list.table.spare = LIST_TYPE;
+	return list;
 }
 
-static void list_put_row(struct table *t, const struct value *bead, struct str title)
+static void list_print(struct bead_list *list)
 {
+	if (!list->assigned)
+		table_hide(&list->table, LIST_ASSIGNEE);
+	table_print(&list->table);
+}
+
+static void list_put_row(struct bead_list *list, const struct value *bead, struct str title)
+{
+	struct table *t = &list->table;
 	struct view *v = t->view;
+	struct str assignee = value_str(bead, "assignee");
+	enum list_state state = list_state(bead);
 	int64_t priority = value_count(bead, "priority");
 
+	list->assigned |= assignee.p != NULL;
+	list->state[state]++;
 	table_row(t);
 	table_cell(t, LIST_ID, PAINT_BOLD, value_str(bead, "id"));
 	table_cell(t, LIST_P, list_priority_paint(priority),
 		   arena_fmt(v->out.mem, "P%" PRId64, priority));
 	table_cell(t, LIST_TYPE, PAINT_NONE, value_str(bead, "type"));
-	list_put_state(t, LIST_STATUS, bead);
+	list_put_state(t, LIST_STATUS, bead, state);
 	table_cell(t, LIST_AGE, PAINT_DIM, view_short_age(v, value_str(bead, "created_at")));
-	if (t->columns > LIST_ASSIGNEE + 1)
-		table_cell(t, LIST_ASSIGNEE, PAINT_NONE, list_holder(v, bead));
-	table_cell(t, t->columns - 1, PAINT_NONE, title);
+	table_cell(t, LIST_ASSIGNEE, PAINT_NONE,
+		   assignee.p ? list_holder(v, bead, assignee) : STR("-"));
+	table_cell(t, LIST_TITLE, PAINT_NONE, title);
 	table_tail(t, PAINT_DIM, list_tail(v, bead));
 }
 
@@ -132,7 +144,7 @@ enum { DEEPEST = 100 }; /* deeper beads are shown as roots */
 
 /* Beads below their parents. */
 struct tree {
-	struct table *table;
+	struct bead_list *out;
 	const struct value *list;
 	bool *shown, *below;  /* has its row; its parent is in the list */
 	bool plan;            /* with the blockers of each bead */
@@ -142,7 +154,7 @@ struct tree {
 /* From the end of the list, so that children keep its order. */
 static void tree_link(struct tree *t)
 {
-	struct map ids = { .mem = t->table->view->out.mem };
+	struct map ids = { .mem = t->out->table.view->out.mem };
 	const struct value *item = t->list->item;
 
 	for (size_t i = 0; i < t->list->count; i++)
@@ -173,15 +185,15 @@ static size_t tree_next(const struct tree *t, size_t number)
 static void tree_row(struct tree *t, size_t at, size_t depth, struct str guide, struct str mark)
 {
 	const struct value *bead = &t->list->item[at];
-	struct arena *mem = t->table->view->out.mem;
+	struct arena *mem = t->out->table.view->out.mem;
 	struct str below = guide;
 
 	t->shown[at] = true;
-	list_put_row(t->table, bead,
+	list_put_row(t->out, bead,
 		     arena_fmt(mem, STR_FMT STR_FMT STR_FMT, STR_ARG(guide), STR_ARG(mark),
 			       STR_ARG(value_str(bead, "title"))));
 	if (t->plan)
-		list_put_blockers(t->table, bead);
+		list_put_blockers(&t->out->table, bead);
 	if (mark.n)
 		below = arena_join(mem, guide,
 				   str_starts(mark, STR("├")) ? STR("│  ") : STR("   "));
@@ -194,11 +206,11 @@ static void tree_row(struct tree *t, size_t at, size_t depth, struct str guide, 
 }
 
 /* First the trees below the roots, then the beads that are left, which are in cycles. */
-static void tree_rows(struct table *table, const struct value *list, bool plan)
+static void tree_rows(struct bead_list *out, const struct value *list, bool plan)
 {
-	struct arena *mem = table->view->out.mem;
+	struct arena *mem = out->table.view->out.mem;
 	size_t n = list->count + 1;
-	struct tree t = { .table = table,
+	struct tree t = { .out = out,
 			  .list = list,
 			  .plan = plan,
 			  .shown = arena_array(mem, n, sizeof(bool)),
@@ -215,27 +227,27 @@ static void tree_rows(struct table *table, const struct value *list, bool plan)
 
 /* --- other tables --- */
 
-static void list_put_long(struct table *t, const struct value *bead)
+static void list_put_long(struct bead_list *list, const struct value *bead)
 {
-	struct view *v = t->view;
+	struct view *v = list->table.view;
 	struct str description = value_str(bead, "description");
 	struct buf b = { .mem = v->out.mem };
 
-	list_put_row(t, bead, value_str(bead, "title"));
+	list_put_row(list, bead, value_str(bead, "title"));
 	buf_fmt(&b, "created %s by " STR_FMT ", changed %s",
 		view_age(v, value_str(bead, "created_at")).p,
 		STR_ARG(value_str(bead, "created_by")),
 		view_age(v, value_str(bead, "updated_at")).p);
 	if (description.n)
 		buf_fmt(&b, ": " STR_FMT, STR_ARG(description));
-	table_below(t, buf_str(&b));
+	table_below(&list->table, buf_str(&b));
 }
 
 enum { FORMAT_TABLE, FORMAT_IDS, FORMAT_LINES };
 
 static void list_put_plain(struct view *v, const struct value *data, int format)
 {
-	VALUE_EACH(bead, data) {
+	VIEW_EACH(bead, v, data) {
 		if (format == FORMAT_IDS)
 			view_say(v, bead, "{id}");
 		else
@@ -255,100 +267,6 @@ static struct str list_title(struct view *v, const struct value *bead)
 			 STR_ARG(title), children, children == 1 ? "" : "ren");
 }
 
-static void list_put_table(struct view *v, const struct value *data)
-{
-	struct table t = list_table(v, data);
-
-	if (view_wants(v, ROLE_TREE))
-		tree_rows(&t, data, false);
-	for (size_t i = 0; !view_wants(v, ROLE_TREE) && i < data->count; i++) {
-		const struct value *bead = &data->item[i];
-
-		if (view_wants(v, ROLE_LONG))
-			list_put_long(&t, bead);
-		else
-			list_put_row(&t, bead, list_title(v, bead));
-		if (value_str(bead, "why").p)
-			table_below(&t, value_str(bead, "why"));
-	}
-	table_print(&t);
-}
-
-static struct str list_count(struct view *v, int64_t count)
-{
-	return arena_fmt(v->out.mem, "%" PRId64 " bead%s", count, count == 1 ? "" : "s");
-}
-
-/* How many there are besides those shown; false: all are shown. */
-static bool list_put_rest(struct view *v, const struct value *data)
-{
-	if (v->total > (int64_t)data->count) {
-		view_line(v, "%zu of %s%s; -n 0 shows all.", data->count,
-			  v->total >= TOTAL_MOST ? "more than " : "",
-			  list_count(v, v->total >= TOTAL_MOST ? TOTAL_MOST - 1 : v->total).p);
-		return true;
-	}
-	if (!v->total && (int64_t)data->count == view_limit(v)) {
-		view_line(v, "The first %zu; -n 0 shows all.", data->count);
-		return true;
-	}
-	return false;
-}
-
-/* "12 beads: 8 open, 2 blocked, 2 in progress" */
-static void list_put_total(struct view *v, const struct value *data)
-{
-	static const char *const words[] = { [STATE_OPEN] = "open",
-					     [STATE_BLOCKED] = "blocked",
-					     [STATE_IN_PROGRESS] = "in progress",
-					     [STATE_CLOSED] = "closed" };
-	size_t count[STATES] = { 0 };
-	bool first = true;
-
-	if (list_put_rest(v, data))
-		return;
-	VALUE_EACH(one, data)
-		count[list_state(one)]++;
-	for (size_t i = 0; i < STATES; i++)
-		if (count[i] == data->count) {
-			view_line(v, "%s %s", list_count(v, (int64_t)count[i]).p, words[i]);
-			return;
-		}
-	buf_fmt(&v->out, "%s:", list_count(v, (int64_t)data->count).p);
-	for (size_t i = 0; i < STATES; i++)
-		if (count[i]) {
-			buf_fmt(&v->out, "%s %zu %s", first ? "" : ",", count[i], words[i]);
-			first = false;
-		}
-	buf_char(&v->out, '\n');
-}
-
-void bd_view_list(struct view *v, const struct value *data)
-{
-	int format = view_choice(v, ROLE_FORMAT);
-
-	if (format > FORMAT_TABLE) {
-		list_put_plain(v, data, format);
-		return;
-	}
-	if (!data->count) {
-		view_line(v, "No beads found.");
-		return;
-	}
-	list_put_table(v, data);
-	list_put_total(v, data);
-}
-
-void bd_view_plan(struct view *v, const struct value *data)
-{
-	struct table t = list_table(v, data);
-
-	view_line(v, "%s %zu bead%s:", view_wants(v, ROLE_DRY_RUN) ? "Would create" : "Created",
-		  data->count, data->count == 1 ? "" : "s");
-	tree_rows(&t, data, true);
-	table_print(&t);
-}
-
 /* Were beads asked for that do not collide? */
 static bool list_in_parallel(const struct view *v)
 {
@@ -357,51 +275,153 @@ static bool list_in_parallel(const struct view *v)
 	return count && *count != ABSENT;
 }
 
-/* "3 beads ready, 2 left out" */
-static void list_put_ready_total(struct view *v, const struct value *data)
+static void list_put_rows(struct bead_list *list, const struct value *data)
 {
-	int64_t left_out = 0;
+	struct view *v = list->table.view;
+	bool full = view_wants(v, ROLE_LONG), parallel = list_in_parallel(v);
 
-	VALUE_EACH(one, data)
-		left_out += value_yes(one, "left_out");
-	if (list_put_rest(v, data))
+	VIEW_EACH(bead, v, data) {
+		list->left_out += parallel && value_yes(bead, "left_out");
+		if (full)
+			list_put_long(list, bead);
+		else
+			list_put_row(list, bead, list_title(v, bead));
+		if (value_str(bead, "why").p)
+			table_below(&list->table, value_str(bead, "why"));
+	}
+}
+
+static struct bead_list list_put_table(struct view *v, const struct value *data)
+{
+	struct bead_list list = list_new(v);
+
+	if (view_wants(v, ROLE_TREE))
+		tree_rows(&list, view_all(v, data), false);
+	else
+		list_put_rows(&list, data);
+	if (list.table.rows)
+		list_print(&list);
+	return list;
+}
+
+static struct str list_count(struct view *v, int64_t count)
+{
+	return arena_fmt(v->out.mem, "%" PRId64 " bead%s", count, count == 1 ? "" : "s");
+}
+
+/* How many there are besides those shown; false: all are shown. */
+static bool list_put_rest(struct view *v, size_t count)
+{
+	if (v->total > (int64_t)count) {
+		view_line(v, "%zu of %s%s; -n 0 shows all.", count,
+			  v->total >= TOTAL_MOST ? "more than " : "",
+			  list_count(v, v->total >= TOTAL_MOST ? TOTAL_MOST - 1 : v->total).p);
+		return true;
+	}
+	if (!v->total && (int64_t)count == view_limit(v)) {
+		view_line(v, "The first %zu; -n 0 shows all.", count);
+		return true;
+	}
+	return false;
+}
+
+/* "12 beads: 8 open, 2 blocked, 2 in progress" */
+static void list_put_total(struct view *v, const struct bead_list *list)
+{
+	static const char *const words[] = { [STATE_OPEN] = "open",
+					     [STATE_BLOCKED] = "blocked",
+					     [STATE_IN_PROGRESS] = "in progress",
+					     [STATE_CLOSED] = "closed" };
+	int64_t all = (int64_t)list->table.rows;
+	bool first = true;
+
+	if (list_put_rest(v, list->table.rows))
 		return;
-	buf_fmt(&v->out, "%s ready", list_count(v, (int64_t)data->count - left_out).p);
-	if (left_out)
-		buf_fmt(&v->out, ", %" PRId64 " left out", left_out);
+	for (size_t i = 0; i < STATES; i++)
+		if (list->state[i] == all) {
+			view_line(v, "%s %s", list_count(v, all).p, words[i]);
+			return;
+		}
+	buf_fmt(&v->out, "%s:", list_count(v, all).p);
+	for (size_t i = 0; i < STATES; i++)
+		if (list->state[i]) {
+			buf_fmt(&v->out, "%s %" PRId64 " %s", first ? "" : ",", list->state[i],
+				words[i]);
+			first = false;
+		}
+	buf_char(&v->out, '\n');
+}
+
+void bd_view_list(struct view *v, const struct value *data)
+{
+	int format = view_choice(v, ROLE_FORMAT);
+	struct bead_list list;
+
+	if (format > FORMAT_TABLE) {
+		list_put_plain(v, data, format);
+		return;
+	}
+	list = list_put_table(v, data);
+	if (list.table.rows)
+		list_put_total(v, &list);
+	else
+		view_line(v, "No beads found.");
+}
+
+void bd_view_plan(struct view *v, const struct value *data)
+{
+	struct bead_list list = list_new(v);
+
+	view_line(v, "%s %zu bead%s:", view_wants(v, ROLE_DRY_RUN) ? "Would create" : "Created",
+		  data->count, data->count == 1 ? "" : "s");
+	tree_rows(&list, data, true);
+	list_print(&list);
+}
+
+/* "3 beads ready, 2 left out" */
+static void list_put_ready_total(struct view *v, const struct bead_list *list)
+{
+	if (list_put_rest(v, list->table.rows))
+		return;
+	buf_fmt(&v->out, "%s ready", list_count(v, (int64_t)list->table.rows - list->left_out).p);
+	if (list->left_out)
+		buf_fmt(&v->out, ", %" PRId64 " left out", list->left_out);
 	buf_char(&v->out, '\n');
 }
 
 void bd_view_ready(struct view *v, const struct value *data)
 {
-	if (!data->count && list_in_parallel(v)) {
+	struct bead_list list;
+
+	if (view_wants(v, ROLE_CLAIM) && data->count) {
+		bd_view_claimed(v, data);
+		return;
+	}
+	list = list_put_table(v, data);
+	if (list.table.rows)
+		list_put_ready_total(v, &list);
+	else if (list_in_parallel(v))
 		view_line(v, "No bead can be worked on without a likely collision.");
-	} else if (!data->count) {
+	else
 		view_line(v, "No beads are ready. 'bd blocked' lists blocked beads, 'bd list' all "
 			     "open ones.");
-	} else if (view_wants(v, ROLE_CLAIM)) {
-		bd_view_claimed(v, data);
-	} else {
-		list_put_table(v, data);
-		list_put_ready_total(v, data);
-	}
 }
 
 void bd_view_blocked(struct view *v, const struct value *data)
 {
-	struct table t = list_table(v, data);
+	struct bead_list list = list_new(v);
 
-	VALUE_EACH(one, data) {
-		list_put_row(&t, one, value_str(one, "title"));
-		list_put_blockers(&t, one);
+	VIEW_EACH(one, v, data) {
+		list_put_row(&list, one, value_str(one, "title"));
+		list_put_blockers(&list.table, one);
 	}
-	if (!data->count) {
+	if (!list.table.rows) {
 		view_line(v, "No beads are blocked.");
 		return;
 	}
-	table_print(&t);
-	if (!list_put_rest(v, data))
-		view_line(v, "%s blocked", list_count(v, (int64_t)data->count).p);
+	list_print(&list);
+	if (!list_put_rest(v, list.table.rows))
+		view_line(v, "%s blocked", list_count(v, (int64_t)list.table.rows).p);
 }
 
 void bd_view_epics(struct view *v, const struct value *data)
@@ -409,7 +429,7 @@ void bd_view_epics(struct view *v, const struct value *data)
 	static const char *const heads[] = { "ID", "STATUS", "DONE", "TITLE", NULL };
 	struct table t = table_new(v, heads);
 
-	VALUE_EACH(e, data) {
+	VIEW_EACH(e, v, data) {
 		table_row(&t);
 		table_cell(&t, 0, PAINT_BOLD, value_str(e, "id"));
 		table_cell(&t, 1, bd_view_status_paint(value_str(e, "status")),
@@ -428,7 +448,7 @@ void bd_view_tombstones(struct view *v, const struct value *data)
 	static const char *const heads[] = { "ID", "DELETED", "BY", "TITLE", "REASON", NULL };
 	struct table t = table_new(v, heads);
 
-	VALUE_EACH(d, data) {
+	VIEW_EACH(d, v, data) {
 		struct str reason = value_str(d, "reason"), title = value_str(d, "title");
 
 		table_row(&t);

@@ -1,5 +1,7 @@
 /* Tables: columns as wide as their cells, or less if the terminal is too narrow. */
-#include "surface/view/view.h"
+#include "surface/view/long.h"
+
+#include <assert.h>
 
 #include "base/map.h"
 #include "base/text/utf8.h"
@@ -18,29 +20,39 @@ struct table table_new(struct view *v, const char *const *heads)
 	return t;
 }
 
+static void table_grow(struct table *t, struct arena *mem)
+{
+	size_t cap = t->cap ? t->cap * 2 : 16, size = t->columns * sizeof(struct cell);
+	struct cell *cells = arena_array(mem, cap, size);
+	struct str *below = arena_array(mem, cap, sizeof *below);
+
+	if (t->kept) {
+		memcpy(cells, t->cells, t->kept * size);
+		memcpy(below, t->below, t->kept * sizeof *below);
+	}
+	t->cells = cells;
+	t->below = below;
+	t->cap = cap;
+}
+
 void table_row(struct table *t)
 {
-	struct arena *mem = t->view->out.mem;
+	struct view_long *l = t->view->long_reply;
 
-	if (t->rows == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 16, size = t->columns * sizeof(struct cell);
-		struct cell *cells = arena_array(mem, cap, size);
-		struct str *below = arena_array(mem, cap, sizeof *below);
-
-		if (t->rows) {
-			memcpy(cells, t->cells, t->rows * size);
-			memcpy(below, t->below, t->rows * sizeof *below);
-		}
-		t->cells = cells;
-		t->below = below;
-		t->cap = cap;
+	if (l) {
+		table_keep(t);
+		assert(!l->table || l->table == t); /* only the rows of one table are in the file */
+		l->table = t;
 	}
+	if (t->kept == t->cap)
+		table_grow(t, l ? &l->mem : t->view->out.mem);
+	t->kept++;
 	t->rows++;
 }
 
 void table_cell(struct table *t, size_t column, enum paint paint, struct str text)
 {
-	struct cell *cell = &t->cells[(t->rows - 1) * t->columns + column];
+	struct cell *cell = &t->cells[(t->kept - 1) * t->columns + column];
 
 	cell->text = text;
 	cell->paint = paint;
@@ -48,7 +60,7 @@ void table_cell(struct table *t, size_t column, enum paint paint, struct str tex
 
 void table_tail(struct table *t, enum paint paint, struct str text)
 {
-	struct cell *cell = &t->cells[t->rows * t->columns - 1];
+	struct cell *cell = &t->cells[t->kept * t->columns - 1];
 
 	cell->tail = text;
 	cell->tail_paint = paint;
@@ -56,7 +68,17 @@ void table_tail(struct table *t, enum paint paint, struct str text)
 
 void table_below(struct table *t, struct str text)
 {
-	t->below[t->rows - 1] = text;
+	t->below[t->kept - 1] = text;
+}
+
+void table_hide(struct table *t, size_t column)
+{
+	t->hidden |= 1u << column;
+}
+
+static bool table_hides(const struct table *t, size_t column)
+{
+	return t->hidden & 1u << column;
 }
 
 enum { TAIL_GAP = 2, TAIL_LEAST = 6 };
@@ -65,7 +87,9 @@ static size_t view_widest(const struct table *t, size_t column)
 {
 	size_t width = strlen(t->heads[column]);
 
-	for (size_t row = 0; row < t->rows; row++) {
+	if (t->widest && t->widest[column] > width)
+		width = t->widest[column];
+	for (size_t row = 0; row < t->kept; row++) {
 		const struct cell *cell = &t->cells[row * t->columns + column];
 		size_t gap = cell->tail.n ? TAIL_GAP : 0, w;
 
@@ -86,6 +110,8 @@ static void view_fit(const struct table *t, size_t *width)
 		size_t all = 0, most = t->columns;
 
 		for (size_t i = 0; i < t->columns; i++) {
+			if (table_hides(t, i))
+				continue;
 			all += width[i] + (i ? GAP : 0);
 			if (i + 1 != t->whole && (most == t->columns || width[i] > width[most]))
 				most = i;
@@ -121,7 +147,7 @@ static bool table_tells_apart(const struct table *t, size_t column, size_t width
 	struct map seen = { .mem = &scratch };
 	bool apart = true;
 
-	for (size_t row = 0; apart && row < t->rows; row++) {
+	for (size_t row = 0; apart && row < t->kept; row++) {
 		struct str text = t->cells[row * t->columns + column].text,
 			   shown = utf8_shorten_middle(&scratch, text, width);
 		void **at = map_put(&seen, shown);
@@ -176,6 +202,8 @@ static size_t view_measure(const struct table *t, size_t *width)
 	size_t all = 0;
 
 	for (size_t i = 0; i < t->columns; i++) {
+		if (table_hides(t, i))
+			continue;
 		width[i] = view_widest(t, i);
 		all += width[i] + (i ? 2 : 0);
 	}
@@ -184,19 +212,105 @@ static size_t view_measure(const struct table *t, size_t *width)
 
 enum { SPARE_BELOW = 100 }; /* columns of a screen that is wide enough for every column */
 
-static void table_drop(struct table *t, size_t column)
+static void print_row(struct table *t, const size_t *width, const struct cell *cells,
+		      struct str below)
 {
-	const char **heads = arena_array(t->view->out.mem, t->columns, sizeof *heads);
-	size_t n = 0, cells = 0;
-
 	for (size_t i = 0; i < t->columns; i++)
-		if (i != column)
-			heads[n++] = t->heads[i];
-	for (size_t i = 0; i < t->rows * t->columns; i++)
-		if (i % t->columns != column)
-			t->cells[cells++] = t->cells[i];
-	t->heads = heads;
-	t->columns--;
+		if (!table_hides(t, i))
+			print_cell(t, i, width[i], &cells[i]);
+	if (below.p && t->quotes)
+		view_quote(t->view, below);
+	else if (below.p)
+		view_hang(t->view, below, 2, 6);
+}
+
+/* --- rows in a file --- */
+
+/* The lengths of a cell's texts; the texts of all cells of a row follow those of its last cell. */
+struct kept_cell {
+	size_t text, tail;
+	enum paint paint, tail_paint;
+};
+
+static void put_bytes(struct buf *b, const void *p, size_t n)
+{
+	buf_put(b, (struct str){ p, n });
+}
+
+void table_keep(struct table *t)
+{
+	struct view_long *l = t->view->long_reply;
+	const struct cell *end = t->cells + t->columns;
+	struct str below;
+
+	if (!t->kept)
+		return;
+	below = *t->below;
+	if (!t->widest)
+		t->widest = arena_array(&l->mem, t->columns, sizeof *t->widest);
+	for (size_t i = 0; i < t->columns; i++)
+		t->widest[i] = view_widest(t, i);
+	for (const struct cell *one = t->cells; one < end; one++)
+		put_bytes(&l->rows,
+			  &(struct kept_cell){ one->text.n, one->tail.n, one->paint,
+					       one->tail_paint },
+			  sizeof(struct kept_cell));
+	put_bytes(&l->rows, &below, sizeof below);
+	for (const struct cell *one = t->cells; one < end; one++) {
+		buf_put(&l->rows, one->text);
+		buf_put(&l->rows, one->tail);
+	}
+	buf_put(&l->rows, below);
+	t->kept = 0;
+	memset(t->cells, 0, t->columns * sizeof *t->cells);
+	*t->below = STR_NONE;
+}
+
+/* The next row in the file; its texts are valid until the next one is read. */
+static struct str table_read_row(struct table *t, struct reader *rows)
+{
+	struct kept_cell lengths;
+	struct str texts, below;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->columns; i++) {
+		memcpy(&lengths, reader_take(rows, sizeof lengths).p, sizeof lengths);
+		t->cells[i] = (struct cell){ .text.n = lengths.text,
+					     .tail.n = lengths.tail,
+					     .paint = lengths.paint,
+					     .tail_paint = lengths.tail_paint };
+		n += lengths.text + lengths.tail;
+	}
+	memcpy(&below, reader_take(rows, sizeof below).p, sizeof below);
+	texts = reader_take(rows, n + below.n);
+	for (size_t i = 0; i < t->columns; i++) {
+		t->cells[i].text.p = texts.p;
+		texts = str_skip(texts, t->cells[i].text.n);
+		t->cells[i].tail.p = texts.p;
+		texts = str_skip(texts, t->cells[i].tail.n);
+	}
+	return below.p ? texts : STR_NONE;
+}
+
+static void print_long_rows(struct table *t, const size_t *width)
+{
+	struct view *v = t->view;
+	struct view_long *l = v->long_reply;
+	struct reader rows = reader_new(&l->mem, &l->rows);
+	struct arena before;
+
+	view_flush(v);
+	before = arena_mark(v->out.mem);
+	for (size_t i = 0; i < t->rows; i++) {
+		struct str below = table_read_row(t, &rows);
+
+		print_row(t, width, t->cells, below);
+		view_flush(v);
+		arena_rewind(v->out.mem, before);
+	}
+	spool_release(&l->rows_file);
+	l->rows.n = 0;
+	l->table = NULL;
 }
 
 void table_print(struct table *t)
@@ -204,24 +318,24 @@ void table_print(struct table *t)
 	struct view *v = t->view;
 	size_t *width = arena_array(v->out.mem, t->columns, sizeof *width);
 
+	if (v->long_reply)
+		table_keep(t);
 	if (view_measure(t, width) > v->width && v->width < SPARE_BELOW && t->spare) {
-		table_drop(t, t->spare);
+		table_hide(t, t->spare);
 		view_measure(t, width);
 	}
 	view_fit(t, width);
 	if (t->path)
 		table_widen_paths(t, width);
 	for (size_t i = 0; *t->heads[0] && i < t->columns; i++)
-		print_cell(t, i, width[i],
-			   &(struct cell){ .text = str_of(t->heads[i]), .paint = PAINT_BOLD });
-	for (size_t row = 0; row < t->rows; row++) {
-		for (size_t i = 0; i < t->columns; i++)
-			print_cell(t, i, width[i], &t->cells[row * t->columns + i]);
-		if (t->below[row].p && t->quotes)
-			view_quote(v, t->below[row]);
-		else if (t->below[row].p)
-			view_hang(v, t->below[row], 2, 6);
-	}
+		if (!table_hides(t, i))
+			print_cell(
+				t, i, width[i],
+				&(struct cell){ .text = str_of(t->heads[i]), .paint = PAINT_BOLD });
+	if (v->long_reply)
+		print_long_rows(t, width);
+	for (size_t row = 0; row < t->kept; row++)
+		print_row(t, width, &t->cells[row * t->columns], t->below[row]);
 }
 
 void table_print_or(struct table *t, const char *none)

@@ -226,7 +226,7 @@ struct str view_text(struct view *v)
 /* --- the reply --- */
 
 /* Makes text safe to show. Its lines end with a newline, and tabs are blanks. */
-static struct str view_clean(struct arena *mem, struct str text)
+static struct str view_clean_text(struct arena *mem, struct str text)
 {
 	struct buf b = { .mem = mem };
 
@@ -249,7 +249,7 @@ static void clean_text(struct arena *mem, struct value *v)
 
 	if (utf8_is_line(v->text))
 		return;
-	whole = view_clean(mem, v->text);
+	whole = view_clean_text(mem, v->text);
 	v->text = utf8_line(mem, whole);
 	if (v->text.p == whole.p)
 		return;
@@ -265,24 +265,27 @@ struct str view_whole(const struct value *text)
 
 static void clean_all(struct arena *mem, struct value *v)
 {
-	v->key = utf8_line(mem, view_clean(mem, v->key));
+	v->key = utf8_line(mem, view_clean_text(mem, v->key));
 	if (v->type == VALUE_STRING)
 		clean_text(mem, v);
 	for (size_t i = 0; i < v->count; i++)
 		clean_all(mem, &v->item[i]);
 }
 
-const struct value *view_parse(struct view *v, struct str reply)
+const struct value *view_clean(struct view *v, const struct value *data)
 {
-	const struct value *data = value_read(v->out.mem, reply);
-	struct value *clean;
+	struct value *clean = arena_new(v->out.mem, struct value);
 
-	if (!data)
-		return NULL;
-	clean = arena_new(v->out.mem, struct value);
 	*clean = *data;
 	clean_all(v->out.mem, clean);
 	return clean;
+}
+
+const struct value *view_parse(struct view *v, struct str reply)
+{
+	const struct value *data = value_read(v->out.mem, reply);
+
+	return data ? view_clean(v, data) : NULL;
 }
 
 bool view_wants(const struct view *v, enum field_role role)
@@ -425,7 +428,7 @@ void view_each(struct view *v, const struct value *data,
 		show(v, data);
 		return;
 	}
-	VALUE_EACH(one, data)
+	VIEW_EACH(one, v, data)
 		show(v, one);
 }
 

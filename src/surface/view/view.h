@@ -31,6 +31,7 @@ struct view {
 	const struct request *asked; /* the request of the reply; or NULL */
 	struct view_target *targets; /* for a screen on which lines can be chosen */
 	size_t target_count;
+	struct view_long *long_reply; /* NULL: the reply and the text fit into memory */
 };
 
 /* The output from here to the end of its line is about a bead; an absent id: about none. */
@@ -42,6 +43,21 @@ void view_target(struct view *v, struct str id);
 
 /* Parses the reply and makes its text safe; NULL: not valid JSON. */
 const struct value *view_parse(struct view *v, struct str reply);
+
+/* The same for a value that was just parsed: its items are changed. */
+const struct value *view_clean(struct view *v, const struct value *data);
+
+/*
+ * The items of a list that is the reply, for a loop. If the reply is long (long.h), an item and all
+ * memory that the view took for it are valid until the next one is read.
+ */
+const struct value *view_next(struct view *v, const struct value *list, const struct value *one);
+#define VIEW_EACH(one, v, list)                                         \
+	for (const struct value *one = view_next(v, list, NULL); (one); \
+	     (one) = view_next(v, list, one))
+
+/* The list as a whole, for a view that needs all items at once. */
+const struct value *view_all(struct view *v, const struct value *list);
 
 /*
  * A text of the reply as it was written, with its newlines and runs of blanks, for view_wrap(),
@@ -103,18 +119,24 @@ void view_quote(struct view *v, struct str text);
 /* Text of several lines, unchanged, for the user to copy. */
 void view_lines(struct view *v, struct str text);
 
-/* Aligned columns that fit the terminal, even with wide characters. Cells are added row by row. */
+/*
+ * Aligned columns that fit the terminal, even with wide characters. Cells are added row by row. In
+ * a long reply, only the last row is in memory, and the others in a file.
+ */
 struct table {
 	struct view *view;
 	size_t columns, rows;
 	const char *const *heads; /* the first one is empty: no line of heads */
-	struct cell *cells;       /* rows × columns */
+	size_t kept;              /* rows in memory, the last ones */
+	struct cell *cells;       /* kept × columns */
 	size_t cap;
 	struct str *below; /* a line under each row; absent: none */
+	size_t *widest;    /* of the rows in the file, for each column; NULL: no row is there */
 	size_t path;       /* the number of the column with paths, from 1; 0: none */
 	size_t whole;      /* the number of the column that is never cut, from 1; 0: none */
 	bool quotes;       /* the lines below are text of others: see view_quote() */
 	size_t spare;      /* a column that is left out if the others need its room; 0: none */
+	unsigned hidden;   /* columns that are left out, as bits */
 };
 
 struct table table_new(struct view *v, const char *const *heads); /* ends with NULL */
@@ -128,6 +150,9 @@ void table_print_or(struct table *t, const char *none); /* that line if there ar
 
 /* Paths in this column are cut in the middle, and two different ones never look the same. */
 void table_has_paths(struct table *t, size_t column);
+
+/* Leaves a column out, but not the first or the last one. */
+void table_hide(struct table *t, size_t column);
 
 /* The cells of this column, such as ids, are copied by people, and so never cut. */
 void table_keep_whole(struct table *t, size_t column);
