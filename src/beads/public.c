@@ -358,26 +358,43 @@ void public_encode(struct json *j, const struct bead_row *row, const struct shap
 	json_end(j);
 }
 
-void public_add(struct json *j, struct arena *scratch, const struct bead_row *row,
-		const struct shape *shape)
+/* The beads of a list while they are read. */
+struct public_list {
+	struct json *reply;
+	struct arena scratch;
+	const struct shape *shape;
+	int64_t count;
+};
+
+static bool public_add(void *arg, const struct bead_row *row)
 {
+	struct public_list *list = arg;
 	struct json one;
 
-	arena_reset(scratch);
-	one = json_new(scratch);
-	public_encode(&one, row, shape);
-	json_raw(j, json_text(&one));
+	arena_reset(&list->scratch);
+	one = json_new(&list->scratch);
+	public_encode(&one, row, list->shape);
+	json_raw(list->reply, json_text(&one));
+	list->count++;
+	return true;
 }
 
-void public_encode_all(struct json *j, const struct bead_row *rows, const struct shape *shape)
+enum err public_encode_all(struct call *c, struct cache *cache, struct bead_filter filter,
+			   const struct shape *shape, struct json *reply, int64_t *count)
 {
-	struct arena scratch = { 0 };
+	struct public_list list = { .reply = reply, .shape = shape };
+	struct bead_row *none;
+	enum err e;
 
-	json_array(j);
-	for (; rows; rows = rows->next)
-		public_add(j, &scratch, rows, shape);
-	json_end(j);
-	arena_release(&scratch);
+	filter.lean = shape_lean(shape);
+	filter.visit = public_add;
+	filter.arg = &list;
+	json_array(reply);
+	e = query_each(c, cache, &filter, &none);
+	json_end(reply);
+	arena_release(&list.scratch);
+	*count = list.count;
+	return e;
 }
 
 void public_encode_links(struct json *j, const struct link *links, const struct shape *shape)

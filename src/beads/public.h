@@ -1,9 +1,11 @@
 #ifndef BEADS_PUBLIC_H
 #define BEADS_PUBLIC_H
 
-#include "base/arena.h"
+#include "base/call.h"
 
+struct bead_filter;
 struct bead_row;
+struct cache;
 struct json;
 struct link;
 
@@ -29,12 +31,14 @@ void public_encode(struct json *j, const struct bead_row *row, const struct shap
  * for any other bead. */
 void public_put_container(struct json *j, const struct bead_row *row, const struct shape *shape);
 
-/* The same for one of many beads: the memory for encoding is reused. */
-void public_add(struct json *j, struct arena *scratch, const struct bead_row *row,
-		const struct shape *shape);
+/*
+ * A list of the beads that a filter finds, and their number. Each is written as it is read, so that
+ * a long list needs no memory.
+ */
+enum err public_encode_all(struct call *c, struct cache *cache, struct bead_filter filter,
+			   const struct shape *shape, struct json *reply, int64_t *count);
 
-/* A list of rows, or of the beads at the ends of edges. */
-void public_encode_all(struct json *j, const struct bead_row *rows, const struct shape *shape);
+/* A list of the beads at the ends of edges. */
 void public_encode_links(struct json *j, const struct link *links, const struct shape *shape);
 
 /* SHA-256 of a bead's public content, in hexadecimal; from its canonical line. */

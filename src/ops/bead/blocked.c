@@ -17,6 +17,13 @@ static const struct field fields[] = {
 	{ 0 },
 };
 
+struct bead_blocked_list {
+	struct json *reply;
+	struct arena scratch;
+	struct shape shape;
+	int64_t count;
+};
+
 static void bead_blocked_put(const struct bead_row *row, const struct shape *shape,
 			     struct json *reply)
 {
@@ -33,28 +40,43 @@ static void bead_blocked_put(const struct bead_row *row, const struct shape *sha
 	json_end(reply);
 }
 
+static bool bead_blocked_add(void *arg, const struct bead_row *row)
+{
+	struct bead_blocked_list *list = arg;
+	struct json one;
+
+	arena_reset(&list->scratch);
+	one = json_new(&list->scratch);
+	bead_blocked_put(row, &list->shape, &one);
+	json_raw(list->reply, json_text(&one));
+	list->count++;
+	return true;
+}
+
+/* Writes each bead as it is read, so that a long list needs no memory. */
 static enum err bead_blocked_run(struct call *c, struct stores *s, const void *body,
 				 struct json *reply)
 {
 	const struct body *in = body;
-	struct shape shape = shape_of(c, &in->shape);
+	struct bead_blocked_list list = { .reply = reply, .shape = shape_of(c, &in->shape) };
 	struct bead_filter filter;
-	struct bead_row *row;
-	int64_t count = 0;
+	struct bead_row *none;
 	enum err e = filter_of(c, s->beads, &in->filter, true, &filter);
 
-	filter.lean = shape_lean(&shape);
+	filter.lean = shape_lean(&list.shape);
 	filter.blocked = true;
 	filter.limit = in->limit;
 	filter.sort = (enum bead_sort)in->sort;
 	filter.reverse = in->reverse;
-	if (e || (e = query_each(c, &s->beads->cache, &filter, &row)))
+	filter.visit = bead_blocked_add;
+	filter.arg = &list;
+	if (e)
 		return e;
 	json_array(reply);
-	for (; row; row = row->next, count++)
-		bead_blocked_put(row, &shape, reply);
+	e = query_each(c, &s->beads->cache, &filter, &none);
 	json_end(reply);
-	return count_all(c, s->beads, &filter, count);
+	arena_release(&list.scratch);
+	return e ? e : count_all(c, s->beads, &filter, list.count);
 }
 
 const struct op op_bead_blocked = {

@@ -20,14 +20,13 @@ static enum err bead_children_run_children(struct call *c, struct stores *s, con
 	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter = { 0 };
 	struct bead_row *row;
+	int64_t count;
 	enum err e = find_bead(c, s->beads, in->id, &row);
 
 	if (e)
 		return e;
 	filter.parent = row->id;
-	if (!(e = query_each(c, &s->beads->cache, &filter, &row)))
-		public_encode_all(reply, row, &shape);
-	return e;
+	return public_encode_all(c, &s->beads->cache, filter, &shape, reply, &count);
 }
 
 const struct op op_bead_children = {

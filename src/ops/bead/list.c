@@ -49,45 +49,22 @@ static const struct field search_fields[] = {
 	{ 0 },
 };
 
-struct bead_listing {
-	struct json *reply;
-	int64_t count;
-	struct arena scratch;
-	struct shape shape;
-};
-
-static bool bead_list_add(void *arg, const struct bead_row *row)
-{
-	struct bead_listing *l = arg;
-
-	public_add(l->reply, &l->scratch, row, &l->shape);
-	l->count++;
-	return true;
-}
-
 static enum err bead_list_run_filter(struct call *c, struct stores *s, const struct body *in,
 				     struct json *reply)
 {
-	struct bead_listing list = { .reply = reply, .shape = shape_of(c, &in->shape) };
+	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter;
-	struct bead_row *rows;
+	int64_t count;
 	enum err e = filter_of(c, s->beads, &in->filter, in->words.p, &filter);
 
-	filter.lean = shape_lean(&list.shape);
 	filter.words = in->words;
 	filter.ready = in->ready;
 	filter.limit = in->limit;
 	filter.sort = (enum bead_sort)in->sort;
 	filter.reverse = in->reverse;
-	filter.visit = bead_list_add;
-	filter.arg = &list;
-	if (e)
+	if (e || (e = public_encode_all(c, &s->beads->cache, filter, &shape, reply, &count)))
 		return e;
-	json_array(reply);
-	e = query_each(c, &s->beads->cache, &filter, &rows);
-	json_end(reply);
-	arena_release(&list.scratch);
-	return e ? e : count_all(c, s->beads, &filter, list.count);
+	return count_all(c, s->beads, &filter, count);
 }
 
 static enum err bead_list_run(struct call *c, struct stores *s, const void *body,

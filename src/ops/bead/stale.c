@@ -27,16 +27,14 @@ static enum err bead_stale_run_stale(struct call *c, struct stores *s, const voi
 	struct shape shape = shape_of(c, &in->shape);
 	struct filter_body which = { FILTER_NONE, .statuses = in->statuses };
 	struct bead_filter filter;
-	struct bead_row *row;
+	int64_t count;
 	enum err e = filter_of(c, s->beads, &which, false, &filter);
 
 	filter.updated_before = (struct bound){ true, c->now_ms - in->days * 24 * 3600 * 1000 };
 	filter.sort = SORT_UPDATED;
 	filter.reverse = true;
 	filter.limit = in->limit;
-	if (!e && !(e = query_each(c, &s->beads->cache, &filter, &row)))
-		public_encode_all(reply, row, &shape);
-	return e;
+	return e ? e : public_encode_all(c, &s->beads->cache, filter, &shape, reply, &count);
 }
 
 const struct op op_bead_stale = {

@@ -67,7 +67,7 @@ def test_a_long_list_without_assignees_has_no_such_column(made):
 
 @pytest.mark.skipif("asan" in str(BIN), reason="the sanitizer reserves more")
 @pytest.mark.parametrize("line", ["list -n 0", "list -n 0 --long", "list -n 0 --format lines", "list -n 0 --silent",
-                                  "ready -n 0", "search part -n 0"])
+                                  "ready -n 0", "search part -n 0", "stale -n 0 --days 1"])
 def test_a_long_list_takes_little_memory(made, line):
     done = subprocess.run([str(BIN / "bd"), *line.split()], cwd=made.path, env=environment(**made.env, **NOW),
                           capture_output=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MOST, MOST)))
