@@ -21,10 +21,23 @@ static size_t reader_copy(const struct buf *text, size_t at, char *out, size_t n
 	return rest.n;
 }
 
+void reader_seek(struct reader *r, size_t place)
+{
+	size_t from = r->at - r->part.n;
+
+	if (place >= from && place <= r->at) {
+		r->used = place - from;
+		return;
+	}
+	r->part.n = r->used = 0;
+	r->at = place;
+}
+
 bool reader_more(struct reader *r)
 {
 	struct str rest = reader_rest(r);
-	size_t n = rest.n > PART ? rest.n : PART; /* so that a large item takes few calls */
+	size_t step = r->step ? r->step : PART,
+	       n = rest.n > step ? rest.n : step; /* so that a large item takes few calls */
 
 	if (r->used && rest.n)
 		memmove(r->part.p, rest.p, rest.n);

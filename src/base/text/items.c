@@ -39,8 +39,30 @@ static const struct value *items_close(struct items *list)
 	return items_stop(list, items_look(list));
 }
 
+/* The item at the place of the reader, and whatever ends it; NULL: it is not JSON. */
+static const struct value *items_parse(struct items *list, struct arena *mem)
+{
+	for (;;) {
+		struct arena before = arena_mark(mem);
+		struct str rest = reader_rest(&list->text), after = rest;
+		const struct value *item = value_parse_first(mem, &after);
+
+		/* a number that ends the part may go on in the next one */
+		if (item && after.n) {
+			list->place = reader_place(&list->text);
+			reader_take(&list->text, rest.n - after.n);
+			return item;
+		}
+		arena_rewind(mem, before);
+		if (!reader_more(&list->text))
+			return NULL;
+	}
+}
+
 const struct value *items_next(struct items *list, struct arena *mem)
 {
+	const struct value *item;
+
 	if (list->ended)
 		return NULL;
 	if (!list->count && !items_skip(list, '['))
@@ -49,19 +71,14 @@ const struct value *items_next(struct items *list, struct arena *mem)
 		return items_close(list);
 	if (list->count && !items_skip(list, ','))
 		return items_stop(list, true);
-	for (;;) {
-		struct arena before = arena_mark(mem);
-		struct str rest = reader_rest(&list->text), after = rest;
-		const struct value *item = value_parse_first(mem, &after);
+	if (!(item = items_parse(list, mem)))
+		return items_stop(list, true);
+	list->count++;
+	return item;
+}
 
-		/* a number that ends the part may go on in the next one */
-		if (item && after.n) {
-			reader_take(&list->text, rest.n - after.n);
-			list->count++;
-			return item;
-		}
-		arena_rewind(mem, before);
-		if (!reader_more(&list->text))
-			return items_stop(list, true);
-	}
+const struct value *items_again(struct items *list, size_t place, struct arena *mem)
+{
+	reader_seek(&list->text, place);
+	return items_parse(list, mem);
 }

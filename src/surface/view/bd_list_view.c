@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/moment.h"
+#include "surface/view/long.h"
 
 static enum paint list_priority_paint(int64_t priority)
 {
@@ -142,63 +143,104 @@ static void list_put_blockers(struct table *t, const struct value *bead)
 
 enum { DEEPEST = 100 }; /* deeper beads are shown as roots */
 
-/* Beads below their parents. */
+struct tree_bead {
+	size_t place;
+	struct str id, parent;
+	size_t child, next; /* numbers plus one: the first child, the next sibling */
+	bool shown, below;  /* has its row; its parent is in the list */
+};
+
+/* Beads below their parents. Of a long list, only this is in memory. */
 struct tree {
 	struct bead_list *out;
 	const struct value *list;
-	bool *shown, *below;  /* has its row; its parent is in the list */
-	bool plan;            /* with the blockers of each bead */
-	size_t *child, *next; /* numbers plus one: the first child, the next sibling */
+	bool plan; /* with the blockers of each bead */
+	struct arena mem;
+	struct tree_bead *bead;
+	size_t count, cap;
 };
+
+static void tree_add(struct tree *t, const struct value *one)
+{
+	size_t size = sizeof *t->bead, more = t->cap ? t->cap * 2 : 64;
+
+	if (t->count == t->cap) {
+		t->bead = arena_stretch(&t->mem, t->bead, t->cap * size, more * size);
+		t->cap = more;
+	}
+	t->bead[t->count++] = (struct tree_bead){
+		.place = view_place(t->out->table.view, t->list, one),
+		.id = arena_copy(&t->mem, value_str(one, "id")),
+		.parent = arena_copy(&t->mem, value_str(one, "parent")),
+	};
+}
 
 /* From the end of the list, so that children keep its order. */
 static void tree_link(struct tree *t)
 {
-	struct map ids = { .mem = t->out->table.view->out.mem };
-	const struct value *item = t->list->item;
+	struct map parents = { .mem = &t->mem };
 
-	for (size_t i = 0; i < t->list->count; i++)
-		*map_put(&ids, value_str(&item[i], "id")) = (void *)&item[i];
-	for (size_t i = t->list->count; i > 0; i--) {
-		struct str parent = value_str(&item[i - 1], "parent");
-		void **at = parent.p ? map_find(&ids, parent) : NULL;
-		size_t p;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->bead[i].parent.p)
+			map_put(&parents, t->bead[i].parent);
+	for (size_t i = 0; parents.count && i < t->count; i++) {
+		void **at = map_find(&parents, t->bead[i].id);
 
-		if (!at)
+		if (at)
+			*at = &t->bead[i];
+	}
+	for (size_t i = t->count; i > 0; i--) {
+		struct tree_bead *one = &t->bead[i - 1], *parent;
+
+		parent = one->parent.p ? *map_find(&parents, one->parent) : NULL;
+		if (!parent)
 			continue;
-		p = (size_t)((const struct value *)*at - item);
-		t->below[i - 1] = true;
-		t->next[i - 1] = t->child[p];
-		t->child[p] = i;
+		one->below = true;
+		one->next = parent->child;
+		parent->child = i;
 	}
 }
 
 /* The next sibling that has no row yet; 0: none. */
 static size_t tree_next(const struct tree *t, size_t number)
 {
-	while (number && t->shown[number - 1])
-		number = t->next[number - 1];
+	while (number && t->bead[number - 1].shown)
+		number = t->bead[number - 1].next;
 	return number;
+}
+
+static void tree_put_row(struct tree *t, size_t at, struct str guide, struct str mark)
+{
+	struct view *v = t->out->table.view;
+	struct arena before = arena_mark(v->out.mem);
+	const struct value *bead = view_again(v, t->list, t->bead[at].place);
+
+	list_put_row(t->out, bead,
+		     arena_fmt(v->out.mem, STR_FMT STR_FMT STR_FMT, STR_ARG(guide), STR_ARG(mark),
+			       STR_ARG(value_str(bead, "title"))));
+	if (t->plan)
+		list_put_blockers(&t->out->table, bead);
+	if (!v->long_reply)
+		return;
+	table_keep(&t->out->table);
+	arena_rewind(v->out.mem, before);
 }
 
 /* `guide` are the lines from the beads above; `mark` is the branch to this bead. */
 static void tree_row(struct tree *t, size_t at, size_t depth, struct str guide, struct str mark)
 {
-	const struct value *bead = &t->list->item[at];
-	struct arena *mem = t->out->table.view->out.mem;
+	size_t first = 0;
 	struct str below = guide;
 
-	t->shown[at] = true;
-	list_put_row(t->out, bead,
-		     arena_fmt(mem, STR_FMT STR_FMT STR_FMT, STR_ARG(guide), STR_ARG(mark),
-			       STR_ARG(value_str(bead, "title"))));
-	if (t->plan)
-		list_put_blockers(&t->out->table, bead);
-	if (mark.n)
-		below = arena_join(mem, guide,
+	t->bead[at].shown = true;
+	tree_put_row(t, at, guide, mark);
+	if (depth < DEEPEST)
+		first = tree_next(t, t->bead[at].child);
+	if (first && mark.n)
+		below = arena_join(&t->mem, guide,
 				   str_starts(mark, STR("├")) ? STR("│  ") : STR("   "));
-	for (size_t i = tree_next(t, t->child[at]); i && depth < DEEPEST;) {
-		size_t next = tree_next(t, t->next[i - 1]);
+	for (size_t i = first; i;) {
+		size_t next = tree_next(t, t->bead[i - 1].next);
 
 		tree_row(t, i - 1, depth + 1, below, next ? STR("├─ ") : STR("└─ "));
 		i = tree_next(t, next);
@@ -208,21 +250,16 @@ static void tree_row(struct tree *t, size_t at, size_t depth, struct str guide, 
 /* First the trees below the roots, then the beads that are left, which are in cycles. */
 static void tree_rows(struct bead_list *out, const struct value *list, bool plan)
 {
-	struct arena *mem = out->table.view->out.mem;
-	size_t n = list->count + 1;
-	struct tree t = { .out = out,
-			  .list = list,
-			  .plan = plan,
-			  .shown = arena_array(mem, n, sizeof(bool)),
-			  .below = arena_array(mem, n, sizeof(bool)),
-			  .child = arena_array(mem, n, sizeof(size_t)),
-			  .next = arena_array(mem, n, sizeof(size_t)) };
+	struct tree t = { .out = out, .list = list, .plan = plan };
 
+	VIEW_EACH(one, out->table.view, list)
+		tree_add(&t, one);
 	tree_link(&t);
 	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < list->count; i++)
-			if (!t.shown[i] && (pass || !t.below[i]))
+		for (size_t i = 0; i < t.count; i++)
+			if (!t.bead[i].shown && (pass || !t.bead[i].below))
 				tree_row(&t, i, 0, STR(""), STR(""));
+	arena_release(&t.mem);
 }
 
 /* --- other tables --- */
@@ -296,7 +333,7 @@ static struct bead_list list_put_table(struct view *v, const struct value *data)
 	struct bead_list list = list_new(v);
 
 	if (view_wants(v, ROLE_TREE))
-		tree_rows(&list, view_all(v, data), false);
+		tree_rows(&list, data, false);
 	else
 		list_put_rows(&list, data);
 	if (list.table.rows)

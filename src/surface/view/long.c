@@ -56,14 +56,20 @@ const struct value *view_next(struct view *v, const struct value *list, const st
 	return next ? view_clean(v, next) : NULL;
 }
 
-const struct value *view_all(struct view *v, const struct value *list)
+size_t view_place(const struct view *v, const struct value *list, const struct value *one)
+{
+	const struct view_long *l = v->long_reply;
+
+	return l && list == &l->list ? l->items.place : (size_t)(one - list->item);
+}
+
+const struct value *view_again(struct view *v, const struct value *list, size_t place)
 {
 	struct view_long *l = v->long_reply;
-	const struct value *all;
 
 	if (!l || list != &l->list)
-		return list;
-	all = view_parse(v, buf_str(l->reply));
-	l->items.damaged = !all;
-	return all ? all : list;
+		return &list->item[place];
+	if (!l->again.text.text)
+		l->again = items_around(&l->mem, l->reply);
+	return view_clean(v, items_again(&l->again, place, v->out.mem));
 }

@@ -11,12 +11,12 @@
  */
 struct view_long {
 	struct buf *reply;
-	struct value list; /* stands for the items of the reply */
-	struct items items;
-	struct arena mem;      /* of the parts of these texts that are in memory */
-	struct arena before;   /* the memory of the view before the item was read */
-	struct table *table;   /* whose rows are kept; or NULL */
-	struct buf rows, text; /* the text is safe to print */
+	struct value list;         /* stands for the items of the reply */
+	struct items items, again; /* read in order; read once more, in any order */
+	struct arena mem;          /* of the parts of these texts that are in memory */
+	struct arena before;       /* the memory of the view before the item was read */
+	struct table *table;       /* whose rows are kept; or NULL */
+	struct buf rows, text;     /* the text is safe to print */
 	struct spool rows_file, text_file;
 };
 

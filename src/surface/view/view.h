@@ -56,8 +56,10 @@ const struct value *view_next(struct view *v, const struct value *list, const st
 	for (const struct value *one = view_next(v, list, NULL); (one); \
 	     (one) = view_next(v, list, one))
 
-/* The list as a whole, for a view that needs all items at once. */
-const struct value *view_all(struct view *v, const struct value *list);
+/* The place of the item that was just read, and the item at such a place, which is valid as long
+ * as the memory of the view that was taken after it. */
+size_t view_place(const struct view *v, const struct value *list, const struct value *one);
+const struct value *view_again(struct view *v, const struct value *list, size_t place);
 
 /*
  * A text of the reply as it was written, with its newlines and runs of blanks, for view_wrap(),

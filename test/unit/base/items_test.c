@@ -107,6 +107,33 @@ static void reads_a_list_from_a_file_with_little_memory(void **state)
 	arena_release(&one);
 }
 
+static void reads_items_again_in_any_order(void **state)
+{
+	struct arena mem = { 0 }, window = { 0 }, one = { 0 };
+	struct spool spool = { 0 };
+	struct json j = { .out = { .mem = &mem, .spool = &spool } };
+	struct items list = items_new(&window, &j.out), again = items_around(&window, &j.out);
+	static size_t place[ITEMS];
+
+	(void)state;
+	write_items(&j);
+	for (size_t i = 0; items_next(&list, &one); i++) {
+		place[i] = list.place;
+		arena_reset(&one);
+	}
+	for (size_t i = 0; i < ITEMS; i++) {
+		size_t at = i * 7919 % ITEMS;
+		const struct value *item = items_again(&again, place[at], &one);
+
+		assert_int_equal(value_count(item, "n"), at);
+		arena_reset(&one);
+	}
+	spool_release(&spool);
+	arena_release(&mem);
+	arena_release(&window);
+	arena_release(&one);
+}
+
 /* A number is complete only when something follows it. */
 static void reads_numbers_across_the_end_of_a_part(void **state)
 {
@@ -136,6 +163,7 @@ int items_group(void)
 		cmocka_unit_test(reads_each_item),
 		cmocka_unit_test(tells_what_is_no_array),
 		cmocka_unit_test(reads_a_list_from_a_file_with_little_memory),
+		cmocka_unit_test(reads_items_again_in_any_order),
 		cmocka_unit_test(reads_numbers_across_the_end_of_a_part),
 	};
 
