@@ -26,6 +26,14 @@ void **map_find(const struct map *m, struct str key);
 /* Like map_find(), but adds a missing key with the value NULL. The key is not copied. */
 void **map_put(struct map *m, struct str key);
 
+/* Which entry it is whose value is at this address, from 0. */
+static inline size_t map_place(const struct map *m, void **value)
+{
+	const char *entry = (const char *)value - offsetof(struct map_entry, value);
+
+	return (size_t)((const struct map_entry *)(const void *)entry - m->entry);
+}
+
 /* The number of a key; a missing key is copied and added, with the number 0. */
 int64_t *map_number(struct map *m, struct str key);
 

@@ -280,6 +280,20 @@ static enum err graph_add_leading(struct call *c, struct cache *cache, struct pe
 	return call_part_end(c, &part, e);
 }
 
+bool graph_has_cycle(struct edge_numbers *edges, size_t count, size_t beads)
+{
+	struct peeler p = { .beads = beads, .edges = edges, .count = count };
+	struct arena mem = { 0 };
+	bool left = false;
+
+	peeler_sort(&mem, &p);
+	peeler_run(&mem, &p);
+	for (size_t i = 0; i < beads && !left; i++)
+		left = p.edges_from[i];
+	arena_release(&mem);
+	return left;
+}
+
 enum err graph_cycles_of(struct call *c, struct cache *cache, struct cycle **out)
 {
 	struct edge_row *edges = NULL, **tail = &edges;

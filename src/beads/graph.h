@@ -36,6 +36,13 @@ struct str *graph_cycle_members(struct arena *mem, const struct edge_row *edges,
 
 struct cycle *graph_cycles(struct arena *mem, const struct edge_row *edges);
 
+/*
+ * Have edges of one kind a cycle? They are pairs of numbers below `beads`. It takes less memory
+ * than to list the cycles, and most stores have none.
+ */
+struct edge_numbers;
+bool graph_has_cycle(struct edge_numbers *edges, size_t count, size_t beads);
+
 /* The same for all edges of the cache, in little memory: a healthy store has no cycle. */
 enum err graph_cycles_of(struct call *c, struct cache *cache, struct cycle **out);
 

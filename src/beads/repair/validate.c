@@ -384,6 +384,48 @@ static bool check_end(struct checker *k, struct str from, struct str id)
 	return false;
 }
 
+/* Have the edges of this kind a cycle? Both of their beads are live. */
+static bool validate_has_cycle(struct checker *k, const struct edge_row *edges, enum edge_kind kind)
+{
+	struct str word = str_of(names_word(&edge_kinds, kind));
+	struct arena mem = { 0 };
+	struct edge_numbers *number;
+	size_t count = 0;
+	bool has;
+
+	for (const struct edge_row *e = edges; e; e = e->next)
+		count += str_eq(e->kind, word);
+	number = arena_array(&mem, count, sizeof *number);
+	count = 0;
+	for (const struct edge_row *e = edges; e; e = e->next)
+		if (str_eq(e->kind, word))
+			number[count++] = (struct edge_numbers){
+				(uint32_t)map_place(&k->live, map_find(&k->live, e->from)),
+				(uint32_t)map_place(&k->live, map_find(&k->live, e->to)),
+			};
+	has = count && graph_has_cycle(number, count, k->live.count);
+	arena_release(&mem);
+	return has;
+}
+
+static void validate_check_cycles(struct checker *k, const struct edge_row *active)
+{
+	if (!validate_has_cycle(k, active, EDGE_BLOCKS) &&
+	    !validate_has_cycle(k, active, EDGE_PARENT))
+		return;
+	for (struct cycle *c = graph_cycles(&k->work, active); c; c = c->next) {
+		struct buf b = { .mem = &k->scratch };
+
+		arena_reset(&k->scratch);
+		for (size_t i = 0; i < c->count; i++)
+			buf_fmt(&b, STR_FMT " → ", STR_ARG(c->ids[i]));
+		buf_put(&b, c->ids[0]);
+		validate_found(k, SEVERITY_WARNING, "dependency_cycle", c->ids[0],
+			       arena_fmt(&k->scratch, "these form a cycle (" STR_FMT "): %s",
+					 STR_ARG(c->kind), buf_str(&b).p));
+	}
+}
+
 static void check_edges(struct checker *k)
 {
 	struct edge_row *active = NULL, **tail = &active, *next;
@@ -408,17 +450,7 @@ static void check_edges(struct checker *k)
 	}
 	*tail = NULL;
 	k->line = 0;
-	for (struct cycle *c = graph_cycles(&k->work, active); c; c = c->next) {
-		struct buf b = { .mem = &k->scratch };
-
-		arena_reset(&k->scratch);
-		for (size_t i = 0; i < c->count; i++)
-			buf_fmt(&b, STR_FMT " → ", STR_ARG(c->ids[i]));
-		buf_put(&b, c->ids[0]);
-		validate_found(k, SEVERITY_WARNING, "dependency_cycle", c->ids[0],
-			       arena_fmt(&k->scratch, "these form a cycle (" STR_FMT "): %s",
-					 STR_ARG(c->kind), buf_str(&b).p));
-	}
+	validate_check_cycles(k, active);
 }
 
 static struct finding *validate_check_all(struct checker *k, const struct snapshot *files)
