@@ -635,7 +635,8 @@ enum err sync_repair(struct call *c, const struct sync_wants *wants, bool apply,
 	json_put_int(reply, "damaged", r.damaged);
 	json_put_int(reply, "set_aside", r.aside);
 	json_put_bool(reply, "applied", apply && r.damaged);
-	json_put_bool(reply, "refetched", r.again);
+	if (r.again)
+		json_put_bool(reply, "refetched", true);
 	json_put_str(reply, "commit", apply && r.parted ? s.base : r.made.p ? r.made : r.reset);
 	json_end(reply);
 	repo_close(s.repo);
