@@ -71,7 +71,8 @@ static bool repair_is_whole(struct sync *s, struct str commit, struct repo_fault
 
 /*
  * Fetches the whole history of the remote, whatever this clone has of it. If that history is sound,
- * the fault is in this clone: the objects are taken over, and the fault is cleared.
+ * the fault is in this clone: the objects are taken over, and the fault is cleared. Otherwise they
+ * stay in the quarantine.
  */
 static enum err repair_fetch_again(struct repair *r, struct repo_fault *fault)
 {
@@ -82,18 +83,18 @@ static enum err repair_fetch_again(struct repair *r, struct repo_fault *fault)
 
 	if (r->again || !s->remote.url.p)
 		return ERR_OK;
-	r->again = true;
-	if (remote_fetch_whole(c, &s->remote, s->ref, &commit) || !commit.p ||
-	    !repair_is_whole(s, commit, &still)) {
+	if (remote_fetch_whole(c, &s->remote, s->ref, &commit)) {
 		call_forgive(c);
 		repo_quarantine_drop(s->repo);
-		r->again = false;
-		return ERR_OK;
+		return s->there.p ? sync_fetch(s) : ERR_OK;
 	}
+	if (!commit.p || !repair_is_whole(s, commit, &still))
+		return ERR_OK;
+	r->again = true;
 	report_whole(r, fault->commit, "here", fault->why);
 	fault->why = STR_NONE;
 	if (r->apply)
-		return repo_quarantine_admit(c, s->repo, commit);
+		return repo_quarantine_admit_whole(c, s->repo, commit);
 	repo_quarantine_drop(s->repo);
 	r->ended = true;
 	return ERR_OK;

@@ -921,7 +921,7 @@ def in_32_mb(repo, *args, **env):
 def test_a_command_without_memory_reports_it_and_exits_normally(world):
     world.push(chain(30_000))
     sync(world.anna)
-    done = in_32_mb(world.anna, "list", "--limit", "0")
+    done = in_32_mb(world.anna, "graph")
     assert done.returncode == 71 and b"error: out of memory" in done.stderr and not done.stdout, done
 
 

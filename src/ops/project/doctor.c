@@ -138,31 +138,37 @@ static void look_at_ref(struct call *c, struct mend *m, struct beads *b)
 	call_forgive(c);
 }
 
-/* A store whose journal was lost still has its cache. */
-static bool doctor_has_store(struct call *c, struct str home)
+/* Checks the journal, and what belongs to it. A store whose journal was lost still has its cache. */
+static enum err look_at_journal(struct call *c, struct mend *m, const struct beads *b, bool *lost)
 {
-	return journal_exists(c, home) ||
-	       file_exists(&c->mem, path_join(&c->mem, home, STR("cache.db")));
+	enum { WAIT_MS = 30000 };
+	bool there = journal_exists(c, b->home);
+	struct journal_repair r;
+	enum err e;
+
+	*lost = false;
+	if (!there && !file_exists(&c->mem, path_join(&c->mem, b->home, STR("cache.db"))))
+		return ERR_OK;
+	if ((e = repair_journal(c, m->fix, WAIT_MS, &r)))
+		return e;
+	*lost = !there && r.damaged;
+	if (!there && !r.damaged)
+		return ERR_OK;
+	tell_journal(c, m, b->home, &r);
+	tell_receipts(c, m, b->home);
+	return (e = commit_db_mend(c, b->home, m)) ? e : current_mend(c, b->home, m);
 }
 
 static void look_at_beads(struct call *c, struct mend *m)
 {
-	enum { WAIT_MS = 30000 };
-	struct journal_repair r;
 	struct beads b;
+	bool lost = false;
 	enum err e = beads_home(c, &b);
 
 	m->store = "beads";
-	if (!e && doctor_has_store(c, b.home)) {
-		if (!(e = repair_journal(c, m->fix, WAIT_MS, &r)))
-			tell_journal(c, m, b.home, &r);
-		if (!e)
-			tell_receipts(c, m, b.home);
-		if (!e && !(e = commit_db_mend(c, b.home, m)))
-			e = current_mend(c, b.home, m);
-	} else if (!e && beads_ref_here(c, &b)) {
+	if (!e && !(e = look_at_journal(c, m, &b, &lost)) && !lost && !journal_exists(c, b.home) &&
+	    beads_ref_here(c, &b))
 		look_at_ref(c, m, &b);
-	}
 	if (e && !no_store(e))
 		mend_fail(c, m, b.home);
 	call_forgive(c);

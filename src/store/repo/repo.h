@@ -181,6 +181,9 @@ enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct 
  * Moves all objects that a commit needs to the user's objects, and drops the rest.
  */
 enum err repo_quarantine_admit(struct call *c, struct repo *r, struct str commit);
+
+/* The same, also for objects that the repository has: they may be damaged there. */
+enum err repo_quarantine_admit_whole(struct call *c, struct repo *r, struct str commit);
 void repo_quarantine_drop(struct repo *r); /* drops the whole quarantine */
 
 /* After a repair that failed because of a loose object: the next step is to move its file away. */

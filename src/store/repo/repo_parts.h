@@ -49,7 +49,6 @@ struct repo {
 	git_odb_object **held; /* objects whose content is in use */
 	size_t held_count;
 	git_odb *own;                 /* the user's objects, while there is a quarantine; or NULL */
-	bool whole;                   /* the quarantine is for a whole history */
 	struct call *call;            /* the call that opened the quarantine */
 	struct str haves[REPO_HAVES]; /* commits that existed before the fetch; or absent */
 	struct map left_out; /* files and folders that a fetch did not copy; value: size_t */
@@ -116,8 +115,8 @@ size_t repo_size_add(size_t a, size_t b); /* at most REPO_SIZE_MOST */
 enum err repo_quarantine_begin(struct call *c, struct repo *r, const struct str haves[REPO_HAVES]);
 
 /*
- * The same for a whole history, of which every object is fetched and admitted, because those of the
- * user may be damaged: these cannot be read until repo_quarantine_end_whole().
+ * The same for a whole history, of which every object is fetched, because those of the user may be
+ * damaged: these cannot be read until repo_quarantine_end_whole().
  */
 enum err repo_quarantine_begin_whole(struct call *c, struct repo *r);
 enum err repo_quarantine_end_whole(struct call *c, struct repo *r);

@@ -81,7 +81,6 @@ static enum err repo_quarantine_open(struct call *c, struct repo *r,
 	r->own = r->odb;
 	r->odb = apart;
 	r->call = c;
-	r->whole = whole;
 	return ERR_OK;
 }
 
@@ -141,12 +140,12 @@ static void repo_quarantine_see(void *only_packs, struct str name)
 }
 
 /*
- * The number of objects in the quarantine that the user's repository lacks or, after the fetch of a
- * whole history, of all; 0: unknown, or there are loose objects, which were written after the fetch.
+ * The number of objects in the quarantine that the user's repository lacks or, of a whole history, of
+ * all; 0: unknown, or there are loose objects, which were written after the fetch.
  */
-static size_t repo_quarantine_new_objects(struct call *c, struct repo *r)
+static size_t repo_quarantine_new_objects(struct call *c, struct repo *r, bool whole)
 {
-	struct repo_quarantine_count n = { .own = r->whole ? NULL : r->own };
+	struct repo_quarantine_count n = { .own = whole ? NULL : r->own };
 	struct str folder = repo_quarantine_folder(c, r);
 	git_odb_backend *packs = NULL;
 	git_odb *alone = NULL;
@@ -225,7 +224,7 @@ static int repo_quarantine_reopen(struct call *c, struct repo *r)
  * The packs are moved as they are only if every object in them is needed: a server may have sent
  * unchecked objects, which no commit leads to. Otherwise the needed objects are copied.
  */
-enum err repo_quarantine_admit(struct call *c, struct repo *r, struct str commit)
+static enum err repo_quarantine_take(struct call *c, struct repo *r, struct str commit, bool whole)
 {
 	size_t new;
 	bool all;
@@ -234,13 +233,23 @@ enum err repo_quarantine_admit(struct call *c, struct repo *r, struct str commit
 	if (!r->own)
 		return ERR_OK;
 	git_error_clear();
-	new = repo_quarantine_new_objects(c, r);
-	if (repo_copy_objects(r->git, r->own, commit, r->haves, REPO_HAVES, new, r->whole, &all))
+	new = repo_quarantine_new_objects(c, r, whole);
+	if (repo_copy_objects(r->git, r->own, commit, r->haves, REPO_HAVES, new, whole, &all))
 		return repo_quarantine_fail(c, r, "take over what is in");
 	if (all)
 		e = repo_quarantine_move_packs(c, r);
 	repo_quarantine_drop(r);
-	if (!e && (r->whole ? repo_quarantine_reopen(c, r) : git_odb_refresh(r->odb)))
+	if (!e && (whole ? repo_quarantine_reopen(c, r) : git_odb_refresh(r->odb)))
 		e = repo_quarantine_fail(c, r, "read what was in");
 	return e;
+}
+
+enum err repo_quarantine_admit(struct call *c, struct repo *r, struct str commit)
+{
+	return repo_quarantine_take(c, r, commit, false);
+}
+
+enum err repo_quarantine_admit_whole(struct call *c, struct repo *r, struct str commit)
+{
+	return repo_quarantine_take(c, r, commit, true);
 }
