@@ -121,6 +121,7 @@ static void row_add_counts(struct bead_row *row, const struct map *counts)
 	row->children = n->children;
 	row->parent = n->parent;
 	row->waits = n->waits;
+	row->epic = n->epic;
 }
 
 /* Hashes are computed on demand: most beads of a new cache are never read again. */
@@ -445,6 +446,13 @@ static enum err apply_check_growth(struct joining *m, const struct slot *slot,
 		       apply_refuse_growth(m->c, slot->id, &growth, &excess);
 }
 
+/* Do the columns of the beads around it, or below it, follow from something that has changed? */
+static bool apply_matters_around(const struct bead_row *old, const struct bead_row *row)
+{
+	return !old || (old->status == BEAD_CLOSED) != (row->status == BEAD_CLOSED) ||
+	       (old->type == BEAD_EPIC) != (row->type == BEAD_EPIC);
+}
+
 static enum err apply_put_slot(struct joining *m, const struct slot *slot, int64_t *added)
 {
 	static const struct before nothing;
@@ -464,7 +472,7 @@ static enum err apply_put_slot(struct joining *m, const struct slot *slot, int64
 		if ((!old || !str_eq(row.line, old->line)) &&
 		    !(e = apply_check_growth(m, slot, before, row.line)))
 			e = cache_put_bead(m->c, m->cache, &row, old);
-		if (!e && (!old || (old->status == BEAD_CLOSED) != (row.status == BEAD_CLOSED)))
+		if (!e && apply_matters_around(old, &row))
 			e = apply_touch_around(m, slot->id);
 	} else if (old && !(e = apply_touch_around(m, slot->id))) {
 		e = cache_drop_bead(m->c, m->cache, old);

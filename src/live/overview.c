@@ -1,5 +1,7 @@
 #include "live/overview.h"
 
+#include <stdlib.h>
+
 #include "agents/mailbox.h"
 #include "agents/protocol.h"
 #include "agents/reservation.h"
@@ -14,6 +16,7 @@
 #include "live/open.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_ready.h"
+#include "store/db/bead_tally.h"
 
 /* --- the mail about each bead --- */
 
@@ -98,86 +101,48 @@ struct overview {
 	struct beads beads;
 	struct str prefix;   /* of ids */
 	struct map rows;     /* by id: struct bead_row */
-	struct map parents;  /* by id: struct bead_row without its line; or NULL */
 	struct map sessions; /* by the epic's id, "" for none: struct overview_session */
 	bool all;            /* closed tasks too */
 	int64_t most;        /* tasks of an epic; 0: all */
-	enum err e;
 };
 
-/* Each task is read when it is written, so that many tasks need little memory. */
+/* An epic, or the tasks without one. */
 struct overview_session {
-	struct str epic;  /* absent: tasks without an epic */
-	bool done;        /* the epic is closed, or there is none: closed tasks are left out */
-	struct str *task; /* ids of the tasks that are shown */
-	size_t shown, more, count, closed;
+	struct str epic; /* absent: tasks without an epic */
+	bool done;       /* the epic is closed, or there is none: closed tasks are left out */
+	int64_t tasks, closed;
+	struct bead_place first; /* of the epic and its tasks, the first one in the usual order */
 };
 
-static struct overview_session *session_of(struct overview *w, const struct bead_row *epic)
+/* "": the tasks without an epic. */
+static struct overview_session *session_of(struct overview *w, struct str epic)
 {
-	void **at = map_find(&w->sessions, epic ? epic->id : STR(""));
-	struct overview_session *s;
+	void **at = map_find(&w->sessions, epic);
+	struct overview_session *s = at ? *at : arena_new(&w->c->mem, struct overview_session);
 
 	if (at)
-		return *at;
-	s = arena_new(&w->c->mem, struct overview_session);
-	s->epic = epic ? arena_copy(&w->c->mem, epic->id) : STR_NONE;
-	s->done = !epic || epic->status == BEAD_CLOSED;
-	*map_put(&w->sessions, epic ? s->epic : STR("")) = s;
+		return s;
+	epic = arena_copy(&w->c->mem, epic);
+	*map_put(&w->sessions, epic) = s;
+	s->epic = epic.n ? epic : STR_NONE;
+	s->done = !epic.n;
 	return s;
 }
 
-/* A parent, without its line. */
-static const struct bead_row *overview_parent(struct overview *w, struct str id)
+static struct bead_place overview_row_place(struct overview *w, const struct bead_row *row)
 {
-	void **at = map_find(&w->parents, id);
-	struct bead_row *row;
-
-	if (at)
-		return *at;
-	w->e = w->e ? w->e : cache_find_row(w->c, &w->beads.cache, id, false, &row);
-	if (w->e)
-		return NULL;
-	*map_put(&w->parents, row ? row->id : arena_copy(&w->c->mem, id)) = row;
-	return row;
+	return (struct bead_place){ row->priority, row->created, row->created_n,
+				    arena_copy(&w->c->mem, row->id) };
 }
 
-/* The nearest epic among the parents of a bead; NULL: none. */
-static const struct bead_row *epic_of(struct overview *w, const struct bead_row *row)
-{
-	enum { STEPS = 64 }; /* a merge may leave a cycle of parents */
-
-	for (int i = 0; i < STEPS && row && row->parent.p; i++) {
-		row = overview_parent(w, row->parent);
-		if (row && row->type == BEAD_EPIC)
-			return row;
-	}
-	return NULL;
-}
-
-static bool put_in_session(void *arg, const struct bead_row *row)
+static bool put_epic(void *arg, const struct bead_row *row)
 {
 	struct overview *w = arg;
-	const struct bead_row *epic = epic_of(w, row);
-	bool closed = row->status == BEAD_CLOSED;
-	struct overview_session *s;
+	struct overview_session *s = session_of(w, row->id);
 
-	if (row->type == BEAD_EPIC)
-		session_of(w, row);
-	if (row->type == BEAD_EPIC && !epic)
-		return !w->e;
-	s = session_of(w, epic);
-	s->count++;
-	s->closed += closed;
-	if (closed && !w->all && s->done)
-		return !w->e;
-	if (w->most && s->shown >= (size_t)w->most) {
-		s->more++;
-		return !w->e;
-	}
-	s->task = arena_room(&w->c->mem, s->task, s->shown, sizeof *s->task);
-	s->task[s->shown++] = arena_copy(&w->c->mem, row->id);
-	return !w->e;
+	s->done = row->status == BEAD_CLOSED;
+	s->first = overview_row_place(w, row);
+	return true;
 }
 
 static bool is_parent(const struct link *link)
@@ -216,15 +181,105 @@ static enum err overview_open_beads(struct overview *w, bool *there)
 	return e;
 }
 
-static enum err read_sessions(struct overview *w)
+static int place_cmp(const struct bead_place *a, const struct bead_place *b)
 {
-	struct bead_filter all = {
-		.sort = SORT_PRIORITY, .lean = true, .visit = put_in_session, .arg = w
-	};
-	struct bead_row *none;
-	enum err e = query_each(w->c, &w->beads.cache, &all, &none);
+	int64_t x[] = { a->priority, a->created, a->created_n },
+		y[] = { b->priority, b->created, b->created_n };
 
-	return e ? e : w->e;
+	for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
+	return str_cmp(a->id, b->id);
+}
+
+/* If two begin with the same bead, it is an epic in the other one's epic: its own is first. */
+static int session_cmp(const void *x, const void *y)
+{
+	const struct overview_session *a = *(const struct overview_session *const *)x,
+				      *b = *(const struct overview_session *const *)y;
+	int order = place_cmp(&a->first, &b->first);
+
+	return order ? order : str_eq(a->epic, a->first.id) ? -1 : str_eq(b->epic, b->first.id);
+}
+
+struct overview_first {
+	struct overview *w;
+	struct overview_session *session;
+};
+
+static bool put_first(void *arg, const struct bead_row *row)
+{
+	struct overview_first *f = arg;
+	struct bead_place place = overview_row_place(f->w, row);
+
+	if (!f->session->first.id.p || place_cmp(&place, &f->session->first) < 0)
+		f->session->first = place;
+	return false;
+}
+
+static enum err read_first(struct overview *w, struct overview_session *s)
+{
+	struct overview_first f = { w, s };
+	struct bead_filter first = { .lean = true, .limit = 1, .visit = put_first, .arg = &f };
+	enum err e = ERR_OK;
+
+	if (s->tasks)
+		e = query_tasks(w->c, &w->beads.cache, s->epic, true, &first);
+	return e || s->epic.p ? e : query_tasks(w->c, &w->beads.cache, s->epic, false, &first);
+}
+
+/* Open epics; with `all` the closed ones, too. */
+static enum err read_epics(struct overview *w)
+{
+	struct bead_filter epics = { .types = 1u << BEAD_EPIC,
+				     .statuses = 1u << BEAD_OPEN | 1u << BEAD_IN_PROGRESS,
+				     .lean = true,
+				     .visit = put_epic,
+				     .arg = w };
+	struct bead_row *none;
+
+	epics.statuses = w->all ? 0 : epics.statuses;
+	return query_each(w->c, &w->beads.cache, &epics, &none);
+}
+
+/* Adds the counts, and the closed epics that have open tasks. */
+static enum err read_tasks(struct overview *w)
+{
+	struct map tallies = { .mem = &w->c->mem };
+	enum err e = tally_epics(w->c, &w->beads.cache, &tallies);
+
+	for (size_t i = 0; !e && i < tallies.count; i++) {
+		struct str epic = tallies.entry[i].key;
+		const struct epic_tally *tally = tallies.entry[i].value;
+		struct overview_session *s;
+		struct bead_row *row = NULL;
+
+		if (tally->closed == tally->tasks && !map_find(&w->sessions, epic) && !w->all)
+			continue;
+		s = session_of(w, epic);
+		s->tasks = tally->tasks;
+		s->closed = tally->closed;
+		if (epic.n && !s->first.id.p)
+			e = cache_find_row(w->c, &w->beads.cache, epic, false, &row);
+		if (row)
+			put_epic(w, row);
+	}
+	return e;
+}
+
+static enum err sort_sessions(struct overview *w, struct overview_session ***out)
+{
+	struct overview_session **list = arena_array(&w->c->mem, w->sessions.count, sizeof *list);
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < w->sessions.count; i++) {
+		list[i] = w->sessions.entry[i].value;
+		e = read_first(w, list[i]);
+	}
+	if (!e && w->sessions.count)
+		qsort(list, w->sessions.count, sizeof(*list), session_cmp);
+	*out = list;
+	return e;
 }
 
 static enum err read_some(struct overview *w, const struct overview_ask *ask)
@@ -349,29 +404,43 @@ static void put_tasks(struct overview *w, struct json *j)
 	json_end(j);
 }
 
-static bool overview_shown(const struct overview *w, const struct overview_session *s)
+struct overview_writing {
+	struct overview *w;
+	struct json *j;
+};
+
+static bool overview_put_row(void *arg, const struct bead_row *row)
 {
-	return w->all || (s->epic.p && !s->done) || s->count > s->closed;
+	const struct overview_writing *to = arg;
+	struct call part = call_part(to->w->c);
+	struct json one = json_new(&part.mem);
+
+	json_object(&one);
+	overview_put_task(to->w, &one, row);
+	json_end(&one);
+	json_raw(to->j, json_text(&one));
+	return !call_part_end(to->w->c, &part, ERR_OK);
 }
 
-static enum err overview_put_bead(struct overview *w, struct json *j, struct str id)
+/* All tasks without an epic are in two lists. */
+static enum err put_session_tasks(struct overview *w, struct json *j,
+				  const struct overview_session *s, bool closed)
 {
-	struct call part = call_part(w->c);
-	struct json one = json_new(&part.mem);
-	struct bead_row *row;
-	enum err e = cache_find_bead(&part, &w->beads.cache, id, &row);
+	struct overview_writing to = { w, j };
+	struct bead_filter shown = {
+		.no_epic = !s->epic.p, .limit = w->most, .visit = overview_put_row, .arg = &to
+	};
+	struct bead_row *none;
 
-	if (!e && row) {
-		json_object(&one);
-		overview_put_task(w, &one, row);
-		json_end(&one);
-		json_raw(j, json_text(&one));
-	}
-	return call_part_end(w->c, &part, e);
+	if (closed && !s->epic.p)
+		return query_each(w->c, &w->beads.cache, &shown, &none);
+	return query_tasks(w->c, &w->beads.cache, s->epic, closed, &shown);
 }
 
 static enum err put_session(struct overview *w, struct json *j, const struct overview_session *s)
 {
+	bool closed = w->all || !s->done;
+	int64_t tasks = closed ? s->tasks : s->tasks - s->closed;
 	struct bead_row *epic = NULL;
 	enum err e = s->epic.p ? cache_find_bead(w->c, &w->beads.cache, s->epic, &epic) : ERR_OK;
 
@@ -384,12 +453,11 @@ static enum err put_session(struct overview *w, struct json *j, const struct ove
 		json_put_str(j, "id", STR_NONE);
 		json_put_str(j, "title", STR("Without an epic"));
 	}
-	json_put_int(j, "total", (int64_t)s->count);
-	json_put_int(j, "closed", (int64_t)s->closed);
-	json_put_int(j, "more", (int64_t)s->more);
+	json_put_int(j, "total", s->tasks);
+	json_put_int(j, "closed", s->closed);
+	json_put_int(j, "more", w->most && tasks > w->most ? tasks - w->most : 0);
 	json_put_array(j, "tasks");
-	for (size_t i = 0; !e && i < s->shown; i++)
-		e = overview_put_bead(w, j, s->task[i]);
+	e = put_session_tasks(w, j, s, closed);
 	json_end(j);
 	json_end(j);
 	return e;
@@ -397,15 +465,15 @@ static enum err put_session(struct overview *w, struct json *j, const struct ove
 
 static enum err put_sessions(struct overview *w, struct json *j)
 {
+	struct overview_session **list = NULL;
 	bool there;
 	enum err e = overview_open_beads(w, &there);
 
-	if (!e && there)
-		e = read_sessions(w);
+	if (!e && there && !(e = read_epics(w)) && !(e = read_tasks(w)))
+		e = sort_sessions(w, &list);
 	json_put_array(j, "sessions");
 	for (size_t i = 0; !e && i < w->sessions.count; i++)
-		if (overview_shown(w, w->sessions.entry[i].value))
-			e = put_session(w, j, w->sessions.entry[i].value);
+		e = put_session(w, j, list[i]);
 	json_end(j);
 	if (there)
 		beads_close(&w->beads);
@@ -604,7 +672,6 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 			      .most = ask->most,
 			      .by_id.mem = &c->mem,
 			      .rows.mem = &c->mem,
-			      .parents.mem = &c->mem,
 			      .sessions.mem = &c->mem };
 	enum err e;
 

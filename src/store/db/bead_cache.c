@@ -21,7 +21,7 @@
 #include "store/db/db.h"
 
 enum {
-	VERSION = 9,
+	VERSION = 10,
 	WAIT_MS = 10000,
 	PAGE = 4096, /* page size of the database file */
 };
@@ -35,8 +35,8 @@ static const char schema[] =
 	"CREATE TABLE beads ("
 	"    n INTEGER PRIMARY KEY, id UNIQUE, status, priority, type, assignee,"
 	"    lease, deferred, created, created_n, updated, closed,"
-	"    blockers, dependencies, dependents, children, parent, waits, title, tags, hash, line);" TALLY_SCHEMA
-		SIMILAR_SCHEMA
+	"    blockers, dependencies, dependents, children, parent, waits, epic, title, tags, hash,"
+	"    line);" TALLY_SCHEMA SIMILAR_SCHEMA
 	"CREATE TABLE labels (label, done, priority, created, created_n, id, n,"
 	"    PRIMARY KEY (label, done, priority, created, created_n, id)) WITHOUT ROWID;"
 	"CREATE TABLE edges (src, dst, kind, active, line, PRIMARY KEY (src, dst, kind))"
@@ -417,13 +417,14 @@ static enum err insert_row(struct call *c, struct cache *cache, const struct bea
 		db_stmt(cache->db,
 			"INSERT INTO beads (status, priority, type, assignee, lease,"
 			" deferred, created, created_n, updated, closed, title, tags, hash, line,"
-			" id, blockers, dependencies, dependents, children, parent, waits)"
+			" id, blockers, dependencies, dependents, children, parent, waits, epic)"
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-			" ?, ?, ?)");
+			" ?, ?, ?, ?)");
 
 	bind_row(st, row);
 	stmt_bind_str(st, row->id);
 	bind_counts(st, row);
+	stmt_bind_str(st, row->epic);
 	return stmt_run(c, st);
 }
 
@@ -549,13 +550,15 @@ enum err cache_find_created(struct call *c, struct cache *cache, struct str requ
 
 /* The columns that are derived from the edges stay as they are when a row is updated. */
 static enum err tally_move_row(struct call *c, struct cache *cache, const struct bead_row *old,
-			       const struct bead_row *row)
+			       const struct bead_row *row, int64_t n)
 {
 	struct bead_row now = *row;
 
+	now.n = n;
 	if (old) {
 		now.blockers = old->blockers;
 		now.children = old->children;
+		now.epic = old->epic;
 	}
 	return tally_move(c, cache, old, &now);
 }
@@ -568,7 +571,7 @@ enum err cache_put_bead(struct call *c, struct cache *cache, const struct bead_r
 	int64_t n = old ? old->n : db_last_id(cache->db);
 
 	if (!e)
-		e = tally_move_row(c, cache, old, row);
+		e = tally_move_row(c, cache, old, row, n);
 	if (!e && row->ranked)
 		e = tally_note_ranked(c, cache);
 	if (!e && !old && row->request.p)
@@ -628,27 +631,57 @@ enum err cache_put_edge(struct call *c, struct cache *cache, const struct edge_r
 	return stmt_run(c, st);
 }
 
-/* The columns of a row that decide which cell of the tally counts it. */
+/* The columns of a row that decide which cell of the tally counts it, and its epic. */
 static enum err cache_find_cell(struct call *c, struct cache *cache, struct str id,
 				struct bead_row *out, bool *found)
 {
-	AUTO_STMT *st = db_stmt(cache->db, "SELECT status, priority, type, blockers, children"
+	AUTO_STMT *st = db_stmt(cache->db, "SELECT status, priority, type, blockers, children, epic"
 					   " FROM beads WHERE id = ?");
 
 	stmt_bind_str(st, id);
 	if ((*found = stmt_row(st))) {
+		*out = (struct bead_row){ .id = id };
 		out->status = (int)stmt_int(st);
 		out->priority = stmt_int(st);
 		out->type = (int)stmt_int(st);
 		out->blockers = stmt_int(st);
 		out->children = stmt_int(st);
+		out->epic = stmt_str(st, &c->mem);
 	}
 	return stmt_end(c, st);
 }
 
-static enum err tally_move_counts(struct call *c, struct cache *cache, const struct bead_row *row)
+static enum err cache_move_epic(struct call *c, struct cache *cache, const struct bead_row *old,
+				struct str epic, bool *moved)
 {
-	struct bead_row old, now;
+	AUTO_STMT *st = db_stmt(cache->db, "UPDATE beads SET epic = ? WHERE id = ?");
+	struct bead_row now = *old;
+	enum err e;
+
+	now.epic = epic;
+	*moved = old->type != BEAD_EPIC;
+	stmt_bind_str(st, epic);
+	stmt_bind_str(st, old->id);
+	e = stmt_run(c, st);
+	return e ? e : tally_move(c, cache, old, &now);
+}
+
+enum err cache_put_epic(struct call *c, struct cache *cache, struct str id, struct str parent,
+			struct str epic, bool *moved)
+{
+	struct bead_row *old;
+	enum err e = cache_find_row(c, cache, id, false, &old);
+
+	*moved = false;
+	if (e || !old || !str_eq(old->parent, parent) || str_eq(old->epic, epic))
+		return e;
+	return cache_move_epic(c, cache, old, epic, moved);
+}
+
+static enum err tally_move_counts(struct call *c, struct cache *cache, const struct bead_row *row,
+				  bool *moved)
+{
+	struct bead_row old, now, *whole;
 	bool found;
 	enum err e = cache_find_cell(c, cache, row->id, &old, &found);
 
@@ -657,19 +690,31 @@ static enum err tally_move_counts(struct call *c, struct cache *cache, const str
 	now = old;
 	now.blockers = row->blockers;
 	now.children = row->children;
-	return tally_move(c, cache, &old, &now);
+	if ((e = tally_move(c, cache, &old, &now)) || str_eq(old.epic, row->epic))
+		return e;
+	if ((e = cache_find_row(c, cache, row->id, false, &whole)))
+		return e;
+	whole->blockers = row->blockers;
+	whole->children = row->children;
+	return cache_move_epic(c, cache, whole, row->epic, moved);
 }
 
-enum err cache_put_counts(struct call *c, struct cache *cache, const struct bead_row *row)
+enum err cache_put_counts(struct call *c, struct cache *cache, const struct bead_row *row,
+			  bool *moved)
 {
-	enum err e = cache->counts_later ? ERR_OK : tally_move_counts(c, cache, row);
+	enum err e;
+
+	*moved = false;
+	if ((e = tally_move_counts(c, cache, row, moved)))
+		return e;
+
 	AUTO_STMT *st = db_stmt(cache->db, "UPDATE beads SET blockers = ?, dependencies = ?,"
 					   " dependents = ?, children = ?, parent = ?, waits = ?"
 					   " WHERE id = ?");
 
 	bind_counts(st, row);
 	stmt_bind_str(st, row->id);
-	return e ? e : stmt_run(c, st);
+	return stmt_run(c, st);
 }
 
 enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_row *row)
@@ -732,17 +777,20 @@ enum err cache_drop_receipts(struct call *c, struct cache *cache)
 
 static const char *const everything[] = {
 	"SELECT id, status, priority, type, assignee, lease, deferred, created, created_n,"
-	" updated, closed, blockers, dependencies, dependents, children, parent, waits, title, tags,"
-	" line FROM beads"
+	" updated, closed, blockers, dependencies, dependents, children, parent, waits, epic, title,"
+	" tags, line FROM beads"
 	" ORDER BY id",
 	("SELECT b.id, l.label, l.done, l.priority, l.created, l.created_n, l.id"
 	 " FROM labels l JOIN beads b ON b.n = l.n ORDER BY 1, 2"),
 	"SELECT src, dst, kind, active, line FROM edges ORDER BY 1, 2, 3",
 	"SELECT id, at, line FROM tombstones ORDER BY id",
-	"SELECT cell, beads FROM counts WHERE cell >= 0 AND beads ORDER BY cell",
+	"SELECT cell, beads FROM counts WHERE cell >= 0 AND cell < " TALLY_LISTS_SQL
+	" AND beads ORDER BY cell",
+	"SELECT cell, b.id FROM counts JOIN beads b ON b.n = beads WHERE cell >= " TALLY_LISTS_SQL
+	" ORDER BY cell",
 	"SELECT b.id, p.pair FROM pairs p JOIN beads b ON b.n = p.n ORDER BY 1, 2",
 };
-static const int widths[] = { 20, 7, 5, 3, 2, 2 };
+static const int widths[] = { 21, 7, 5, 3, 2, 2, 2 };
 
 static enum err same_rows(struct call *c, struct stmt *a, struct stmt *b, int width, bool *same)
 {

@@ -88,6 +88,7 @@ struct bead_row {
 	int64_t children;   /* children that are not closed */
 	struct str parent;  /* or absent */
 	struct str waits;   /* comma-separated ids of the blockers; or absent */
+	struct str epic;    /* the nearest epic among the parents; or absent */
 	struct str request; /* receipt_key() of the request that created it; or absent */
 	bool ranked;        /* it has an exact priority; only when it is written */
 	struct bead_row *next;
@@ -121,8 +122,16 @@ enum err cache_drop_edge(struct call *c, struct cache *cache, const struct edge_
 /* All edges of a bead, including deleted ones. */
 enum err cache_edges_of(struct call *c, struct cache *cache, struct str id, struct edge_row **out);
 
-/* Updates the columns that are derived from the edges; beads/counts.h has the rule. */
-enum err cache_put_counts(struct call *c, struct cache *cache, const struct bead_row *row);
+/*
+ * Updates the columns that are derived from the edges; beads/counts.h has the rule. `moved`: the
+ * bead is in another epic than before, and so are the beads below it.
+ */
+enum err cache_put_counts(struct call *c, struct cache *cache, const struct bead_row *row,
+			  bool *moved);
+
+/* Updates only the epic, if the bead's parent is this one. */
+enum err cache_put_epic(struct call *c, struct cache *cache, struct str id, struct str parent,
+			struct str epic, bool *moved);
 
 /* Do both caches have the same beads, edges and tombstones? Row numbers may differ. */
 enum err cache_same(struct call *c, struct cache *a, struct cache *b, bool *same);

@@ -225,6 +225,8 @@ static void bead_query_conditions(struct query *q, const struct bead_filter *f, 
 		bead_query_sql(q, " AND b.title COLLATE NOCASE IN (SELECT title FROM beads"
 				  " WHERE status < 2 GROUP BY title COLLATE NOCASE"
 				  " HAVING count(*) > 1)");
+	if (f->no_epic)
+		bead_query_sql(q, " AND b.epic IS NULL AND b.type <> 3");
 	if (f->expired)
 		with_number(q, " AND b.status = 1 AND b.lease <= ?", f->now);
 	if (f->after.id.p) {
@@ -297,6 +299,7 @@ struct bead_row *bead_row_read(struct call *c, struct stmt *st)
 	r->children = stmt_int(st);
 	r->parent = stmt_str(st, &c->mem);
 	r->waits = stmt_str(st, &c->mem);
+	r->epic = stmt_str(st, &c->mem);
 	r->tags = stmt_str(st, &c->mem);
 	return r;
 }
@@ -642,6 +645,30 @@ enum err query_each(struct call *c, struct cache *cache, const struct bead_filte
 	if (f->reverse && (f->sort == SORT_STATUS || f->sort == SORT_TYPE))
 		return read_last_first(c, cache, &r);
 	return read_pass(c, cache, &r, (struct pass){ f->sort, f->reverse, "" });
+}
+
+enum err query_tasks(struct call *c, struct cache *cache, struct str epic, bool closed,
+		     const struct bead_filter *f)
+{
+	AUTO_STMT *st = db_stmt(
+		cache->db,
+		"SELECT" BEAD_COLUMNS_WITH(
+			"CASE WHEN ?3 THEN b.line END",
+			"CASE WHEN ?3 THEN b.hash END") " FROM counts l CROSS JOIN beads b"
+							" ON b.n = l.beads WHERE l.cell > ?1"
+							" AND l.cell < ?2"
+							" AND (?4 OR b.status < 2)"
+							" ORDER BY l.cell LIMIT ?5");
+	struct bead_reading r = { .f = f };
+	struct str first = tally_list(&c->mem, epic, closed);
+
+	stmt_bind_blob(st, first);
+	stmt_bind_blob(st, arena_join(&c->mem, first, STR("\xff")));
+	stmt_bind_int(st, !f->lean);
+	stmt_bind_int(st, closed);
+	stmt_bind_int(st, f->limit ? f->limit : -1);
+	visit_rows(c, st, &r);
+	return stmt_end(c, st);
 }
 
 /* Counts the beads of the filter and of `half`; stops at `most`, unless that is 0. */

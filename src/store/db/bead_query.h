@@ -50,6 +50,7 @@ struct bead_filter {
 	bool blocked; /* has an open blocker */
 	bool claimed; /* in progress, or open with a live lease: see bead_ready.h; needs `now` */
 	bool expired; /* its lease ended before `now` */
+	bool no_epic; /* it is neither in an epic nor an epic itself */
 	bool twins;   /* another open bead has the same title, ignoring case */
 	struct str actor;
 	int64_t now;
@@ -70,6 +71,14 @@ enum err query_count(struct call *c, struct cache *cache, const struct bead_filt
 		     int64_t *out);
 
 enum group { GROUP_STATUS, GROUP_PRIORITY, GROUP_TYPE, GROUP_ASSIGNEE, GROUP_LABEL };
+
+/*
+ * The tasks of an epic, open ones, or both; in the usual order. If the epic is absent: the tasks
+ * without one, either the open or the closed ones. Of the filter, only `lean`, `limit`, `visit` and
+ * `arg` count.
+ */
+enum err query_tasks(struct call *c, struct cache *cache, struct str epic, bool closed,
+		     const struct bead_filter *f);
 
 /* The number of beads for each value; the key of a closed set is its number. */
 struct tally {
@@ -145,11 +154,11 @@ enum err query_tombstone_count(struct call *c, struct cache *cache, int64_t *out
 	" b.n, " keys ".id AS id, b.title, b.assignee, b.status, b.type, " keys ".priority"      \
 	" AS priority, " keys ".created AS created, " keys ".created_n AS created_n, b.updated," \
 	" b.closed, b.lease, b.deferred, " line ", " hash ", b.blockers, b.dependencies,"        \
-	" b.dependents, b.children, b.parent, b.waits, b.tags"
+	" b.dependents, b.children, b.parent, b.waits, b.epic, b.tags"
 #define BEAD_COLUMNS_WITH(line, hash)                                                             \
 	" b.n, b.id, b.title, b.assignee, b.status, b.type, b.priority, b.created,"               \
 	" b.created_n, b.updated, b.closed, b.lease, b.deferred, " line ", " hash ", b.blockers," \
-	" b.dependencies, b.dependents, b.children, b.parent, b.waits, b.tags"
+	" b.dependencies, b.dependents, b.children, b.parent, b.waits, b.epic, b.tags"
 #define BEAD_COLUMNS BEAD_COLUMNS_WITH("b.line", "b.hash")
 
 /* Reads the first column of every row. */

@@ -114,6 +114,7 @@ void stmt_done(struct stmt **st);
 #define AUTO_STMT __attribute__((cleanup(stmt_done))) struct stmt
 
 void stmt_bind_str(struct stmt *st, struct str s); /* an absent string: NULL */
+void stmt_bind_blob(struct stmt *st, struct str s);
 void stmt_bind_int(struct stmt *st, int64_t v);
 
 /* For numbered parameters that the SQL does not contain: always, or if `s` is absent. */

@@ -121,6 +121,11 @@ void stmt_bind_str(struct stmt *st, struct str s)
 		  sqlite3_bind_text64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC, SQLITE_UTF8));
 }
 
+void stmt_bind_blob(struct stmt *st, struct str s)
+{
+	stmt_note(st, sqlite3_bind_blob64(st->raw, ++st->bound, s.p, s.n, SQLITE_STATIC));
+}
+
 void stmt_bind_int(struct stmt *st, int64_t v)
 {
 	stmt_note(st, sqlite3_bind_int64(st->raw, ++st->bound, v));

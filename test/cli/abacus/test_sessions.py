@@ -48,6 +48,36 @@ def test_closed_tasks_are_counted_and_shown_in_open_epics_or_on_request(crowd):
     assert len(by_id(sessions(crowd, "--all"))) == 2
 
 
+def counted(repo):
+    """Tasks and closed ones by epic, as the parents of all beads tell them."""
+    beads = {t["id"]: t for t in sessions(repo, "--limit", "5000")["tasks"]}
+    found = {}
+    for bead in beads.values():
+        above = beads.get(bead["parent"])
+        while above and above["type"] != "epic":
+            above = beads.get(above["parent"])
+        if bead["type"] == "epic":
+            found.setdefault(bead["id"], [])
+        if above or bead["type"] != "epic":
+            found.setdefault(above and above["id"], []).append(bead)
+    return {epic: (len(tasks), sum(t["status"] == "closed" for t in tasks)) for epic, tasks in found.items()}
+
+
+def test_the_tasks_of_epics_are_counted_after_every_kind_of_change(crowd):
+    inner_epic = crowd.create("Epic in a task", "-t", "epic", "--parent", crowd.inner)
+    deep = crowd.create("Below", "--parent", inner_epic)
+    other = crowd.create("Another release", "-t", "epic")
+    crowd.run("close", deep).ok()
+    for change in (["update", crowd.inner, "--parent", other], ["undo"], ["update", crowd.task, "--parent", other],
+                   ["update", crowd.task, "-t", "epic"], ["update", other, "-t", "task"], ["undo"],
+                   ["delete", crowd.inner, "--force"], ["undelete", crowd.inner], ["close", crowd.task, "--force"],
+                   ["reopen", crowd.task], ["update", inner_epic, "-t", "task"], ["delete", other, "--force"],
+                   ["update", crowd.loose, "--parent", crowd.inner], ["update", crowd.loose, "-p", "0"]):
+        crowd.run(*change).ok()
+        found = {s["id"]: (s["total"], s["closed"]) for s in sessions(crowd, "--all")["sessions"]}
+        assert found == counted(crowd), change
+
+
 def test_a_task_has_its_owner_last_act_and_mail(crowd):
     crowd.run("claim", crowd.task, env={"BD_ACTOR": "amber-otter", "ABACUS_NOW": NOW + 1}).ok()
     [task] = [t for t in by_id(sessions(crowd))[crowd.epic]["tasks"] if t["id"] == crowd.task]

@@ -62,7 +62,7 @@ static void any_register(struct arena *mem, struct chance *c, struct bead *b, en
 		else if (m == MEMBER_STATUS)
 			out = PICK(c, "\"open\"", "\"closed\"");
 		else if (m == MEMBER_TYPE)
-			out = PICK(c, "\"bug\"", "\"task\"");
+			out = PICK(c, "\"bug\"", "\"task\"", "\"epic\"");
 		else if (m == MEMBER_PRIORITY)
 			out = PICK(c, "0", "4");
 		else if (draw(c, 2))
@@ -185,12 +185,21 @@ struct state *any_state(struct arena *mem, uint64_t number)
 	return s;
 }
 
+/* Beads become epics, and are none any more; they are closed and reopened. */
+static void any_family_role(struct arena *mem, struct chance *c, struct bead *b)
+{
+	bead_put_mark(mem, b, member_reg(MEMBER_TYPE), any_mark(c));
+	bead_put(mem, b, MEMBER_TYPE, PICK(c, "\"epic\"", "\"task\""));
+	bead_put_mark(mem, b, member_reg(MEMBER_STATUS), any_mark(c));
+	bead_put(mem, b, MEMBER_STATUS, PICK(c, "\"open\"", "\"closed\""));
+}
+
 struct state *any_family(struct arena *mem, uint64_t number)
 {
 	enum { BEADS = 7 };
 	struct chance chance = { number };
 	struct state *s = state_new(mem);
-	bool edges = draw(&chance, 2);
+	bool edges = draw(&chance, 2), few = draw(&chance, 2);
 
 	for (uint64_t i = 0; i < BEADS; i++) {
 		struct mark at = { { 1 + (int64_t)draw(&chance, 5), 0 }, STR("x") };
@@ -199,7 +208,9 @@ struct state *any_family(struct arena *mem, uint64_t number)
 
 		bead_put_text(mem, &b, MEMBER_TITLE, STR("t"));
 		b.mark[member_reg(MEMBER_TITLE)] = at;
-		if (!draw(&chance, 4))
+		if (!draw(&chance, few ? 12 : 3))
+			any_family_role(mem, &chance, &b);
+		if (!draw(&chance, few ? 12 : 4))
 			b.deleted = (struct mark){ { 1 + (int64_t)draw(&chance, 5), 0 }, STR("x") };
 		if (edges || draw(&chance, 2))
 			state_put_bead(s, &b);
@@ -214,7 +225,8 @@ struct state *any_family(struct arena *mem, uint64_t number)
 				  .life = at,
 				  .deleted = !draw(&chance, 12) };
 
-		state_put_edge(s, &e);
+		if (!few || !draw(&chance, 5))
+			state_put_edge(s, &e);
 	}
 	return s;
 }

@@ -13,7 +13,10 @@ struct state;
  */
 struct state *any_state(struct arena *mem, uint64_t number);
 
-/* The same with few beads and many parents, so that there are circles; beads come and go. */
+/*
+ * The same with few beads and many parents, so that there are circles; beads come and go, and
+ * become epics.
+ */
 struct state *any_family(struct arena *mem, uint64_t number);
 
 #endif
