@@ -37,6 +37,13 @@ const char *category_act(int category)
 					       "wrote";
 }
 
+void mail_count_step(const struct mail *m, int64_t *unread, int64_t *unacked)
+{
+	*unread += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_READ ? -1 : 0;
+	if (m->requires_ack)
+		*unacked += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_ACKED ? -1 : 0;
+}
+
 enum err category_parse(struct call *c, struct str word, enum category *out)
 {
 	int value = names_exact(&categories, word);

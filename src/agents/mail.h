@@ -30,6 +30,9 @@ struct mail {
 	struct mail *next;
 };
 
+/* A record has a line for every step of a message: adds what the step changes in the counts. */
+void mail_count_step(const struct mail *m, int64_t *unread, int64_t *unacked);
+
 /* A message to be sent. */
 struct mail_draft {
 	struct str from, bead, subject, body;

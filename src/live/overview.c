@@ -14,6 +14,7 @@
 #include "beads/find.h"
 #include "live/line_act.h"
 #include "live/open.h"
+#include "live/texts.h"
 #include "store/db/bead_query.h"
 #include "store/db/bead_ready.h"
 #include "store/db/bead_tally.h"
@@ -43,16 +44,13 @@ static struct mail_tally *tally_of(struct mail_map *map, struct str bead)
 	return *at;
 }
 
-/* A record has a line for every step, so each line changes a count by one. */
 static void count_step(struct call *c, const struct mail *m, void *arg)
 {
 	struct mail_map *map = arg;
 	struct mail_tally *t = tally_of(map, m->bead);
 
 	(void)c;
-	t->unread += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_READ ? -1 : 0;
-	if (m->requires_ack)
-		t->unacked += m->state == MAIL_UNREAD ? 1 : m->state == MAIL_ACKED ? -1 : 0;
+	mail_count_step(m, &t->unread, &t->unacked);
 	if (m->created_ms < t->at)
 		return;
 	t->at = m->created_ms;
@@ -73,11 +71,15 @@ static enum err count_mail(struct call *c, struct agent_files *f, struct mail_ma
 	return e;
 }
 
-static void add_tally(const struct mail_map *map, struct str bead, struct mail_tally *sum)
+static const struct mail_tally *tally_find(const struct mail_map *map, struct str bead)
 {
 	void **at = bead.p ? map_find(&map->beads, bead) : NULL;
-	const struct mail_tally *t = at ? *at : NULL;
 
+	return at ? *at : NULL;
+}
+
+static void add_tally(const struct mail_tally *t, struct mail_tally *sum)
+{
 	if (!t)
 		return;
 	sum->unread += t->unread;
@@ -97,7 +99,9 @@ struct overview {
 	struct registered *agents;
 	struct map by_id; /* struct registered */
 	struct stuck *stuck;
-	struct mail_map mail;
+	struct mail_map mail; /* if the index of mail cannot be used; else empty */
+	struct text_db texts; /* the index of mail, if it is open */
+	enum err e;           /* the first failure to read it */
 	struct beads beads;
 	struct str prefix;   /* of ids */
 	struct map rows;     /* by id: struct bead_row */
@@ -342,13 +346,29 @@ static void put_liveness(struct overview *w, struct json *j, const char *key, st
 			  STR_NONE);
 }
 
+static void add_mail_about(struct overview *w, struct str id, struct mail_tally *sum)
+{
+	struct text_tally known;
+	struct mail_tally tally;
+
+	if (!w->texts.db) {
+		add_tally(tally_find(&w->mail, id), sum);
+		return;
+	}
+	if (!id.p || w->e || (w->e = text_db_tally(w->c, &w->texts, id, &known)))
+		return;
+	tally = (struct mail_tally){ known.unread, known.unacked, known.at_ms, known.by,
+				     (int)known.kind };
+	add_tally(&tally, sum);
+}
+
 /* The sender may have left out the prefix of the id. */
-static struct mail_tally mail_about(const struct overview *w, struct str id)
+static struct mail_tally mail_about(struct overview *w, struct str id)
 {
 	struct mail_tally sum = { 0 };
 
-	add_tally(&w->mail, id, &sum);
-	add_tally(&w->mail, find_brief(w->prefix, id), &sum);
+	add_mail_about(w, id, &sum);
+	add_mail_about(w, find_brief(w->prefix, id), &sum);
 	return sum;
 }
 
@@ -461,6 +481,16 @@ static enum err put_session(struct overview *w, struct json *j, const struct ove
 	json_end(j);
 	json_end(j);
 	return e;
+}
+
+/* Counts all mail if the index cannot tell: a record may be too large for it. */
+static enum err overview_open_mail(struct overview *w)
+{
+	if (w->files.home.p && !texts_open_mail(w->c, &w->files, &w->texts))
+		return ERR_OK;
+	call_forgive(w->c);
+	w->texts.db = NULL;
+	return count_mail(w->c, &w->files, &w->mail);
 }
 
 static enum err put_sessions(struct overview *w, struct json *j)
@@ -687,12 +717,15 @@ enum err overview_encode(struct call *c, const struct overview_ask *ask, struct 
 	if (ask->mail)
 		return encode_mail(&w, j);
 	w.stuck = stuck_shown(c);
-	if (!ask->brief && (e = count_mail(c, &w.files, &w.mail)))
-		return e;
 	json_object(j);
 	json_put_moment(j, "at", c->now_ms);
-	if (!ask->brief && (e = put_sessions(&w, j)))
-		return e;
+	if (!ask->brief) {
+		e = overview_open_mail(&w);
+		e = e ? e : put_sessions(&w, j);
+		text_db_close(&w.texts);
+	}
+	if (e || w.e)
+		return e ? e : w.e;
 	overview_put_agents(&w, j);
 	overview_put_stuck(&w, j);
 	if ((e = overview_put_reservations(&w, j)) || (e = overview_put_incursions(&w, j)))

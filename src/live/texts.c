@@ -54,7 +54,11 @@ struct texts_mail {
 static void texts_put_mail(struct call *c, const struct mail *m, void *arg)
 {
 	struct texts_mail *into = arg;
+	struct text_tally change = { 0, 0, m->created_ms, m->from, m->category };
 
+	mail_count_step(m, &change.unread, &change.unacked);
+	if (!into->e)
+		into->e = text_db_count(into->c, into->t, into->box, m->bead, &change);
 	if (into->e || m->state != MAIL_UNREAD)
 		return;
 	into->e = text_db_put(

@@ -16,6 +16,8 @@ static const char schema[] =
 	"CREATE TABLE places (source TEXT PRIMARY KEY, place INTEGER, mark TEXT) WITHOUT ROWID;"
 	"CREATE TABLE texts (n INTEGER PRIMARY KEY, source TEXT, key TEXT, bead TEXT);"
 	"CREATE INDEX about ON texts (bead);"
+	"CREATE TABLE tallies (bead TEXT PRIMARY KEY, unread INTEGER, unacked INTEGER, at INTEGER,"
+	"    source TEXT, by TEXT, kind INTEGER) WITHOUT ROWID;"
 	"CREATE VIRTUAL TABLE words USING"
 	"    fts5(text, content = '', columnsize = 0);";
 
@@ -64,13 +66,33 @@ static enum err text_db_news(struct call *c, struct text_db *t, const struct tex
 	return ERR_OK;
 }
 
+/* Is there a source in the index that is none any more? */
+static enum err text_db_any_gone(struct call *c, struct text_db *t,
+				 const struct text_source *sources, size_t count, bool *out)
+{
+	AUTO_STMT *st = db_stmt(t->db, "SELECT source FROM places ORDER BY source");
+
+	size_t i = 0;
+
+	*out = false;
+	while (!*out && stmt_row(st)) {
+		struct str known = stmt_str(st, &c->mem);
+
+		while (i < count && str_cmp(sources[i].name, known) < 0)
+			i++;
+		*out = i == count || !str_eq(sources[i].name, known);
+	}
+	return stmt_end(c, st);
+}
+
 static enum err text_db_all_news(struct call *c, struct text_db *t,
 				 const struct text_source *sources, size_t count,
 				 enum text_news *out)
 {
-	enum err e = ERR_OK;
+	bool gone;
+	enum err e = text_db_any_gone(c, t, sources, count, &gone);
 
-	*out = TEXT_NONE;
+	*out = gone ? TEXT_REPLACED : TEXT_NONE;
 	for (size_t i = 0; !e && i < count && *out != TEXT_REPLACED; i++) {
 		enum text_news one;
 
@@ -103,7 +125,7 @@ static enum err text_db_fill(struct call *c, struct text_db *t, const struct tex
 
 	if (!e && news == TEXT_REPLACED)
 		e = db_exec(c, t->db,
-			    "DELETE FROM places; DELETE FROM texts;"
+			    "DELETE FROM places; DELETE FROM texts; DELETE FROM tallies;"
 			    "INSERT INTO words(words) VALUES('delete-all')");
 	for (size_t i = 0; !e && i < count; i++)
 		e = text_db_read(c, t, &sources[i]);
@@ -196,6 +218,21 @@ enum err text_db_put(struct call *c, struct text_db *t, const struct text_new *t
 		      BIND(text->text));
 }
 
+enum err text_db_count(struct call *c, struct text_db *t, struct str source, struct str bead,
+		       const struct text_tally *change)
+{
+	return db_run(c, t->db,
+		      "INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+		      " unread = unread + excluded.unread, unacked = unacked + excluded.unacked,"
+		      " by = iif((excluded.at, excluded.source) >= (at, source), excluded.by, by),"
+		      " kind = iif((excluded.at, excluded.source) >= (at, source), excluded.kind,"
+		      " kind),"
+		      " source = iif((excluded.at, excluded.source) >= (at, source),"
+		      " excluded.source, source), at = max(at, excluded.at)",
+		      BIND(bead), BIND(change->unread), BIND(change->unacked), BIND(change->at_ms),
+		      BIND(source), BIND(change->by), BIND(change->kind));
+}
+
 /* Removes a file that caused an error: the next command rebuilds it. */
 static enum err text_db_fail(struct call *c, struct text_db *t, enum err e)
 {
@@ -239,4 +276,23 @@ enum err text_db_about(struct call *c, struct text_db *t, struct str bead, struc
 
 	stmt_bind(st, PARAMS(BIND(bead), BIND(or_bead)));
 	return text_db_visit(c, t, st, visit, arg);
+}
+
+enum err text_db_tally(struct call *c, struct text_db *t, struct str bead, struct text_tally *out)
+{
+	AUTO_STMT *st = db_stmt(t->db, "SELECT unread, unacked, at, by, kind FROM tallies"
+				       " WHERE bead = ?");
+	enum err e;
+
+	*out = (struct text_tally){ 0 };
+	stmt_bind_str(st, bead);
+	if (stmt_row(st)) {
+		out->unread = stmt_int(st);
+		out->unacked = stmt_int(st);
+		out->at_ms = stmt_int(st);
+		out->by = stmt_str(st, &c->mem);
+		out->kind = stmt_int(st);
+	}
+	e = stmt_end(c, st);
+	return e ? text_db_fail(c, t, e) : ERR_OK;
 }

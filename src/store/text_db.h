@@ -4,8 +4,8 @@
 #include "base/call.h"
 
 /*
- * A full-text index of a store: finds texts by their words, or by the bead that they are about. It
- * is a cache, `texts.db` in the store's folder, and holds where each text is, not the text. Opening
+ * A full-text index of a store: finds texts by their words, or by the bead that they are about, and
+ * counts those. It is a cache, `texts.db` in the store's folder, and holds where each text is, not the text. Opening
  * it adds the texts that are new. Deleting it is always safe. If the file cannot be written, the
  * index is built in memory.
  */
@@ -41,12 +41,32 @@ struct text_source {
 			 struct text_db *t);
 };
 
-/* `folder` is where the cache file is; absent: the index is kept in memory. */
+/*
+ * `folder` is where the cache file is; absent: the index is kept in memory. The sources are sorted
+ * by their names.
+ */
 enum err text_db_open(struct call *c, struct str folder, const struct text_source *sources,
 		      size_t count, struct text_db *out);
 void text_db_close(struct text_db *t);
 
 enum err text_db_put(struct call *c, struct text_db *t, const struct text_new *text);
+
+/*
+ * Numbers about a bead, which are kept with the index, and its newest text: its time, who wrote it
+ * and what kind of text it is. Of texts with the same time, the one whose source has the last name
+ * counts as the newest, and in one source the last one.
+ */
+struct text_tally {
+	int64_t unread, unacked;
+	int64_t at_ms;
+	struct str by;
+	int64_t kind;
+};
+/* Adds the numbers; the text is a new one, or one that is known. */
+enum err text_db_count(struct call *c, struct text_db *t, struct str source, struct str bead,
+		       const struct text_tally *change);
+/* All zeros if there is no text about the bead. */
+enum err text_db_tally(struct call *c, struct text_db *t, struct str bead, struct text_tally *out);
 
 /*
  * Visits the texts that have all words, at least as prefixes, newest first; or the texts about a

@@ -97,6 +97,35 @@ def test_a_task_has_its_owner_last_act_and_mail(crowd):
     assert agents["silver-heron"]["unread"] == 1
 
 
+def test_the_mail_of_a_task_is_what_the_records_say(crowd):
+    """The counts come from an index that is brought up to date; '--mail' reads the records."""
+    def check():
+        tasks = {t["id"]: t for s in sessions(crowd)["sessions"] for t in (*s["tasks"], s) if t["id"]}
+        mail = {m["bead_id"]: m for m in sessions(crowd, "--mail")["mail"]}
+        assert mail, "there is something to compare"
+        for bead, task in tasks.items():
+            told = mail.get(bead, {"unread": 0, "to_accept": 0})
+            assert (task["unread"], task["to_accept"]) == (told["unread"], told["to_accept"])
+            if bead in mail:
+                assert task["last_act"] == told["last_act"]
+    sent = []
+    for n in range(6):
+        sent.append(crowd.agent("send", "--from", "silver-heron" if n % 2 else "amber-otter", "--to", "cobalt-harbor", "--bead",
+                                (crowd.task, crowd.epic)[n // 4], "--category", ("INFO", "HANDOFF", "BLOCKED")[n % 3],
+                                "--subject", f"s{n}", "--body", "b", at=NOW + 9 + n // 2)["messages"][0]["message_id"])
+        check()
+    crowd.agent("read", "--agent", "cobalt-harbor", "--message", sent[1], at=NOW + 20)
+    crowd.agent("ack", "--agent", "cobalt-harbor", "--message", sent[1], at=NOW + 20)
+    check()
+    messages = crowd.path / ".beadboard" / "agent" / "messages"
+    (messages / "cobalt-harbor.jsonl").rename(messages / "silver-heron.jsonl")
+    check()
+    (messages.parent / "texts.db").unlink()
+    check()
+    (messages / "silver-heron.jsonl").write_bytes((messages / "silver-heron.jsonl").read_bytes().splitlines(True)[0])
+    check()
+
+
 def test_a_prefix_may_have_dashes(plain_repo):
     repo = plain_repo
     repo.run("init", "--prefix", "my-app").ok()
