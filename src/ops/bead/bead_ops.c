@@ -249,12 +249,17 @@ enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in
 	return whole_ids(c, b, in, out);
 }
 
+bool count_wanted(const struct call *c, const struct bead_filter *filter)
+{
+	return !c->wire && filter->limit;
+}
+
 enum err count_all(struct call *c, struct beads *b, const struct bead_filter *filter,
 		   int64_t listed)
 {
 	struct bead_filter some = *filter;
 
-	if (c->wire || !filter->limit || listed < filter->limit)
+	if (!count_wanted(c, filter) || listed < filter->limit)
 		return ERR_OK;
 	some.count_most = TOTAL_MOST;
 	return query_count(c, &b->cache, &some, &c->total);

@@ -205,7 +205,9 @@ struct filter_body {
 enum err filter_of(struct call *c, struct beads *b, const struct filter_body *in, bool everything,
 		   struct bead_filter *out);
 
-/* If the list may have been cut by its limit, counts all results, for people. */
+/* If the list may have been cut by its limit, counts all results, for people: for a program, or a
+ * list without a limit, nobody wants to know. */
+bool count_wanted(const struct call *c, const struct bead_filter *filter);
 enum err count_all(struct call *c, struct beads *b, const struct bead_filter *filter,
 		   int64_t listed);
 

@@ -54,7 +54,7 @@ static enum err bead_list_run_filter(struct call *c, struct stores *s, const str
 {
 	struct shape shape = shape_of(c, &in->shape);
 	struct bead_filter filter;
-	int64_t count;
+	int64_t count, total = ABSENT;
 	enum err e = filter_of(c, s->beads, &in->filter, in->words.p, &filter);
 
 	filter.words = in->words;
@@ -62,9 +62,16 @@ static enum err bead_list_run_filter(struct call *c, struct stores *s, const str
 	filter.limit = in->limit;
 	filter.sort = (enum bead_sort)in->sort;
 	filter.reverse = in->reverse;
+	if (count_wanted(c, &filter) && filter.words.p && !filter.ready) {
+		filter.count_most = TOTAL_MOST;
+		filter.total = &total;
+	}
 	if (e || (e = public_encode_all(c, &s->beads->cache, filter, &shape, reply, &count)))
 		return e;
-	return count_all(c, s->beads, &filter, count);
+	if (total == ABSENT)
+		return count_all(c, s->beads, &filter, count);
+	c->total = count < filter.limit ? 0 : total;
+	return ERR_OK;
 }
 
 static enum err bead_list_run(struct call *c, struct stores *s, const void *body,

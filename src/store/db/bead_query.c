@@ -349,6 +349,18 @@ static bool reading_repeats(struct arena *mem, struct bead_reading *r, const str
 	return repeats;
 }
 
+/* Counts the matches that are not read, if there may be more. */
+static void count_rest(struct call *c, struct stmt *st, struct bead_reading *r)
+{
+	bool more = reading_done(r) && !r->stopped;
+
+	while (more && r->found < r->f->count_most && (more = stmt_row(st))) {
+		struct bead_row row = { .n = stmt_int(st) };
+
+		reading_repeats(&c->mem, r, &row);
+	}
+}
+
 static void visit_rows(struct call *c, struct stmt *st, struct bead_reading *r)
 {
 	struct call aside = call_part(c);
@@ -386,6 +398,8 @@ static enum err read_rows(struct call *c, struct cache *cache, struct query *q,
 		visit_rows(c, st, r);
 	else
 		collect_rows(c, st, r);
+	if (r->f->total)
+		count_rest(c, st, r);
 	return stmt_end(c, st);
 }
 
@@ -398,9 +412,11 @@ static const char *bead_query_columns(const struct bead_filter *f)
 static enum err bead_query_search(struct call *c, struct cache *cache, const struct bead_filter *f,
 				  struct bead_reading *r)
 {
+	int64_t most = f->total && f->limit < f->count_most ? f->count_most : f->limit;
 	enum err e = ERR_OK;
+	int pass;
 
-	for (int pass = 0; !e && pass < 2 && !reading_done(r); pass++) {
+	for (pass = 0; !e && pass < 2 && !reading_done(r); pass++) {
 		struct query q = { .sql.mem = &c->mem };
 
 		bead_query_sql(&q, "SELECT");
@@ -412,10 +428,12 @@ static enum err bead_query_search(struct call *c, struct cache *cache, const str
 		r->keep = !pass;
 		r->passed = 0;
 		bead_query_sql(&q, " ORDER BY s.rowid DESC");
-		if (f->limit)
-			with_number(&q, " LIMIT ?", f->limit);
+		if (most)
+			with_number(&q, " LIMIT ?", most);
 		e = read_rows(c, cache, &q, r);
 	}
+	if (f->total && !r->stopped && (pass == 2 || r->found >= f->count_most))
+		*f->total = r->found < f->count_most ? r->found : f->count_most;
 	return e;
 }
 

@@ -34,7 +34,10 @@ struct bead_place {
 };
 
 struct bead_filter {
-	int64_t count_most;                   /* query_count() stops there; 0: it counts all */
+	int64_t count_most; /* query_count() stops there; 0: it counts all */
+	/* query_each() sets it to the number of matches, up to `count_most`, if it comes to know it:
+	 * to count the results of a search costs as much again as to read them; or NULL */
+	int64_t *total;
 	unsigned statuses, types, priorities; /* bit i selects value i; 0: any */
 	struct str assignee;
 	bool unassigned;

@@ -61,6 +61,12 @@ def test_a_search_reports_the_number_of_results(repo):
     for i in range(6):
         repo.create(f"parser {i}" if i % 2 else f"printer {i}")
     assert "2 of 3 beads" in repo.bd("search", "parser", "-n", "2").ok().out
+    repo.create("other words", "-d", "about a parser")
+    repo.create("a parser in both", "-d", "about a parser")
+    lists = {n: repo.bd("search", "parser", "-n", str(n)).ok().out.splitlines() for n in range(7)}
+    assert all(lists[n][-1].startswith(f"{n} of 5 beads") for n in range(1, 5))
+    assert all(len(lists[n]) == n + 2 for n in range(1, 6))
+    assert lists[0] == lists[5] == lists[6] and lists[5][-1].startswith("5 beads")
 
 
 def test_lists_by_assignee_status_and_age_have_the_usual_order(repo):
