@@ -248,14 +248,13 @@ GROWS = {
     "bd validate": "reads all that is published",
     "bd search word77": "finds more: all matches of a word's beginning are merged before the newest are shown",
     "abacus search word77": "the same",
-    "abacus sessions": "prints all open beads",
     "bb export": "prints the whole board",
     "vybe memory list": "prints the memory",
     "vybe task list": "prints all tasks",
 }
 
 # Of these, the ones that read everything take minutes when they are counted: they are not, in the largest project.
-WHOLE = ("bd dep cycles", "bd export", "bd validate", "abacus sessions", "bb export", "vybe task list")
+WHOLE = ("bd dep cycles", "bd export", "bd validate", "bb export", "vybe task list")
 
 # Commands that are not counted, and why.
 UNCOUNTED = {
