@@ -110,12 +110,85 @@ static void circles_of_parents_are_counted_alike_in_a_change_and_in_a_new_cache(
 	}
 }
 
+static const struct mark once = { { 1, 0 }, { "x", 1 } }, later = { { 2, 0 }, { "x", 1 } };
+
+static void put_bead(struct state *s, const char *id, const char *type, bool deleted)
+{
+	struct bead b = { .id = str_of(id), .created = once };
+
+	bead_put_text(s->mem, &b, MEMBER_TITLE, STR("t"));
+	bead_put_mark(s->mem, &b, member_reg(MEMBER_TITLE), once);
+	bead_put_text(s->mem, &b, MEMBER_TYPE, str_of(type));
+	bead_put_mark(s->mem, &b, member_reg(MEMBER_TYPE), once);
+	if (deleted)
+		b.deleted = later;
+	state_put_bead(s, &b);
+}
+
+/* Words: "parent child" for an edge to the first parent, "-parent child" if it is deleted. */
+static void put_edges(struct state *s, const char *const *words)
+{
+	for (; *words; words++) {
+		struct str rest = str_of(*words), to;
+		bool deleted = rest.p[0] == '-';
+		struct edge e = { .kind = STR("parent"), .created = once };
+
+		rest = str_skip(rest, deleted);
+		str_next(&rest, ' ', &to);
+		e.from = rest;
+		e.to = to;
+		e.life = deleted ? later : once;
+		e.deleted = deleted;
+		state_put_edge(s, &e);
+	}
+}
+
+/* In each, the parent of a bead goes, so that another one, which is not counted again, is its
+ * parent; and the epic that the cache has for that one is outdated. */
+static const struct {
+	const char *gone, *before[8], *change[4];
+} moves[] = {
+	{ "a", { "E a", "a m", "p m", "m p" }, { NULL } },
+	{ "a", { "a p", "g p", "h g", "E h", "p x" }, { "-E h", "z x" } },
+	{ "a", { "F a", "a x", "p x", "g p", "E g" }, { "-E g" } },
+};
+
+static struct state *family_of(struct arena *mem, size_t i, bool changed)
+{
+	static const char *const ids[] = { "E", "F", "a", "g", "h", "m", "p", "x", "z" };
+	struct state *s = state_new(mem);
+
+	for (size_t k = 0; k < sizeof ids / sizeof *ids; k++)
+		put_bead(s, ids[k], k < 2 ? "epic" : "task",
+			 changed && !strcmp(ids[k], moves[i].gone));
+	put_edges(s, changed ? moves[i].change : moves[i].before);
+	return s;
+}
+
+static void beads_get_the_epic_of_a_parent_that_moves_in_the_same_change(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+		struct call c = { .dir = STR("/") };
+		struct state *s = family_of(&c.mem, i, false);
+		struct cache told = cache_of(&c, s);
+		int64_t added = 0;
+
+		check(&c, apply_change(&c, &told, family_of(&c.mem, i, true), &added));
+		state_add(s, family_of(&c.mem, i, true));
+		assert_true(same_as_made_new(&c, &told, s));
+		cache_close(&told);
+		call_release(&c);
+	}
+}
+
 int apply_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_change_makes_of_the_cache_what_the_join_is),
 		cmocka_unit_test(
 			circles_of_parents_are_counted_alike_in_a_change_and_in_a_new_cache),
+		cmocka_unit_test(beads_get_the_epic_of_a_parent_that_moves_in_the_same_change),
 	};
 
 	return cmocka_run_group_tests_name("apply", tests, NULL, NULL);
