@@ -31,6 +31,8 @@
 #include "agents/mail.h"
 #include "base/number.h"
 #include "base/system/file.h"
+#include "base/system/lock.h"
+#include "base/system/path.h"
 #include "base/system/signals.h"
 #include "base/text/json.h"
 #include "beads/autosync.h"
@@ -346,11 +348,18 @@ static enum err list_files(struct sync_main_request *r)
 
 static enum err make_branch(struct sync_main_request *r)
 {
+	enum { WAIT_MS = 10 * 60 * 1000 };
 	struct repo_branch branch = { .name = sync_main_after(r, "--name"),
 				      .path = sync_main_after(r, "--worktree"),
 				      .checkout = sync_main_has(r, "--checkout") };
+	AUTO_LOCK alone =
+		LOCK_NONE; /* what another process is making is not taken for unfinished */
+	struct beads b;
 	enum err e = repo_open(r->c, str_of(r->words[0]), &r->repo);
 
+	if (!e && branch.path.p && !(e = beads_home(r->c, &b)))
+		e = lock_take(r->c, path_join(&r->c->mem, b.home, STR("worktree.lock")), WAIT_MS,
+			      &alone);
 	if (e || (e = repo_branch(r->c, r->repo, &branch)))
 		return e;
 	json_object(&r->reply);

@@ -225,10 +225,15 @@ static enum err work_alone(struct work *w, bool *alone)
 	return e;
 }
 
+/* The files of a worktree come from other people, and can be any number of them. */
+enum { BRANCH_MOST_MS = 10 * 60 * 1000 };
+
 static enum err work_branch(struct work *w)
 {
 	struct str dir = w->now.linked ? w->b.repo.common : w->b.repo.gitdir;
-	struct git_process h = { .words = { "branch", arena_cstr(&w->c->mem, dir), "--name" } };
+	struct git_process h = { .words = { "branch", arena_cstr(&w->c->mem, dir), "--name" },
+				 .doing = STR("making the branch"),
+				 .timeout_ms = BRANCH_MOST_MS };
 	int n = 3;
 	bool alone;
 	enum err e = work_alone(w, &alone);
@@ -245,7 +250,10 @@ static enum err work_branch(struct work *w)
 		call_warn(w->c, "another agent works in this worktree, so HEAD was not moved; use "
 				"--worktree");
 	}
-	if ((e = git_process_run(w->c, &h)))
+	if ((e = git_process_run(w->c, &h)) == ERR_SYNC_TIMEOUT)
+		return call_step(w->c, "Make the worktree with Git, then run the command again: "
+				       "git worktree add FOLDER BRANCH");
+	if (e)
 		return e;
 	w->note = value_str(value_read(&w->c->mem, h.reply), "note");
 	if (w->note.p)

@@ -150,9 +150,46 @@ static void repo_worktree_undo(struct call *c, struct str path, struct str at)
 	call_restore(c, &before);
 }
 
+/* libgit2 writes the index of a worktree when all files are there. */
+static bool repo_worktree_is_finished(struct call *c, struct repo *r, struct str name)
+{
+	struct str at = arena_fmt(&c->mem, "%sworktrees/" STR_FMT "/index",
+				  git_repository_commondir(r->git), STR_ARG(name));
+
+	return file_exists(&c->mem, at);
+}
+
+/*
+ * A killed command has left some of the files. To Git, the others would be deleted. They may have
+ * been edited, so they are kept.
+ */
+static enum err repo_worktree_set_aside(struct call *c, struct repo *r, struct repo_branch *branch)
+{
+	git_worktree_prune_options all = GIT_WORKTREE_PRUNE_OPTIONS_INIT;
+	struct str aside = path_unused(&c->mem, branch->path, "unfinished");
+	git_worktree *tree = NULL;
+	int code = git_worktree_lookup(&tree, r->git, arena_cstr(&c->mem, path_name(branch->path)));
+
+	all.flags = GIT_WORKTREE_PRUNE_VALID | GIT_WORKTREE_PRUNE_LOCKED;
+	if (!code && rename(arena_cstr(&c->mem, branch->path), arena_cstr(&c->mem, aside))) {
+		git_worktree_free(tree);
+		return file_fail(c, "move away", branch->path);
+	}
+	if (!code)
+		code = git_worktree_prune(tree, &all);
+	git_worktree_free(tree);
+	branch->note =
+		arena_fmt(&c->mem,
+			  "a command that made this worktree was killed; what it had made is "
+			  "now '" STR_FMT "'",
+			  STR_ARG(aside));
+	return code ? repo_fail(c, ERR_INTERNAL_ERROR, "forget the worktree", branch->path) :
+		      ERR_OK;
+}
+
 /* Makes the worktree, unless it exists at that path. */
-static enum err repo_branch_worktree(struct call *c, struct repo *r,
-				     const struct repo_branch *branch, git_reference *ref)
+static enum err repo_branch_worktree(struct call *c, struct repo *r, struct repo_branch *branch,
+				     git_reference *ref)
 {
 	git_worktree_add_options options;
 	git_worktree *tree = NULL;
@@ -160,8 +197,12 @@ static enum err repo_branch_worktree(struct call *c, struct repo *r,
 	struct stat st;
 	enum err e = ERR_OK;
 
-	if (repo_worktree_found(c, r, arena_cstr(&c->mem, path_name(path)), path))
-		return ERR_OK;
+	if (repo_worktree_found(c, r, arena_cstr(&c->mem, path_name(path)), path)) {
+		if (repo_worktree_is_finished(c, r, path_name(path)))
+			return ERR_OK;
+		if ((e = repo_worktree_set_aside(c, r, branch)))
+			return e;
+	}
 	if (!lstat(arena_cstr(&c->mem, path), &st)) {
 		call_fail(c, ERR_ALREADY_EXISTS, "'" STR_FMT "' exists already", STR_ARG(path));
 		return call_step(c, "Choose another folder for the worktree: --path FOLDER.");

@@ -1,5 +1,6 @@
 """abacus work: the current bead of an agent, its reservations, its branch, and the trailer of its commits."""
 import json
+import pathlib
 import shutil
 import subprocess
 
@@ -200,6 +201,26 @@ def commit(path, message, env, *args):
     subprocess.run(["git", "-c", "user.name=tester", "-c", "user.email=t@e", "commit", "-q", "-a", "-m", message, *args],
                    cwd=path, check=True, capture_output=True, env=environment(GIT_CONFIG_NOSYSTEM=1, **env))
     return git(path, "log", "-1", "--format=%B").rstrip("\n")
+
+
+def test_a_worktree_that_a_killed_command_has_left_is_made_again(repo):
+    """To Git, the files that are not there yet would be deleted."""
+    for name in ("one", "two"):
+        (repo.path / name).write_text(name)
+    git(repo.path, "add", "-A")
+    git(repo.path, "commit", "-q", "-m", "files")
+    bead = create(repo, "One")
+    path = pathlib.Path(work(repo, bead, "--worktree").ok().json["worktree"])
+    (repo.path / ".git/worktrees" / path.name / "index").unlink()
+    (path / "one").unlink()
+    (path / "two").write_text("edited")
+    again = repo.run("work", bead, "--worktree", program="abacus", env=AMBER).ok()
+    assert git(path, "status", "--short") == "" and (path / "one").read_text() == "one"
+    [left] = path.parent.glob(f"{path.name}.unfinished-*")
+    assert (left / "two").read_text() == "edited" and str(left) in again.err
+    (path / "one").write_text("mine")
+    assert "unfinished" not in repo.run("work", bead, "--worktree", program="abacus", env=AMBER).ok().err
+    assert (path / "one").read_text() == "mine"
 
 
 def test_a_long_author_and_subject_of_a_commit_are_shown_in_part(repo, tmp_path):
