@@ -557,10 +557,11 @@ static enum err repair_all(struct repair *r)
 	bool history;
 	enum err e;
 
-	if ((e = repair_seen(r)) || r->ended || (e = repair_own_refs(r)) || r->ended ||
-	    (e = repair_fetch(r)) || r->ended || (e = repo_ref(s->c, s->repo, s->ref, &s->here)) ||
-	    (e = check_histories(r)) || r->ended ||
-	    (e = sync_repair_check_lines(r, s->there, "remote")))
+	if ((e = repo_check_packs(s->c, s->repo)) ||
+	    (e = remote_check_packs(s->c, &s->remote, s->ref)) || (e = repair_seen(r)) ||
+	    r->ended || (e = repair_own_refs(r)) || r->ended || (e = repair_fetch(r)) || r->ended ||
+	    (e = repo_ref(s->c, s->repo, s->ref, &s->here)) || (e = check_histories(r)) ||
+	    r->ended || (e = sync_repair_check_lines(r, s->there, "remote")))
 		return e;
 	if (usable_here(r) && (e = sync_repair_check_lines(r, s->here, "here")))
 		return e;

@@ -626,6 +626,24 @@ def test_an_object_that_was_damaged_in_a_pack_is_fetched_again(world, spec):
     is_fetched_again(world)
 
 
+@pytest.mark.parametrize("suffix", [".pack", ".idx"])
+def test_a_pack_of_the_remote_that_cannot_be_read_is_no_damage(world, suffix):
+    """libgit2 passes such a pack over. A disk or a permission may be the reason, and its objects may be intact."""
+    world.ben.create("b2")
+    sync(world.ben)
+    git(world.remote, "repack", "-adq")
+    [file] = (world.remote / "objects/pack").glob(f"*{suffix}")
+    away, tip = file.rename(world.path / "away"), at(world.remote)
+    file.mkdir()
+    for command in (["sync"], ["repair", "--apply"]):
+        result = world.anna.bd(*command, timeout=20)
+        assert result.code and f"cannot read '{file}'" in result.err, result.err
+    file.rmdir()
+    away.rename(file)
+    assert at(world.remote) == tip
+    world.healed("b2")
+
+
 def test_a_damaged_object_that_no_remote_has_is_moved_away(tmp_path):
     repo = clone(tmp_path / "here", None)
     repo.create("one")

@@ -171,6 +171,11 @@ enum err repo_check(struct call *c, struct repo *r, struct str tip, struct str k
  */
 enum err repo_last_sound(struct call *c, struct repo *r, struct str tip, struct str *commit);
 
+/*
+ * Fails if a pack cannot be opened: libgit2 passes it over, and says that its objects do not exist.
+ */
+enum err repo_check_packs(struct call *c, struct repo *r);
+
 /* --- quarantine of fetched objects --- */
 
 /*

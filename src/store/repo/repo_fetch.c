@@ -96,6 +96,8 @@ static enum err repo_fetch_check_commit(struct call *c, struct remote *m, struct
 
 	if (kind && repo_is_commit(m->repo, name))
 		return ERR_OK;
+	if (repo_disk_error())
+		return repo_fail(c, ERR_INTERNAL_ERROR, "read the commit", name);
 	if ((e = repo_check_loose(c, m->repo)))
 		return e;
 	if (!kind)

@@ -74,6 +74,18 @@ enum err remote_open_folder(struct call *c, const struct remote *m, struct str p
 	return e;
 }
 
+enum err remote_check_packs(struct call *c, struct remote *m, struct str ref)
+{
+	struct repo *there;
+	enum err e;
+
+	if (!m->from.p || remote_open_folder(c, m, m->from, ref, &there))
+		return call_forgive(c); /* the fetch reports it */
+	e = repo_check_packs(c, there);
+	repo_close(there);
+	return e;
+}
+
 /* A repair may be able to continue from the commit that a tag leads to. */
 static void repo_folder_fetch_tagged(struct call *c, struct remote *m, struct repo *there,
 				     struct str tag)

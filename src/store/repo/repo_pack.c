@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <git2/sys/odb_backend.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -195,4 +196,34 @@ void repo_sweep_objects(struct call *c, struct repo *r)
 	file_each(c, loose.dir, repo_pack_remove_leftover, &loose);
 	file_each(c, packs.dir, repo_pack_remove_leftover, &packs);
 	call_restore(c, &before); /* leftover files only take up space */
+}
+
+/* --- packs that cannot be read --- */
+
+struct repo_pack_reading {
+	struct call *c;
+	struct str dir;
+	enum err e;
+};
+
+static void repo_pack_read_one(void *arg, struct str name)
+{
+	struct repo_pack_reading *p = arg;
+	struct str path = path_join(&p->c->mem, p->dir, name);
+	char byte;
+
+	if (p->e || (!str_ends(name, STR(".pack")) && !str_ends(name, STR(".idx"))))
+		return;
+	AUTO_FD fd = open(arena_cstr(&p->c->mem, path), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 ? !file_missing() : file_some(fd, &byte, 1) < 0)
+		p->e = file_fail(p->c, "read", path);
+}
+
+enum err repo_check_packs(struct call *c, struct repo *r)
+{
+	struct repo_pack_reading p = { c, path_join(&c->mem, repo_objects(c, r), STR("pack")), 0 };
+	enum err e = file_each(c, p.dir, repo_pack_read_one, &p);
+
+	return p.e ? p.e : e;
 }

@@ -82,7 +82,7 @@ static enum err repo_refs_check_commit(struct call *c, struct repo *r, struct st
 		kind = repo_kind(r, name);
 	if (!kind && disk_failed())
 		return repo_fail(c, ERR_INTERNAL_ERROR, "read the commit", name);
-	if (!kind && (e = repo_check_loose(c, r)))
+	if (!kind && ((e = repo_check_loose(c, r)) || (e = repo_check_packs(c, r))))
 		return e;
 	if (!kind)
 		*fault = arena_fmt(&c->mem, "is at " STR_FMT ", which %s", STR_ARG(name),

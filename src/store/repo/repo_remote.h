@@ -58,6 +58,9 @@ enum err remote_fetch(struct call *c, struct remote *m, struct str ref, struct s
  */
 enum err remote_fetch_whole(struct call *c, struct remote *m, struct str ref, struct str *commit);
 
+/* The same as repo_check_packs(), if the remote is a folder. */
+enum err remote_check_packs(struct call *c, struct remote *m, struct str ref);
+
 /* REMOTE_DAMAGED: the history of the ref's commit cannot be used. */
 enum err remote_refuse(struct call *c, struct remote *m, struct str ref, struct str commit,
 		       const struct repo_fault *fault);
