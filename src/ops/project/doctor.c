@@ -8,11 +8,13 @@
 #include "beads/beads.h"
 #include "beads/repair/repair.h"
 #include "continuity/continuity.h"
+#include "machines/share.h"
 #include "op/op.h"
 #include "ops/ops.h"
 #include "store/board/board_config.h"
 #include "store/board/board_db.h"
 #include "store/commit_db.h"
+#include "store/db/machine_db.h"
 #include "store/db/receipt_db.h"
 
 /*
@@ -203,6 +205,53 @@ static void look_at_vybe(struct call *c, struct mend *m)
 	call_restore(c, &before);
 }
 
+/* Can what is known of the machines be read? */
+static enum err doctor_read_machines(struct call *c, struct str path)
+{
+	struct machine_self self;
+	struct machine_row *rows;
+	struct machine_db db;
+	enum err e = machine_db_open(c, path, false, &db);
+
+	if (!e && db.db && !(e = machine_self_find(c, &db, &self)))
+		e = machine_row_each(c, &db, &rows);
+	machine_db_close(&db);
+	call_forgive(c);
+	return e;
+}
+
+/* A damaged machines.db is made anew: the logs of the other machines are at the remote. */
+static void look_at_machines(struct call *c, struct mend *m)
+{
+	struct mend_finding found = {
+		.status = m->fix ? "fixed" : "error",
+		.message = STR("it is damaged"),
+		.lost = STR(
+			"[\"the id of this machine: it gets a new one, and reads the logs of the "
+			"others again\"]")
+	};
+	struct str home, gitdir;
+	enum err e;
+
+	m->store = "machines";
+	if (share_home(c, &home, &gitdir)) {
+		call_forgive(c);
+		return;
+	}
+	found.file = share_file(c, home, "machines.db");
+	if (doctor_read_machines(c, found.file) != ERR_DAMAGED)
+		return;
+	if (!m->fix)
+		found.fix = STR("abacus doctor --fix");
+	else if ((e = mend_set_aside(c, found.file, &found.kept)) ||
+		 (e = file_remove(c, share_file(c, home, "machines.db-wal"))) ||
+		 (e = file_remove(c, share_file(c, home, "machines.db-shm")))) {
+		mend_fail(c, m, found.file);
+		return;
+	}
+	mend_tell(m, &found);
+}
+
 static void look_at_settings(struct call *c, struct mend *m)
 {
 	m->store = "settings";
@@ -225,6 +274,7 @@ static enum err project_doctor_run(struct call *c, struct stores *s, const void 
 		mend_fail(c, &m, STR_NONE);
 	look_at_board(c, &m);
 	look_at_vybe(c, &m);
+	look_at_machines(c, &m);
 	look_at_settings(c, &m);
 	json_end(&checks);
 	c->warning = STR_NONE; /* the reply contains all warnings */
@@ -238,8 +288,8 @@ static enum err project_doctor_run(struct call *c, struct stores *s, const void 
 const struct op op_project_doctor = {
 	.name = "doctor",
 	.help = "Check every store, and with --fix repair the damage",
-	.more = "Checks the beads' journal, the agents' files, the board, vybe.db and the "
-		"settings. With --fix, everything that is still readable is saved, each damaged "
+	.more = "Checks the beads' journal, the agents' files, the board, vybe.db, the record of "
+		"machines and the settings. With --fix, everything that is still readable is saved, each damaged "
 		"file is kept beside the new one as NAME.damaged_<time>_<random>, and every loss "
 		"is listed. 'bd repair' checks published commits. Exits with 1 if any damage is "
 		"left.",

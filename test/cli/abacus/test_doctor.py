@@ -8,6 +8,7 @@ import pytest
 
 from beads import wipe_cache
 from conftest import Repo, git
+from remotes import bare
 
 PAGE = 4096
 
@@ -348,6 +349,25 @@ def test_a_missing_journal(repo):
     assert "  journal.1, byte 0: missing: the file is missing\n" in repo.bd("repair").ok().out
     assert [f["status"] for f in doctor(repo, "--fix") if f["store"] == "beads"][:1] == ["fixed"]
     repo.create("two")
+
+
+def test_a_damaged_record_of_machines_is_made_anew(repo, tmp_path):
+    git(repo.path, "remote", "add", "origin", str(bare(tmp_path / "hub.git")))
+    repo.run("share", "on", program="abacus").ok()
+    repo.bd("sync").ok()
+    file = repo.home / "machines" / "machines.db"
+    assert [f for f in doctor(repo) if f["store"] == "machines"] == []
+    file.write_bytes(bytes(range(256)) * 200)
+    for suffix in ("-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+    [found] = about(doctor(repo, code=1), "machines.db")
+    assert found["fix"] == "abacus doctor --fix" and found["status"] == "error"
+    [found] = about(doctor(repo, "--fix"), "machines.db")
+    assert found["status"] == "fixed" and "new one" in found["lost"][0]
+    assert len(list(file.parent.glob("machines.db.damaged_*"))) == 1
+    repo.bd("sync").ok()
+    repo.run("machines", program="abacus").ok()
+    doctor(repo)
 
 
 def test_invalid_settings_are_reported(repo):
