@@ -3,7 +3,7 @@ import pytest
 
 from browser import available
 from test_page import ENTER, ESCAPE
-from test_page_views import CONTROL, chord, fresh, keys, open_bead, page, shop  # noqa: F401: two are fixtures
+from test_page_views import CONTROL, chord, choose_with_keys, fresh, keys, open_bead, page, shop  # noqa: F401: two are fixtures
 
 pytestmark = pytest.mark.skipif(not available(), reason="chromium and chromedriver are not at hand")
 TAB, SPACE, END, HOME, LEFT, RIGHT, DOWN = "\ue004", "\ue00d", "\ue010", "\ue011", "\ue012", "\ue014", "\ue015"
@@ -144,8 +144,7 @@ def test_the_keyboard_filters_the_activity_and_scrolls_back(page):
     browser.press("3")
     browser.find(".moments .act")
     reach(browser, "[data-key=kind]")
-    keys(browser, "Ma")
-    browser.until(lambda: browser.run(all_of("mail")))
+    choose_with_keys(browser, "Ma", lambda: browser.run(all_of("mail")))
     browser.press(HOME)
     browser.find(".act.k-bead")
     count = "return document.querySelectorAll('.moments .act').length"
@@ -181,8 +180,8 @@ def test_the_keyboard_changes_every_field_of_a_bead(page):
     for field, value, words in CHANGES:
         value = value or page.demo.epics[3]
         reach(browser, f"[data-field={field}]")
-        keys(browser, f"{SPACE}{words}{ENTER}")  # the list opens, and is changed once
-        browser.until(lambda: str(page.repo.show(bead)[{"type": "issue_type"}.get(field, field)]) == value, 5)
+        choose_with_keys(browser, f"{SPACE}{words}{ENTER}",  # the list opens, and is changed once
+                         lambda: str(page.repo.show(bead)[{"type": "issue_type"}.get(field, field)]) == value)
     reach(browser, "[aria-label='Remove the label infra']")
     browser.press(ENTER)
     browser.until(lambda: not page.repo.show(bead).get("labels"))
