@@ -240,11 +240,12 @@ static void put_bytes(struct buf *b, const void *p, size_t n)
 void table_keep(struct table *t)
 {
 	struct view_long *l = t->view->long_reply;
-	const struct cell *end = t->cells + t->columns;
+	const struct cell *end;
 	struct str below;
 
 	if (!t->kept)
 		return;
+	end = t->cells + t->columns;
 	below = *t->below;
 	if (!t->widest)
 		t->widest = arena_array(&l->mem, t->columns, sizeof *t->widest);
