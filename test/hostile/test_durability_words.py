@@ -126,7 +126,7 @@ def test_each_call_fails_in_turn(stores, tmp_path, name, fault):
     after = look(path, name)
     assert before != after
     said = []
-    for n in range(1, 300, 1 if THOROUGH or calls not in MANY else 6):
+    for n in range(1, 1000, 1 if THOROUGH or calls not in MANY else 6):
         put_back(path, stores, name)
         inject = [f"inject={call}:{error}:when={n}{'+' if ',' in calls else ''}" for call in calls.split(",")]
         done = run(path, WRITES[name], STRACE, "-qq", "-o", str(log), "-e", f"trace={calls}",
