@@ -130,6 +130,19 @@ def wait_until(true, what, seconds=10):
         time.sleep(0.002)
 
 
+def processes_of(repo):
+    """The processes that work on a clone, with their arguments; none where there is no /proc."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if os.fsencode(repo.path / ".git") in words:
+            found.append((int(entry.parent.name), words))
+    return found
+
+
 def open_up(path):
     """Lets every user write to this folder, as if it had been shared carelessly, and enter those above it, up to one
     like /tmp."""

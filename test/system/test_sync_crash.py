@@ -14,7 +14,7 @@ import pytest
 
 from bead_harness import BD, drop_cache, faulty, files
 from conftest import BUILD, Repo, Result, environment, git
-from harness import STRACE, killed, needs_strace
+from harness import STRACE, killed, needs_strace, processes_of, wait_until
 
 SYNC = str(BUILD / "libexec" / "abacus-sync")
 REF = "refs/beads/store"
@@ -487,6 +487,7 @@ def test_a_pack_killed_at_every_step(folder, faulty):
 
 def settled(repo):
     """No pack is running any more: its lock is free."""
+    wait_until(lambda: not processes_of(repo), "the packs have ended", 60)
     with open(repo.home / "pack.lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
     (repo.home / "sync.json").unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import patience
+from harness import patience, processes_of
 from remotes import (at, bare, clone, free_port, history, http_remote, is_sync_error, point, same_everywhere, sync,
                      tcp_server, titles)
 
@@ -50,19 +50,6 @@ def junk(connection, stop):
     connection.send(b"220 this is mail\r\n" * 10)
 
 
-def ours(repo):
-    """The processes that work on a clone."""
-    found = []
-    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if os.fsencode(repo.path / ".git") in words:
-            found.append((int(entry.parent.name), words))
-    return found
-
-
 def wait_until(true, seconds):
     end = time.monotonic() + patience(seconds)
     while not true() and time.monotonic() < end:
@@ -98,7 +85,7 @@ def ends_in_time(anna, *codes, timeout=1):
     error = is_sync_error(done, done.error["code"])
     assert error["code"] in codes and error["retryable"], error
     assert took < timeout + patience(1), f"{took:.1f} s"
-    assert ours(anna) == []
+    assert processes_of(anna) == []
     return error
 
 
@@ -176,7 +163,7 @@ def test_other_commands_work_during_a_sync_that_hangs(anna):
     with tcp_server(hanging) as port:
         point(anna, f"http://127.0.0.1:{port}/beads.git")
         syncing = anna.spawn("sync", "--json", "--timeout", "3s", stdout=subprocess.PIPE)
-        assert wait_until(lambda: len(ours(anna)) == 1, 4), "it has not begun"
+        assert wait_until(lambda: len(processes_of(anna)) == 1, 4), "it has not begun"
         bead = anna.create("meanwhile")
         anna.bd("update", bead, "--priority", "0").ok()
         anna.bd("claim", bead).ok()
@@ -198,10 +185,10 @@ def test_an_interrupted_bd_leaves_nothing_behind(anna, remote, number):
     with tcp_server(hanging) as port:
         point(anna, f"http://127.0.0.1:{port}/beads.git")
         syncing = anna.spawn("sync", "--json", "--timeout", "20s", stdout=subprocess.DEVNULL, preexec_fn=hears_signals)
-        assert wait_until(lambda: len(ours(anna)) == 1, 4), "it has not begun"
+        assert wait_until(lambda: len(processes_of(anna)) == 1, 4), "it has not begun"
         syncing.send_signal(number)
         assert syncing.wait(timeout=5) == -number
-        assert wait_until(lambda: not ours(anna), 4), ours(anna)
+        assert wait_until(lambda: not processes_of(anna), 4), processes_of(anna)
     arrives(anna, remote, port)
 
 
@@ -210,7 +197,7 @@ def test_two_at_once(anna, remote):
     with tcp_server(hanging) as port:
         point(anna, f"http://127.0.0.1:{port}/beads.git")
         first = anna.spawn("sync", "--json", "--timeout", "3s", stdout=subprocess.DEVNULL)
-        assert wait_until(lambda: len(ours(anna)) == 1, 3), "it has not begun"
+        assert wait_until(lambda: len(processes_of(anna)) == 1, 3), "it has not begun"
         start = time.monotonic()
         done = anna.run("sync", "--json", "--timeout", "1s")
         assert time.monotonic() - start < patience(2)
