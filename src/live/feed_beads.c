@@ -194,11 +194,32 @@ static bool feed_learn_journal(struct feed_round *t, struct str home)
 	return true;
 }
 
+/* Reads from a place on, or from the next segment, if the journal was cut there. */
+static enum err feed_read_journal(struct call *c, struct beads *b, struct held_record *p,
+				  struct journal_place *place)
+{
+	enum journal_news news;
+	enum err e;
+
+	if (place->crc) {
+		if ((e = journal_compare(c, p->home, *place, &news)))
+			news = JOURNAL_AHEAD;
+		if (news == JOURNAL_SAME)
+			return ERR_OK;
+		if (news >= JOURNAL_AHEAD) /* all records of the old segment were read */
+			*place = (struct journal_place){ place->segment + 1, 0, -1, place->crc,
+							 place->first };
+	}
+	/* A client reads a change as soon as it gets the event, and has to find it in the cache. */
+	p->limited = beads_being_written(c, b, &p->limit);
+	p->segment = place->offset ? place->segment : 0;
+	return journal_each(c, p->home, place, feed_see_record, p);
+}
+
 void feed_collect_beads(struct feed_round *t)
 {
-	struct journal_place place;
+	struct journal_place place, before;
 	struct held_record p = { .t = t, .place = &place };
-	enum journal_news news;
 	struct beads b;
 	enum err e = beads_home(t->c, &b);
 
@@ -209,25 +230,18 @@ void feed_collect_beads(struct feed_round *t)
 		feed_round_gone(t, (const char *const[]){ "journal", NULL });
 		return;
 	}
-	place = feed_journal_place(t->at);
+	before = place = feed_journal_place(t->at);
 	if (!t->tell) {
 		feed_learn_journal(t, b.home);
 		return;
 	}
-	if (place.crc) {
-		if ((e = journal_compare(t->c, b.home, place, &news)))
-			news = JOURNAL_AHEAD;
-		if (news == JOURNAL_SAME)
-			return;
-		if (news >= JOURNAL_AHEAD) /* all records of the old segment were read */
-			place = (struct journal_place){ place.segment + 1, 0, -1, place.crc,
-							place.first };
-	}
 	p.home = b.home;
-	/* A client reads a change as soon as it gets the event, and has to find it in the cache. */
-	p.limited = beads_being_written(t->c, &b, &p.limit);
-	p.segment = place.offset ? place.segment : 0;
-	e = journal_each(t->c, b.home, &place, feed_see_record, &p);
+	e = feed_read_journal(t->c, &b, &p, &place);
+	if (e && !p.count) { /* a sync may have cut the journal after it was compared */
+		call_forgive(t->c);
+		place = before;
+		e = feed_read_journal(t->c, &b, &p, &place);
+	}
 	feed_tell_held(&p);
 	/* The records after the place are gone. */
 	if (e && !p.count && feed_learn_journal(t, b.home))
